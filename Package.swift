@@ -1,0 +1,45 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+    name: "DistantObjects",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "DistantObjects", targets: ["DistantObjects"]),
+        .library(name: "KeyedArchive", targets: ["KeyedArchive"]),
+    ],
+    targets: [
+        .target(name: "CPortShims"),
+        .target(name: "KeyedArchive", swiftSettings: settings),
+        .target(name: "PortTransport", dependencies: ["CPortShims"], swiftSettings: settings),
+        .target(
+            name: "DistantObjects",
+            dependencies: ["KeyedArchive", "PortTransport", "CPortShims"],
+            swiftSettings: settings
+        ),
+        .target(name: "FooBar", dependencies: ["DistantObjects"], path: "Examples/FooBar", swiftSettings: settings),
+        .executableTarget(
+            name: "FooBarServer", dependencies: ["FooBar", "DistantObjects"], path: "Examples/FooBarServer",
+            swiftSettings: settings),
+        // The client launches the server, so building one builds both.
+        .executableTarget(
+            name: "FooBarClient", dependencies: ["FooBar", "DistantObjects", "FooBarServer"],
+            path: "Examples/FooBarClient", swiftSettings: settings),
+        .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
+        .testTarget(name: "KeyedArchiveTests", dependencies: ["KeyedArchive"], swiftSettings: settings),
+        .testTarget(
+            name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
+        .testTarget(
+            name: "DistantObjectsTests", dependencies: ["DistantObjects", "PortTransport"], swiftSettings: settings),
+        .testTarget(
+            name: "ExampleTests", dependencies: ["FooBarClient", "FooBarServer"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)
