@@ -1,0 +1,89 @@
+#ifndef PORT_IO_H
+#define PORT_IO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/// The most descriptors Linux carries with one message (SCM_MAX_FD).
+enum { PORT_MAXIMUM_DESCRIPTORS = 253 };
+
+typedef struct port_credentials {
+    int32_t pid;
+    uint32_t uid;
+    uint32_t gid;
+} port_credentials;
+
+/// What came beside the bytes of one receive.
+typedef struct port_ancillary {
+    int descriptors[PORT_MAXIMUM_DESCRIPTORS];
+    int count;
+    bool truncated;
+    bool has_credentials;
+    port_credentials credentials;
+} port_ancillary;
+
+/// Receives without waiting unless `wait`; `ancillary` (null: the kernel throws away what comes beside the bytes) is
+/// filled, its descriptors close-on-exec and owned by the caller.
+ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary, bool wait);
+
+/// Sends without waiting and without SIGPIPE. The descriptors leave with the first byte.
+ssize_t port_send(
+    int socket, const struct iovec *vectors, int count, const int *descriptors, int descriptor_count,
+    bool with_credentials);
+
+ssize_t port_read(int descriptor, const struct iovec *vectors, int count);
+
+/// Writes to a pipe; SIGPIPE neither arrives nor stays pending. `blocked`: the thread has it blocked anyway.
+ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool blocked);
+
+/// A close-on-exec pair of stream sockets, or of the ends of one pipe (reading, writing).
+int port_socketpair(int ends[2]);
+int port_pipe(int ends[2]);
+
+/// Sockets at a path. The return value is a descriptor; ENAMETOOLONG if the path does not fit `sun_path`.
+int port_connect(const char *path);
+int port_bind(const char *path, uint32_t mode);
+int port_accept(int listener);
+int port_listen(int socket, int backlog);
+/// The longest path that fits, without the terminating zero.
+int port_longest_path(void);
+
+/// True if neither end of the socket has a name: it comes from socketpair().
+bool port_is_unnamed(int socket);
+/// Who was at the other end when a connected socket was made.
+int port_peer_credentials(int socket, port_credentials *credentials);
+/// Whether receives bring the sender's credentials. Does nothing where the system cannot.
+int port_pass_credentials(int socket, bool on);
+
+enum { PORT_KIND_OTHER = 0, PORT_KIND_SOCKET = 1, PORT_KIND_PIPE = 2 };
+/// What a descriptor is; -1 if it is not open.
+int port_kind(int descriptor);
+/// True if both descriptors are the same file.
+bool port_same_file(int first, int second);
+
+/// A close-on-exec copy, numbered 10 or above so that it never takes the place of a standard stream.
+int port_duplicate(int descriptor);
+/// A second, non-blocking opening of the same pipe end, so that the flag is not shared with other processes; -1 if the
+/// system has none.
+int port_reopen(int descriptor, bool writing);
+int port_set_nonblocking(int descriptor);
+int port_set_close_on_exec(int descriptor);
+/// Makes 0 read /dev/null and 1 write where 2 writes.
+int port_detach_standard_streams(void);
+
+/// The kernel's bound on bytes sent and not yet received; `port_send_buffer` returns it as the kernel counts.
+int port_set_send_buffer(int socket, int bytes);
+int port_send_buffer(int socket);
+
+int port_shutdown(int socket, bool reading, bool writing);
+void port_close(int descriptor);
+
+/// What the system calls an `errno`, cut to `size` bytes with the terminating zero.
+void port_error_text(int number, char *text, size_t size);
+
+/// Takes the exclusive lock of a file, which it creates: a descriptor, or -1 with EWOULDBLOCK if another has it.
+int port_lock_file(const char *path);
+
+#endif

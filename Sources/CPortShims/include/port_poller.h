@@ -1,0 +1,49 @@
+#ifndef PORT_POLLER_H
+#define PORT_POLLER_H
+
+#include <stdint.h>
+
+/// Interest in a descriptor, and what happened to it. A registration without interest stays silent, also at hang-up.
+/// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
+/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone.
+enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8 };
+
+typedef struct port_event {
+    uint64_t token;
+    uint32_t ready;
+} port_event;
+
+/// One poller of the kernel: epoll here, kqueue on Apple's systems. Level-triggered but for PORT_EDGE.
+typedef struct port_poller {
+    int descriptor;
+    int wake;
+} port_poller;
+
+int port_poller_open(port_poller *poller);
+void port_poller_close(port_poller *poller);
+
+/// Registers `descriptor`, whose events will carry `token`.
+int port_poller_add(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest);
+/// Changes the interest from `previous` to `interest`; what is ready already is reported at once.
+int port_poller_change(const port_poller *poller, int descriptor, uint64_t token, uint32_t previous, uint32_t interest);
+/// Tells once more, with PORT_EDGE, if something is left.
+int port_poller_again(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest);
+int port_poller_remove(const port_poller *poller, int descriptor, uint32_t previous);
+
+/// Ends one wait of another thread, now or the next. Its event is not reported.
+void port_poller_wake(const port_poller *poller);
+
+/// Waits for events: at most `nanoseconds` (rounded up to the kernel's grain), for ever if negative. Returns their
+/// number; 0 also after a wake or a signal.
+int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds);
+
+/// Waits until one descriptor is ready or `wake` is readable (-1: none). Returns the PORT_ bits, 0 after the time or a
+/// wake.
+int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanoseconds);
+
+/// A descriptor that becomes readable when written to, and stays so until cleared; for `port_wait_one`.
+int port_signal_open(int ends[2]);
+void port_signal_set(const int ends[2]);
+void port_signal_clear(const int ends[2]);
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef PORT_PROCESS_H
+#define PORT_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// Starts a program. `standard_input` and `standard_output` (-1: inherited) become its 0 and 1, `channel` (-1: none)
+/// becomes its 3. All three must be numbered 10 or above and close-on-exec. Returns an errno, or 0 with `pid` set.
+int port_spawn(
+    const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,
+    int channel, pid_t *pid);
+
+/// A descriptor that becomes readable when the process ends, or -1 where the system has none.
+int port_process_descriptor(pid_t pid);
+
+/// Reaps a process. Returns 1 with `status` set to its exit code, or to minus the signal that ended it; 0 if it still
+/// runs (only without `wait`); -1 if it is not ours to reap.
+int port_process_reap(pid_t pid, bool wait, int32_t *status);
+
+/// Sends a signal through `descriptor` (from `port_process_descriptor`), which cannot hit a later process of the same
+/// number; by number if it is -1.
+int port_process_signal(pid_t pid, int descriptor, int signal);
+
+#endif

@@ -1,0 +1,62 @@
+#ifndef PORT_THREAD_H
+#define PORT_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if __APPLE__
+#include <os/lock.h>
+#endif
+
+#if __ELF__
+/// Without a call of the loader's for each access: these are eight bytes.
+extern _Thread_local void *port_thread_own_record __attribute__((tls_model("initial-exec")));
+#else
+extern _Thread_local void *port_thread_own_record;
+#endif
+/// What the calling thread's loop keeps for it; null on threads that belong to no loop.
+static inline void *port_thread_record(void) { return port_thread_own_record; }
+void port_thread_set_record(void *record);
+
+/// Starts a detached thread with every signal blocked that is not the thread's own fault. Returns an errno, or 0.
+int port_thread_start(void *(*body)(void *), void *context, const char *name);
+
+/// Sleeps; a signal may end it early.
+void port_thread_sleep(uint64_t nanoseconds);
+
+extern uint32_t port_forks;
+/// How often this process is a fork of one that used this library: a loop of another number is the parent's.
+static inline uint32_t port_fork_count(void) { return __atomic_load_n(&port_forks, __ATOMIC_RELAXED); }
+
+/// A mutex: all zero when free, of a few bytes, so that it lies within what it protects, and without a call when nobody
+/// else wants it. A thread that takes it twice waits for itself for ever.
+#if __APPLE__
+typedef struct port_lock { os_unfair_lock lock; } port_lock;
+static inline void port_lock_acquire(port_lock *lock) { os_unfair_lock_lock(&lock->lock); }
+static inline void port_lock_release(port_lock *lock) { os_unfair_lock_unlock(&lock->lock); }
+#else
+/// 0: free, 1: taken, 2: taken, and somebody may sleep until it is free.
+typedef struct port_lock { uint32_t state; } port_lock;
+void port_lock_wait(port_lock *lock);
+void port_lock_wake(port_lock *lock);
+static inline void port_lock_acquire(port_lock *lock) {
+    uint32_t free = 0;
+    if (!__atomic_compare_exchange_n(&lock->state, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        port_lock_wait(lock);
+}
+static inline void port_lock_release(port_lock *lock) {
+    if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2) port_lock_wake(lock);
+}
+#endif
+
+/// What threads that hold a lock can wait for.
+typedef struct port_condition port_condition;
+port_condition *port_condition_create(void);
+void port_condition_destroy(port_condition *condition);
+void port_condition_signal(port_condition *condition);
+void port_condition_broadcast(port_condition *condition);
+/// Waits, with `lock` released meanwhile, until signalled or until the monotonic clock shows `deadline`; UINT64_MAX
+/// waits for ever. False: timed out. May also return true for nothing.
+bool port_condition_wait(port_condition *condition, port_lock *lock, uint64_t deadline);
+
+#endif

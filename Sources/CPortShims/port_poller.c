@@ -1,0 +1,195 @@
+#define _GNU_SOURCE
+#include "include/port_poller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+
+static int milliseconds(int64_t nanoseconds) {
+    if (nanoseconds < 0) return -1;
+    int64_t rounded = nanoseconds / 1000000 + (nanoseconds % 1000000 != 0);
+    return rounded > INT_MAX ? INT_MAX : (int)rounded;
+}
+
+#if __APPLE__
+#include <sys/event.h>
+
+int port_poller_open(port_poller *poller) {
+    poller->wake = -1;
+    poller->descriptor = kqueue();
+    if (poller->descriptor < 0) return -1;
+    fcntl(poller->descriptor, F_SETFD, FD_CLOEXEC);
+    struct kevent change;
+    EV_SET(&change, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0, 0, 0);
+    return kevent(poller->descriptor, &change, 1, NULL, 0, NULL);
+}
+
+void port_poller_close(port_poller *poller) { close(poller->descriptor); }
+
+int port_poller_change(const port_poller *poller, int descriptor, uint64_t token, uint32_t previous, uint32_t interest) {
+    struct kevent changes[2];
+    int count = 0;
+    if ((previous ^ interest) & PORT_READABLE)
+        EV_SET(&changes[count++], descriptor, EVFILT_READ, interest & PORT_READABLE ? EV_ADD : EV_DELETE, 0, 0,
+               (void *)(uintptr_t)token);
+    if ((previous ^ interest) & PORT_WRITABLE)
+        EV_SET(&changes[count++], descriptor, EVFILT_WRITE, interest & PORT_WRITABLE ? EV_ADD : EV_DELETE, 0, 0,
+               (void *)(uintptr_t)token);
+    return count ? kevent(poller->descriptor, changes, count, NULL, 0, NULL) : 0;
+}
+
+int port_poller_add(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest) {
+    return port_poller_change(poller, descriptor, token, 0, interest);
+}
+
+// What is left is told without being asked for: PORT_EDGE means nothing here.
+int port_poller_again(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest) {
+    (void)poller, (void)descriptor, (void)token, (void)interest;
+    return 0;
+}
+
+int port_poller_remove(const port_poller *poller, int descriptor, uint32_t previous) {
+    return port_poller_change(poller, descriptor, 0, previous, 0);
+}
+
+void port_poller_wake(const port_poller *poller) {
+    struct kevent change;
+    EV_SET(&change, 0, EVFILT_USER, 0, NOTE_TRIGGER, 0, 0);
+    kevent(poller->descriptor, &change, 1, NULL, 0, NULL);
+}
+
+int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds) {
+    struct kevent ready[64];
+    struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
+    if (capacity > 64) capacity = 64;
+    int count = kevent(poller->descriptor, NULL, 0, ready, capacity, nanoseconds < 0 ? NULL : &time);
+    if (count < 0) return errno == EINTR ? 0 : -1;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (ready[i].filter == EVFILT_USER) continue;
+        events[kept].token = (uint64_t)(uintptr_t)ready[i].udata;
+        events[kept++].ready = ready[i].filter == EVFILT_READ ? PORT_READABLE : PORT_WRITABLE;
+    }
+    return kept;
+}
+
+int port_signal_open(int ends[2]) {
+    if (pipe(ends) < 0) return -1;
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
+}
+#else
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+
+#define WAKE_TOKEN UINT64_MAX
+
+// Without interest: EPOLLET makes a hang-up, which epoll reports whether asked or not, come once and not for ever.
+static uint32_t flags(uint32_t interest) {
+    uint32_t events = 0;
+    if (interest & PORT_READABLE) events |= EPOLLIN;
+    if (interest & PORT_WRITABLE) events |= EPOLLOUT;
+    if (!events) return (uint32_t)EPOLLET;
+    return interest & PORT_EDGE ? events | EPOLLRDHUP | (uint32_t)EPOLLET : events;
+}
+
+static int control(const port_poller *poller, int operation, int descriptor, uint64_t token, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.u64 = token};
+    return epoll_ctl(poller->descriptor, operation, descriptor, &event);
+}
+
+int port_poller_open(port_poller *poller) {
+    poller->descriptor = epoll_create1(EPOLL_CLOEXEC);
+    if (poller->descriptor < 0) return -1;
+    poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    // Edge-triggered and never read: each write is a new edge, which saves reading the counter after each wake.
+    if (poller->wake < 0 || control(poller, EPOLL_CTL_ADD, poller->wake, WAKE_TOKEN, EPOLLIN | EPOLLET) < 0) {
+        int error = errno;
+        port_poller_close(poller);
+        errno = error;
+        return -1;
+    }
+    return 0;
+}
+
+void port_poller_close(port_poller *poller) {
+    if (poller->wake >= 0) close(poller->wake);
+    close(poller->descriptor);
+}
+
+int port_poller_add(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest) {
+    return control(poller, EPOLL_CTL_ADD, descriptor, token, flags(interest));
+}
+
+int port_poller_change(const port_poller *poller, int descriptor, uint64_t token, uint32_t previous, uint32_t interest) {
+    if (previous == interest) return 0;
+    return control(poller, EPOLL_CTL_MOD, descriptor, token, flags(interest));
+}
+
+int port_poller_again(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest) {
+    return control(poller, EPOLL_CTL_MOD, descriptor, token, flags(interest));
+}
+
+int port_poller_remove(const port_poller *poller, int descriptor, uint32_t previous) {
+    (void)previous;
+    return control(poller, EPOLL_CTL_DEL, descriptor, 0, 0);
+}
+
+void port_poller_wake(const port_poller *poller) {
+    uint64_t one = 1;
+    while (write(poller->wake, &one, sizeof one) < 0 && errno == EINTR) {}
+}
+
+int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds) {
+    struct epoll_event ready[64];
+    if (capacity > 64) capacity = 64;
+    // Past the C library's, which is a point where a thread may be cancelled, and pays for that at each wait.
+    int count = (int)syscall(
+        SYS_epoll_pwait, poller->descriptor, ready, capacity, milliseconds(nanoseconds), NULL, (size_t)0);
+    if (count < 0) return errno == EINTR ? 0 : -1;
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (ready[i].data.u64 == WAKE_TOKEN) continue;
+        uint32_t bits = 0;
+        if (ready[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) bits |= PORT_HANG_UP;
+        if (ready[i].events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) bits |= PORT_READABLE;
+        if (ready[i].events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) bits |= PORT_WRITABLE;
+        events[kept].token = ready[i].data.u64;
+        events[kept++].ready = bits;
+    }
+    return kept;
+}
+
+int port_signal_open(int ends[2]) {
+    ends[0] = ends[1] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return ends[0] < 0 ? -1 : 0;
+}
+#endif
+
+int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanoseconds) {
+    struct pollfd polled[2] = {{descriptor, 0, 0}, {wake, POLLIN, 0}};
+    if (interest & PORT_READABLE) polled[0].events |= POLLIN;
+    if (interest & PORT_WRITABLE) polled[0].events |= POLLOUT;
+    int count = poll(polled, wake < 0 ? 1 : 2, milliseconds(nanoseconds));
+    if (count < 0) return errno == EINTR ? 0 : -1;
+    int bits = 0;
+    if (polled[0].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_READABLE;
+    if (polled[0].revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_WRITABLE;
+    return bits;
+}
+
+void port_signal_set(const int ends[2]) {
+    uint64_t one = 1;
+    while (write(ends[1], &one, sizeof one) < 0 && errno == EINTR) {}
+}
+
+void port_signal_clear(const int ends[2]) {
+    uint64_t drained[8];
+    while (read(ends[0], drained, sizeof drained) > 0) {}
+}

@@ -1,0 +1,76 @@
+#define _GNU_SOURCE
+#include "include/port_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int port_spawn(
+    const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,
+    int channel, pid_t *pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int result = posix_spawn_file_actions_init(&actions);
+    if (result) return result;
+    result = posix_spawnattr_init(&attributes);
+    if (result) {
+        posix_spawn_file_actions_destroy(&actions);
+        return result;
+    }
+    if (!result && standard_input >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_input, 0);
+    if (!result && standard_output >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_output, 1);
+    if (!result && channel >= 0) result = posix_spawn_file_actions_adddup2(&actions, channel, 3);
+
+    // The loop's threads block signals; a program expects to start with none blocked and with SIGPIPE as it ever was.
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+#if __APPLE__
+    flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
+    for (int standard = 0; standard < 3; standard++) {
+        bool replaced = (standard == 0 && standard_input >= 0) || (standard == 1 && standard_output >= 0);
+        if (!result && !replaced) result = posix_spawn_file_actions_addinherit_np(&actions, standard);
+    }
+#endif
+    if (!result) result = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!result) result = posix_spawnattr_setsigdefault(&attributes, &defaults);
+    if (!result) result = posix_spawnattr_setflags(&attributes, flags);
+    if (!result) result = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return result;
+}
+
+int port_process_descriptor(pid_t pid) {
+#if defined(SYS_pidfd_open)
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    (void)pid;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int port_process_reap(pid_t pid, bool wait, int32_t *status) {
+    int raw;
+    pid_t reaped;
+    do {
+        reaped = waitpid(pid, &raw, wait ? 0 : WNOHANG);
+    } while (reaped < 0 && errno == EINTR);
+    if (reaped <= 0) return (int)reaped;
+    *status = WIFSIGNALED(raw) ? -WTERMSIG(raw) : WEXITSTATUS(raw);
+    return 1;
+}
+
+int port_process_signal(pid_t pid, int descriptor, int signal) {
+#if defined(SYS_pidfd_send_signal)
+    if (descriptor >= 0) return (int)syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0);
+#endif
+    (void)descriptor;
+    return kill(pid, signal);
+}
