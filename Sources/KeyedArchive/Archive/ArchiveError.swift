@@ -1,0 +1,115 @@
+/// What went wrong while an archive was written or read, and where.
+///
+/// `description` reads like `root.foos[3].age: expected Int, found String`. The message never contains values of the
+/// user, only names of types and keys.
+public struct ArchiveError: Error, Sendable, CustomStringConvertible {
+    /// The kind of an `ArchiveError`.
+    ///
+    /// New codes may be added: always have a `default` when switching.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The stable name of the code.
+        public let rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The bytes are not an archive, or break a rule of the format.
+        public static let corrupt = Code(rawValue: "corrupt")
+        /// The bytes end before the archive does.
+        public static let truncated = Code(rawValue: "truncated")
+        /// A bound of `Limits` was exceeded.
+        public static let limit = Code(rawValue: "limit")
+        /// No value is stored for the key.
+        public static let missingKey = Code(rawValue: "missingKey")
+        /// The value stored is of another type than the one asked for.
+        public static let typeMismatch = Code(rawValue: "typeMismatch")
+        /// The number stored does not fit the type asked for.
+        public static let outOfRange = Code(rawValue: "outOfRange")
+        /// The class of an object is not allowed at this place.
+        public static let classNotAllowed = Code(rawValue: "classNotAllowed")
+        /// An object refers to itself through a path decoded without `decodeReference`.
+        public static let cycle = Code(rawValue: "cycle")
+        /// A key was encoded twice into one object or value.
+        public static let duplicateKey = Code(rawValue: "duplicateKey")
+        /// A coder or container was used in a way it does not support.
+        public static let misuse = Code(rawValue: "misuse")
+        /// The type's own coding code threw; see `underlying`.
+        public static let thrownByType = Code(rawValue: "thrownByType")
+        /// A value cannot be archived at all, or not in a plain archive.
+        public static let unsupported = Code(rawValue: "unsupported")
+    }
+
+    /// One step from a container to what it contains.
+    public enum Step: Sendable, Hashable {
+        /// The value for a key.
+        case key(String)
+        /// The element at an index.
+        case index(Int)
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// One sentence for people; no values of the user.
+    public let message: String
+    /// The error thrown by the type's own code, if that is what ended coding.
+    public let underlying: (any Error)?
+    /// The steps from the root, innermost first, as they are collected while the error travels outwards.
+    private(set) var reversedSteps: [Step] = []
+    private var isShortened = false
+
+    /// Makes an error without a path; coders add the path while it travels outwards.
+    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+    }
+
+    /// The steps from the root to the place, outermost first.
+    ///
+    /// Very long paths keep their innermost steps only.
+    public var steps: [Step] { reversedSteps.reversed() }
+
+    /// The place as text: `root.foos[3].age`; empty if the error concerns the archive as a whole.
+    public var path: String {
+        var text = isShortened ? "…" : ""
+        for step in reversedSteps.reversed() {
+            switch step {
+            case .key(let key): text += text.isEmpty ? key : "." + key
+            case .index(let index): text += "[\(index)]"
+            }
+        }
+        return text
+    }
+
+    /// Path and message.
+    public var description: String { reversedSteps.isEmpty ? message : "\(path): \(message)" }
+
+    // A chain of thousands of objects may fail at its end, and each of them keeps its error: the path is bounded.
+    private static let longestPath = 64
+
+    mutating func prepend(_ step: Step) {
+        guard reversedSteps.count < Self.longestPath else {
+            isShortened = true
+            return
+        }
+        reversedSteps.append(step)
+    }
+
+    /// The error as it leaves a container: any foreign error wrapped, and the step added in front of its path.
+    static func wrapping(_ error: any Error, at step: Step?) -> ArchiveError {
+        var result = (error as? ArchiveError) ?? foreign(error)
+        if let step { result.prepend(step) }
+        return result
+    }
+
+    private static func foreign(_ error: any Error) -> ArchiveError {
+        switch error {
+        case DecodingError.dataCorrupted(let context):
+            ArchiveError(.thrownByType, context.debugDescription, underlying: error)
+        case EncodingError.invalidValue(_, let context):
+            ArchiveError(.thrownByType, context.debugDescription, underlying: error)
+        default:
+            ArchiveError(.thrownByType, "the type's own code threw \(type(of: error))", underlying: error)
+        }
+    }
+}

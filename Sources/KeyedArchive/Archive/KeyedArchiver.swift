@@ -1,0 +1,80 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Writes a whole archive: values and object graphs under keys, in one piece of bytes.
+///
+/// ```swift
+/// let archiver = KeyedArchiver()
+/// try archiver.encode(foo, forKey: "myfoo")
+/// try archiver.encode(bar, forKey: "mybar")
+/// let bytes = try archiver.finish()
+/// ```
+public final class KeyedArchiver {
+    /// The key `archive(_:)` uses.
+    public static let rootKey = "root"
+
+    /// The format written.
+    public let format: ArchiveFormat
+    private let encoder: ObjectEncoder
+
+    /// Makes an archiver without content.
+    ///
+    /// - Parameters:
+    ///   - format: The format to write.
+    ///   - limits: Bounds beyond which encoding throws.
+    ///   - classes: Class names other than the classes' own.
+    public init(
+        format: ArchiveFormat = .compact, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) {
+        self.format = format
+        encoder = ObjectEncoder(limits: limits, classes: classes)
+        encoder.openRoots()
+    }
+
+    /// Sees each object on its way.
+    ///
+    /// Not retained.
+    public weak var delegate: (any KeyedArchiverDelegate)? {
+        didSet {
+            encoder.delegate = delegate
+            encoder.hasDelegate = delegate != nil
+        }
+    }
+
+    /// Encodes a value or object under a key of the archive's own.
+    public func encode<T: Encodable>(_ value: T, forKey key: String) throws { try encoder.encode(value, forKey: key) }
+
+    /// Encodes a reference to an object that is archived only if something else encodes it unconditionally.
+    public func encodeConditional<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
+        try encoder.encodeConditional(object, forKey: key)
+    }
+
+    /// Encodes an object of a class known only when the program runs.
+    public func encodeObject(_ object: (any ObjectCoding)?, forKey key: String) throws {
+        try encoder.encodeObject(object, forKey: key)
+    }
+
+    /// Completes the archive; nothing can be encoded afterwards.
+    public func finish() throws -> [UInt8] { try encoder.finishArchive() }
+
+    /// An archive with one root, under the key `root`.
+    public static func archive<T: Encodable>(
+        _ root: T, format: ArchiveFormat = .compact, limits: Limits = Limits(),
+        classes: ClassRegistry = ClassRegistry()
+    ) throws -> [UInt8] {
+        let archiver = KeyedArchiver(format: format, limits: limits, classes: classes)
+        try archiver.encode(root, forKey: rootKey)
+        return try archiver.finish()
+    }
+
+    /// An archive with one root, under the key `root`.
+    public static func archivedData<T: Encodable>(
+        withRoot root: T, format: ArchiveFormat = .compact, limits: Limits = Limits(),
+        classes: ClassRegistry = ClassRegistry()
+    ) throws -> Data {
+        Data(try archive(root, format: format, limits: limits, classes: classes))
+    }
+}

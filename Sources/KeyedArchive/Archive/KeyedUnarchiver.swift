@@ -1,0 +1,150 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Keeps the bytes of an archive in place while anything refers to them.
+private final class ArchiveBytes {
+    private let array: [UInt8]
+    private let data: Data
+
+    init(_ array: [UInt8]) {
+        self.array = array
+        data = Data()
+    }
+
+    init(_ data: Data) {
+        array = []
+        // A small `Data` has no memory of its own to point to.
+        self.data = data.count < 1024 ? Data() : data
+        copied = data.count < 1024 ? Array(data) : []
+    }
+
+    private var copied: [UInt8] = []
+
+    var bytes: UnsafeRawBufferPointer {
+        // Neither is changed as long as this object lives, so the memory stays where it is.
+        if !data.isEmpty { return data.withUnsafeBytes { $0 } }
+        return (array.isEmpty ? copied : array).withUnsafeBytes { $0 }
+    }
+}
+
+/// Reads a whole archive by its keys, in any order.
+///
+/// ```swift
+/// let unarchiver = try KeyedUnarchiver(bytes)
+/// let foo = try unarchiver.decode(Foo.self, forKey: "myfoo")
+/// ```
+///
+/// A class is made only if the reading code names it: as the type expected, as one of its `codingSubclasses`, in the
+/// `ClassRegistry`, or in a list given with a key.
+public final class KeyedUnarchiver {
+    private let decoder: ObjectDecoder
+
+    /// Opens an archive, whose bytes are kept without copying them.
+    public convenience init(
+        _ bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        try self.init(owner: ArchiveBytes(bytes), limits, classes)
+    }
+
+    /// Opens an archive, whose bytes are kept without copying them.
+    public convenience init(
+        _ data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        try self.init(owner: ArchiveBytes(data), limits, classes)
+    }
+
+    private init(owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry) throws {
+        let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
+        decoder = try ObjectDecoder(
+            bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
+        try decoder.openRoots()
+    }
+
+    /// Sees each object on its way.
+    ///
+    /// Not retained.
+    public weak var delegate: (any KeyedUnarchiverDelegate)? {
+        didSet {
+            decoder.delegate = delegate
+            decoder.hasDelegate = delegate != nil
+        }
+    }
+
+    /// The keys at the top of the archive, in the order written.
+    public var keys: [String] { decoder.openKeys }
+
+    /// Whether something was encoded under the key; also if it was nil.
+    public func contains(_ key: String) -> Bool { decoder.contains(key) }
+
+    /// Decodes the value or object under a key.
+    public func decode<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T {
+        try decoder.complete { try decoder.decode(type, forKey: key) }
+    }
+
+    /// Decodes the value or object under a key; nil if nil was encoded, or nothing.
+    public func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T? {
+        try decoder.complete { try decoder.decodeIfPresent(type, forKey: key) }
+    }
+
+    /// Decodes a value below which no classes come but those in the list and the one asked for.
+    public func decode<T: Decodable>(
+        _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
+    ) throws -> T {
+        try decoder.complete { try decoder.decode(type, forKey: key, allowing: classes) }
+    }
+
+    /// Decodes an object of one of the classes in the list, nil if nil was encoded.
+    public func decodeObject(
+        forKey key: String, allowing classes: [any ObjectCoding.Type]
+    ) throws -> (any ObjectCoding)? {
+        try decoder.complete { try decoder.decodeObject(forKey: key, allowing: classes) }
+    }
+
+    /// Decodes the root of an archive written by `KeyedArchiver.archive`.
+    public static func unarchive<T: Decodable>(
+        _ type: T.Type, from bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws -> T {
+        try KeyedUnarchiver(bytes, limits: limits, classes: classes).decode(type, forKey: KeyedArchiver.rootKey)
+    }
+
+    /// Decodes the root of an archive written by `KeyedArchiver.archive`.
+    public static func unarchive<T: Decodable>(
+        _ type: T.Type, from data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws -> T {
+        try KeyedUnarchiver(data, limits: limits, classes: classes).decode(type, forKey: KeyedArchiver.rootKey)
+    }
+}
+
+extension ObjectDecoder {
+    /// Opens the record of roots, which is the only value of a whole archive.
+    func openRoots() throws {
+        let s = state
+        guard try s.pointee.frame.source.byte() == Tag.record else {
+            throw ArchiveError(.corrupt, "the archive has no keys")
+        }
+        let (shape, _) = try readShape(&s.pointee.frame.source)
+        guard shape.takeUnretainedValue().kind == .record, shape.takeUnretainedValue().layout != .single else {
+            throw ArchiveError(.corrupt, "the archive has no keys")
+        }
+        try openShape(shape)
+    }
+
+    var openKeys: [String] {
+        Array(UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount))
+    }
+
+    /// Runs `body`, then makes what was only referred to.
+    func complete<R>(_ body: () throws -> R) throws -> R {
+        do {
+            let result = try body()
+            if !state.pointee.waiting.isEmpty { try drainReferences() }
+            return result
+        } catch {
+            forgetReferences()
+            throw ArchiveError.wrapping(error, at: nil)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/// The bounds within which archives are written and read.
+///
+/// Each is checked before memory is allocated or the stack is used for what it bounds, so that bytes from a stranger
+/// cost at most what the limits say.
+public struct Limits: Sendable, Hashable {
+    /// Bytes of one archive.
+    ///
+    /// Default 256 MiB: larger than any message meant to travel whole.
+    public var bytes: Int = 256 << 20
+    /// Objects in one archive.
+    ///
+    /// Default 4 Mi; each costs the reader 16 bytes before it is built.
+    public var objects: Int = 4 << 20
+    /// Values nested in one another inside one object.
+    ///
+    /// Default 64: each level costs stack, and real data has under ten.
+    public var depth: Int = 64
+    /// The longest path of references (one less than its objects) between instances of the user's classes.
+    ///
+    /// Default 10,000: freeing a longer chain recurses in the user's own `deinit` until an ordinary stack is used up.
+    public var chain: Int = 10_000
+    /// UTF-8 bytes of one string.
+    ///
+    /// Default 64 MiB.
+    public var string: Int = 64 << 20
+    /// Elements of one collection.
+    ///
+    /// Default 16 Mi.
+    public var collection: Int = 16 << 20
+    /// Shapes (class, version, keys) in one archive.
+    ///
+    /// Default 4,096: no program has that many; at most 65,535.
+    public var shapes: Int = 4096
+    /// Keys of one shape.
+    ///
+    /// Default 1,024; types with more are stored with their keys inline.
+    public var keys: Int = 1024
+    /// Objects by reference in one message.
+    ///
+    /// Default 4,096, what one opener frame can carry.
+    public var references: Int = 4096
+
+    /// Makes the default limits; change what you need.
+    public init() {}
+}

@@ -1,0 +1,41 @@
+/// Which classes an archive may contain beyond those the reading code names itself, and under which names classes are
+/// written and read.
+public struct ClassRegistry: @unchecked Sendable {
+    // A value type; the metatypes it holds are immutable and may be used anywhere.
+    private(set) var allowed: [String: any (AnyObject & Decodable).Type] = [:]
+    private(set) var renamed: [String: any (AnyObject & Decodable).Type] = [:]
+    private(set) var names: [ObjectIdentifier: String] = [:]
+
+    /// Makes a registry that allows nothing more and renames nothing.
+    public init() {}
+
+    /// Makes a registry that allows `classes` wherever they (or what they become when awake) fit the type expected.
+    public init(allowing classes: [any ObjectCoding.Type]) {
+        for type in classes { allow(type) }
+    }
+
+    /// Allows a class wherever it, or what it becomes when awake, fits the type expected.
+    public mutating func allow(_ type: any ObjectCoding.Type) { allowed[type.className] = type }
+
+    /// Allows a class that is only `Codable` in place of its superclasses.
+    public mutating func allow<T: AnyObject & Decodable>(codable type: T.Type) {
+        allowed[unqualifiedName(of: type)] = type
+    }
+
+    /// Writes instances of `type` under another class name.
+    public mutating func setName(_ name: String, for type: any (AnyObject & Codable).Type) {
+        names[ObjectIdentifier(type)] = name
+    }
+
+    /// Reads objects of the class name `name` as `type`, where `type` fits.
+    ///
+    /// Names a class once had go here.
+    public mutating func setClass(_ type: any (AnyObject & Decodable).Type, forName name: String) {
+        renamed[name] = type
+    }
+
+    /// Whether it changes nothing in either direction.
+    package var isPlain: Bool { isEmpty && names.isEmpty }
+
+    var isEmpty: Bool { allowed.isEmpty && renamed.isEmpty }
+}

@@ -1,0 +1,82 @@
+/// A class whose instances are archived as objects: with identity, so that shared references and cycles come back as
+/// they were, with their own class, and with a version.
+///
+/// ```swift
+/// final class Foo: ObjectCoding {
+///     let name: String
+///     let age: Int
+///     init(coder: ObjectDecoder) throws {
+///         name = try coder.decode(String.self, forKey: "name")
+///         age = try coder.decode(Int.self, forKey: "age")
+///     }
+///     func encode(with coder: ObjectEncoder) throws {
+///         try coder.encode(name, forKey: "name")
+///         try coder.encode(age, forKey: "age")
+///     }
+/// }
+/// ```
+///
+/// The conformance to `Codable` comes with defaults; it is what lets instances stand in arrays, optionals and
+/// structures that are `Codable`. Other encoders (JSON) cannot keep identity: under them the defaults throw.
+public protocol ObjectCoding: AnyObject, Codable {
+    /// Makes the object from what `encode(with:)` wrote. Keys may be read in any order; the order written is fastest.
+    init(coder: ObjectDecoder) throws
+
+    /// Writes the object's state under keys. Subclasses call `super`.
+    func encode(with coder: ObjectEncoder) throws
+
+    /// The name of the class in archives. Default: the type's name without its module.
+    static var className: String { get }
+
+    /// The version written with the class, for its `init(coder:)` to read. Default: 0.
+    static var classVersion: Int { get }
+
+    /// Classes whose instances may come wherever this class is expected: its subclasses, and stand-ins that become an
+    /// instance of it in `awakeAfter(using:)`. Theirs count too. Default: none.
+    static var codingSubclasses: [any ObjectCoding.Type] { get }
+
+    /// An object to archive in place of this one, everywhere in this archive; asked once. Default: nil, this one.
+    func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)?
+
+    /// The object to use in place of this one, which has just been decoded. Default: nil, this one.
+    func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)?
+}
+
+extension ObjectCoding {
+    /// The type's name without its module.
+    public static var className: String { unqualifiedName(of: Self.self) }
+
+    /// Version 0.
+    public static var classVersion: Int { 0 }
+
+    /// None.
+    public static var codingSubclasses: [any ObjectCoding.Type] { [] }
+
+    /// Archives this object itself.
+    public func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)? { nil }
+
+    /// Keeps this object.
+    public func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)? { nil }
+
+    /// Decodes under one of this library's decoders; throws under any other.
+    public init(from decoder: any Decoder) throws {
+        guard let decoder = decoder as? ArchiveValueDecoder else {
+            throw ArchiveError(
+                .unsupported,
+                "\(Self.className) is an object with identity: decode it with a KeyedUnarchiver, not \(type(of: decoder))"
+            )
+        }
+        try self.init(coder: decoder.coder)
+    }
+
+    /// Encodes under one of this library's encoders; throws under any other.
+    public func encode(to encoder: any Encoder) throws {
+        guard let encoder = encoder as? ArchiveValueEncoder else {
+            throw ArchiveError(
+                .unsupported,
+                "\(Self.className) is an object with identity: encode it with a KeyedArchiver, not \(type(of: encoder))"
+            )
+        }
+        try encoder.encodeObjectInPlace(self)
+    }
+}

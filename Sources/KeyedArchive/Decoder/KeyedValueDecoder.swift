@@ -1,0 +1,108 @@
+/// Reads the values of a `Codable` type by its coding keys.
+struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let decoder: ArchiveValueDecoder
+    /// The coder's state, which `decoder` keeps: using it costs no reference counting.
+    let state: UnsafeMutablePointer<DecoderState>
+    /// Whether values come straight from the coder's place, not from one apart.
+    let isDirect: Bool
+
+    init(decoder: ArchiveValueDecoder) {
+        self.decoder = decoder
+        state = decoder.coder.state
+        isDirect = decoder.detached == nil
+    }
+
+    var coder: ObjectDecoder { decoder.coder }
+    var codingPath: [any CodingKey] { [] }
+
+    var allKeys: [Key] {
+        let names = try? decoder.inFrame {
+            let frame = coder.state
+            return Array(UnsafeBufferPointer(start: frame.pointee.frame.keys, count: frame.pointee.frame.keyCount))
+        }
+        return (names ?? []).compactMap { Key(stringValue: $0) }
+    }
+
+    func contains(_ key: Key) -> Bool {
+        (try? decoder.inFrame { coder.contains(located: key.stringValue) }) ?? false
+    }
+
+    /// Reads an integer below 128 if the key is the one written next, else nothing.
+    @inline(__always)
+    func small(_ key: Key) -> UInt8? {
+        let cursor = state.pointee.frame.cursor
+        let position = state.pointee.frame.source.position
+        guard isDirect, state.pointee.frame.serial == decoder.serial, state.pointee.frame.index == nil,
+            cursor < state.pointee.frame.keyCount, position < state.pointee.frame.source.end,
+            state.pointee.frame.layout == .keyed, state.pointee.frame.keys[cursor] == key.stringValue
+        else { return nil }
+        let tag = state.pointee.frame.source.base.load(fromByteOffset: position, as: UInt8.self)
+        guard tag < 0x80 else { return nil }
+        state.pointee.frame.cursor = cursor &+ 1
+        state.pointee.frame.source.position = position &+ 1
+        return tag
+    }
+
+    @inline(__always)
+    func at<R>(_ key: Key, _ body: () throws -> R) throws -> R {
+        try decoder.inFrame {
+            let name = key.stringValue
+            guard try coder.locate(name) else { throw coder.missing(name) }
+            do { return try body() } catch { throw coder.failed(error, name) }
+        }
+    }
+
+    func decodeNil(forKey key: Key) throws -> Bool {
+        try decoder.inFrame {
+            let name = key.stringValue
+            let s = coder.state
+            let before = (s.pointee.frame.source.position, s.pointee.frame.cursor)
+            guard try coder.locate(name) else { throw coder.missing(name) }
+            // The value is looked at only: it is read next, unless it is nil.
+            if try coder.readNil() { return true }
+            (s.pointee.frame.source.position, s.pointee.frame.cursor) = before
+            return false
+        }
+    }
+
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+        try at(key) { try coder.read(type) }
+    }
+
+    func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+        try decoder.inFrame {
+            let name = key.stringValue
+            guard try coder.locate(name) else { return nil }
+            do { return try coder.readIfPresent(type) } catch { throw coder.failed(error, name) }
+        }
+    }
+
+    private func view(_ key: String) throws -> ArchiveValueDecoder {
+        try decoder.inFrame {
+            guard try coder.locate(key) else { throw coder.missing(key) }
+            let detached = try coder.detach()
+            var source = coder.state.pointee.frame.source
+            do { try source.skipValue(coder.shapes) } catch { throw coder.failed(error, key) }
+            coder.state.pointee.frame.source = source
+            return ArchiveValueDecoder(coder: coder, serial: detached.frame.serial, detached: detached)
+        }
+    }
+
+    func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<Nested> {
+        do { return try view(key.stringValue).container(keyedBy: type) } catch {
+            throw ArchiveError.wrapping(error, at: .key(key.stringValue))
+        }
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        do { return try view(key.stringValue).unkeyedContainer() } catch {
+            throw ArchiveError.wrapping(error, at: .key(key.stringValue))
+        }
+    }
+
+    func superDecoder() throws -> any Decoder { try view("super") }
+
+    func superDecoder(forKey key: Key) throws -> any Decoder { try view(key.stringValue) }
+}

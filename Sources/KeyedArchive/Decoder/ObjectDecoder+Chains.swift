@@ -1,0 +1,119 @@
+extension ObjectDecoder {
+    /// Makes what the object needs before the object itself, so that no deep recursion is needed; then the object.
+    ///
+    /// Only objects whose classes were asked for before in this archive are made ahead.
+    ///
+    /// What fails here is not reported: the object is asked for again by whoever needs it, and fails then.
+    /// - Returns: False if the object is already part of such a walk, and has to be made by the caller.
+    @inline(never)
+    func makeFromBelow(_ number: Int) throws -> Bool {
+        let s = state
+        guard s.pointee.depth < Self.deepestObjects else {
+            throw ArchiveError(.limit, "objects nested too deep in one another")
+        }
+        let seen = walked()
+        guard !seen[number] else { return false }
+        var references = ContiguousArray<Int>()
+        var path = ContiguousArray<(number: Int, references: Int)>()
+        func enter(_ number: Int) {
+            seen[number] = true
+            path.append((number, references.count))
+            collectReferences(of: number, into: &references)
+        }
+        enter(number)
+        while let last = path.last {
+            if references.count > last.references {
+                let next = references.removeLast()
+                guard !seen[next], s.pointee.slots[next] == SlotState.empty, classToMake(next) != nil else { continue }
+                guard path.count - 1 <= limits.chain else { throw tooLong() }
+                enter(next)
+            } else {
+                path.removeLast()
+                try makeAhead(last.number)
+            }
+        }
+        return true
+    }
+
+    private func makeAhead(_ number: Int) throws {
+        guard state.pointee.slots[number] == SlotState.empty, let type = classToMake(number) else { return }
+        var source = body(number)
+        let (shape, _) = try readShape(&source)
+        do {
+            _ = try make(number, type, shape, source)
+        } catch let error as ArchiveError where error.code == .limit {
+            throw error
+        } catch {
+            // Kept with the object, for whoever needs it.
+        }
+    }
+
+    private func walked() -> UnsafeMutablePointer<Bool> {
+        if let seen = state.pointee.seen { return seen }
+        let seen = UnsafeMutablePointer<Bool>.allocate(capacity: max(state.pointee.objectCount, 1))
+        seen.initialize(repeating: false, count: max(state.pointee.objectCount, 1))
+        state.pointee.seen = seen
+        return seen
+    }
+
+    /// The class found for the object's shape before.
+    private func classToMake(_ number: Int) -> ResolvedClass? {
+        var source = body(number)
+        guard let shape = try? source.fixed(UInt16.self) else { return nil }
+        guard shape < state.pointee.shapeCount else { return nil }
+        guard let type = state.pointee.shapes[Int(shape)].found else { return nil }
+        if let list = state.pointee.list, !list.contains(type.type) { return nil }
+        return type
+    }
+
+    private func collectReferences(of number: Int, into references: inout ContiguousArray<Int>) {
+        var source = body(number)
+        guard let (shape, _) = try? readShape(&source) else { return }
+        let count = UInt64(state.pointee.objectCount)
+        // A broken body refers to what it refers to before the break; reading it will fail in its turn.
+        _ = try? source.walkBody(shape.takeUnretainedValue(), shapes) { if $0 < count { references.append(Int($0)) } }
+    }
+
+    /// Checks that no path of references is longer than allowed, where references are handed over late and heights
+    /// cannot be counted on the way.
+    ///
+    /// References back to an object on the path, as to parents, do not count.
+    func scanChains() throws {
+        let s = state
+        guard s.pointee.heights != nil, !s.pointee.scanned else { return }
+        s.pointee.scanned = true
+        let count = s.pointee.objectCount
+        // -1: not met, -2: on the path, else the height.
+        let heights = UnsafeMutablePointer<Int32>.allocate(capacity: count)
+        heights.initialize(repeating: -1, count: count)
+        defer { heights.deallocate() }
+        var references = ContiguousArray<Int>()
+        var path = ContiguousArray<(number: Int, references: Int, height: Int32)>()
+        func enter(_ number: Int) {
+            heights[number] = -2
+            path.append((number, references.count, 0))
+            collectReferences(of: number, into: &references)
+        }
+        for root in 0..<count where heights[root] == -1 {
+            enter(root)
+            while let last = path.last {
+                if references.count > last.references {
+                    let next = references.removeLast()
+                    if heights[next] == -1 {
+                        guard path.count - 1 <= limits.chain else { throw tooLong() }
+                        enter(next)
+                    } else if heights[next] >= 0 {
+                        path[path.count - 1].height = max(last.height, heights[next] + 1)
+                    }
+                } else {
+                    path.removeLast()
+                    heights[last.number] = last.height
+                    guard Int(last.height) <= limits.chain else { throw tooLong() }
+                    if let above = path.last {
+                        path[path.count - 1].height = max(above.height, last.height + 1)
+                    }
+                }
+            }
+        }
+    }
+}

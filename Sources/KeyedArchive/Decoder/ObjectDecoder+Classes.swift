@@ -1,0 +1,158 @@
+import Synchronization
+
+extension ObjectDecoder {
+    /// The class to make for an object of the shape `number` where `expected` is asked for.
+    @inline(__always)
+    func resolve<T: AnyObject & Decodable>(
+        _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
+    ) throws -> ResolvedClass {
+        let s = state
+        let entry = s.pointee.shapes + number
+        if entry.pointee.expected == ObjectIdentifier(expected) && entry.pointee.list == s.pointee.listIdentity,
+            let found = entry.pointee.found
+        {
+            return found
+        }
+        return try resolveAnew(number, expected, itself)
+    }
+
+    @inline(never)
+    private func resolveAnew<T: AnyObject & Decodable>(
+        _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
+    ) throws -> ResolvedClass {
+        let s = state
+        let entry = s.pointee.shapes + number
+        let key = ResolutionKey(shape: number, type: ObjectIdentifier(expected), list: s.pointee.listIdentity)
+        let found: ResolvedClass
+        if let known = s.pointee.resolutions.isEmpty ? nil : s.pointee.resolutions[key] {
+            found = known
+        } else {
+            found = try findQuickly(number, expected, itself)
+            // The first class found stands in the entry only; most shapes never need another.
+            if entry.pointee.expected != nil { s.pointee.resolutions[key] = found }
+        }
+        entry.pointee.expected = key.type
+        entry.pointee.list = key.list
+        entry.pointee.found = found
+        return found
+    }
+
+    /// Recognises the class asked for by what was found for the same shape before, if nothing could change that.
+    private func findQuickly<T: AnyObject & Decodable>(
+        _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
+    ) throws -> ResolvedClass {
+        guard state.pointee.listIdentity == nil, classes.isEmpty, classes.names.isEmpty else {
+            return try find(number, expected)
+        }
+        let address = UInt(bitPattern: ObjectIdentifier(expected))
+        if shapes[number].namesake.load(ordering: .relaxed) == address { return itself }
+        let found = try find(number, expected)
+        // Not by a delegate's answer, which may be another next time.
+        if found.type == expected && name(of: expected) == shapes[number].name {
+            shapes[number].namesake.store(address, ordering: .relaxed)
+        }
+        return found
+    }
+
+    private func find<T: AnyObject & Decodable>(_ number: Int, _ expected: T.Type) throws -> ResolvedClass {
+        let shape = shapes[number]
+        guard shape.kind == .object else { throw ArchiveError(.corrupt, "an object with the shape of a value") }
+        let type: any (AnyObject & Decodable).Type
+        if let found = named(shape.name, expected) {
+            type = found
+        } else if let found = hasDelegate ? delegate?.unarchiver(cannotDecodeClassNamed: shape.name) : nil {
+            type = found
+        } else {
+            throw ArchiveError(
+                .classNotAllowed,
+                "expected \(name(of: expected)), found an object of class \(shape.name), not allowed here")
+        }
+        if let list = state.pointee.list, !list.contains(type) {
+            throw ArchiveError(
+                .classNotAllowed, "class \(shape.name) is not on the list of classes given for this or an outer key")
+        }
+        if let coding = type as? any ObjectCoding.Type { return .coding(coding) }
+        return .plain(type)
+    }
+
+    /// Finds a class by name among those the reading code named, never among all there are.
+    private func named<T: AnyObject & Decodable>(
+        _ name: String, _ expected: T.Type
+    ) -> (any (AnyObject & Decodable).Type)? {
+        if let renamed = classes.renamed[name] {
+            return renamed is T.Type || renamed is any ObjectCoding.Type ? renamed : nil
+        }
+        if name == self.name(of: expected) { return expected }
+        if let list = state.pointee.list {
+            return list.classes.first { self.name(of: $0) == name }
+        }
+        if let found = subclass(name, of: expected) { return found }
+        if let allowed = classes.allowed[name] {
+            // A class that is no subclass may still become an instance of one when it awakes; others cannot.
+            return allowed is T.Type || allowed is any ObjectCoding.Type ? allowed : nil
+        }
+        return nil
+    }
+
+    private func subclass(_ name: String, of expected: any (AnyObject & Decodable).Type) -> (any ObjectCoding.Type)? {
+        guard let expected = expected as? any ObjectCoding.Type else { return nil }
+        var seen: Set<ObjectIdentifier> = []
+        var waiting = expected.codingSubclasses
+        while let type = waiting.popLast() {
+            guard seen.insert(ObjectIdentifier(type)).inserted else { continue }
+            if self.name(of: type) == name { return type }
+            waiting += type.codingSubclasses
+        }
+        return nil
+    }
+
+    func name(of type: any (AnyObject & Decodable).Type) -> String {
+        if let name = classes.names[ObjectIdentifier(type)] { return name }
+        if let coding = type as? any ObjectCoding.Type { return coding.className }
+        return unqualifiedName(of: type)
+    }
+
+    /// An object that exists already, as the type asked for.
+    @inline(__always)
+    func checked<T: AnyObject>(_ object: AnyObject, _ expected: T.Type) throws -> T {
+        if ObjectIdentifier(type(of: object)) == ObjectIdentifier(expected) && state.pointee.list == nil {
+            return unsafeDowncast(object, to: T.self)
+        }
+        return try checkedSlowly(object, expected)
+    }
+
+    @inline(never)
+    private func checkedSlowly<T: AnyObject>(_ object: AnyObject, _ expected: T.Type) throws -> T {
+        guard let fitting = object as? T else {
+            throw ArchiveError(
+                .classNotAllowed,
+                "expected \(unqualifiedName(of: expected)), found an object of class \(unqualifiedName(of: type(of: object)))"
+            )
+        }
+        if let list = state.pointee.list, !list.contains(type(of: object)) {
+            throw ArchiveError(
+                .classNotAllowed,
+                "class \(unqualifiedName(of: type(of: object))) is not on the list of classes given for this or an outer key"
+            )
+        }
+        return fitting
+    }
+
+    /// Applies a list of classes to what `body` reads.
+    ///
+    /// The list must not name what a list around it does not.
+    func allowing<R>(_ types: [any (AnyObject & Decodable).Type], _ body: () throws -> R) throws -> R {
+        let s = state
+        let outer = s.pointee.list
+        if let outer, let wider = types.first(where: { !outer.contains($0) }) {
+            throw ArchiveError(
+                .classNotAllowed, "the list of classes names \(unqualifiedName(of: wider)), the list around it does not"
+            )
+        }
+        let list = ClassList(types)
+        s.pointee.lists.append(list)
+        s.pointee.list = list
+        defer { s.pointee.list = outer }
+        return try body()
+    }
+}

@@ -1,0 +1,252 @@
+extension ObjectDecoder {
+    /// Reads a reference to an object, and makes the object if it does not exist yet.
+    @inline(__always)
+    func readObject<T: ObjectCoding>(_ type: T.Type) throws -> T {
+        let s = state
+        let tag = try s.pointee.frame.source.byte()
+        guard tag == Tag.reference else { return try readOtherwise(type, tag) }
+        return try object(try s.pointee.frame.source.varint(), as: type)
+    }
+
+    @inline(never)
+    private func readOtherwise<T: ObjectCoding>(_ type: T.Type, _ tag: UInt8) throws -> T {
+        let s = state
+        if tag == Tag.conditional {
+            let number = try s.pointee.frame.source.fixed(UInt32.self)
+            if number != .max { return try object(UInt64(number), as: type) }
+            throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found nil")
+        }
+        s.pointee.frame.source.position -= 1
+        if let external = type as? any ExternallyCodable.Type {
+            s.pointee.frame.source.position -= 1
+            guard let object = try readExternal(external) as? T else {
+                throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found another object by reference")
+            }
+            return object
+        }
+        throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found \(Tag.describe(tag))")
+    }
+
+    /// The object with a number, made if it does not exist yet.
+    @inline(__always)
+    func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type) throws -> T {
+        let s = state
+        guard number < UInt64(s.pointee.objectCount) else { throw noSuchObject() }
+        let number = Int(truncatingIfNeeded: number)
+        if let object = try existing(number) { return try checked(object, type) }
+        return try make(number, type)
+    }
+
+    @inline(never)
+    func noSuchObject() -> ArchiveError { ArchiveError(.corrupt, "an object that is not in the archive") }
+
+    /// The object if it exists; throws if it cannot be had.
+    @inline(__always)
+    func existing(_ number: Int) throws -> AnyObject? {
+        let slot = state.pointee.slots[number]
+        if slot == SlotState.empty { return nil }
+        guard slot > SlotState.failed, let object = UnsafeRawPointer(bitPattern: slot) else {
+            throw unavailable(number)
+        }
+        if let heights = state.pointee.heights {
+            state.pointee.frame.height = max(state.pointee.frame.height, heights[number] + 1)
+        }
+        return Unmanaged<AnyObject>.fromOpaque(object).takeUnretainedValue()
+    }
+
+    @inline(never)
+    private func unavailable(_ number: Int) -> ArchiveError {
+        if let failure = state.pointee.failures[number] { return failure }
+        return ArchiveError(
+            .cycle, "an object refers to itself through others: one of the classes must use decodeReference")
+    }
+
+    private func make<T: ObjectCoding>(_ number: Int, _ type: T.Type) throws -> T {
+        let s = state
+        let start = s.pointee.offsets[number]
+        var source = ByteSource(
+            base: s.pointee.frame.source.base, position: start, end: s.pointee.offsets[number + 1])
+        if let archive = archive.baseAddress { source = ByteSource(base: archive, position: start, end: source.end) }
+        let (shape, shapeNumber) = try readShape(&source)
+        let found = try resolve(shapeNumber, type, .coding(type))
+        if found.type != type {
+            return try checked(try make(number, found, shape, source), type)
+        }
+        if s.pointee.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
+            return try checked(object, type)
+        }
+        let outer = enter(number, source)
+        let object: T
+        do {
+            try openShape(shape)
+            object = try T(coder: self)
+            let replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
+            if let replacement, replacement !== object {
+                leave(number, outer, replacement)
+                try delivered(number)
+                return try checked(replacement, type)
+            }
+        } catch {
+            throw abandon(number, outer, error)
+        }
+        leave(number, outer, object)
+        try delivered(number)
+        return object
+    }
+
+    /// Makes an object of a class that is not the static type.
+    func make(_ number: Int, _ type: ResolvedClass, _ shape: Unmanaged<Shape>, _ source: ByteSource) throws -> AnyObject
+    {
+        let s = state
+        if s.pointee.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
+            return object
+        }
+        let outer = enter(number, source)
+        var result: AnyObject
+        do {
+            switch type {
+            case .coding(let type):
+                try openShape(shape)
+                let object = try type.init(coder: self)
+                result = (hasDelegate ? try awake(object) : try object.awakeAfter(using: self)) ?? object
+            case .plain(let type):
+                s.pointee.frame.shape = shape
+                s.pointee.frame.start = source.position
+                s.pointee.frame.layout = .unopened
+                s.pointee.frame.isBody = true
+                let view = ArchiveValueDecoder(coder: self, serial: s.pointee.frame.serial, detached: nil)
+                result = try type.init(from: view)
+            }
+        } catch {
+            throw abandon(number, outer, error)
+        }
+        leave(number, outer, result)
+        try delivered(number)
+        return result
+    }
+
+    /// Reads a reference to an instance of a class that is only `Codable`.
+    func readObject<T: AnyObject & Decodable>(plain type: T.Type) throws -> T {
+        let s = state
+        let tag = try s.pointee.frame.source.byte()
+        guard tag == Tag.reference else {
+            throw ArchiveError(.typeMismatch, "expected \(unqualifiedName(of: type)), found \(Tag.describe(tag))")
+        }
+        let number = try s.pointee.frame.source.varint()
+        guard number < UInt64(s.pointee.objectCount) else { throw noSuchObject() }
+        if let object = try existing(Int(number)) { return try checked(object, type) }
+        var source = body(Int(number))
+        let (shape, shapeNumber) = try readShape(&source)
+        let found = try resolve(shapeNumber, type, .plain(type))
+        return try checked(try make(Int(number), found, shape, source), type)
+    }
+
+    @inline(__always)
+    func body(_ number: Int) -> ByteSource {
+        let s = state
+        return ByteSource(
+            base: archive.baseAddress ?? s.pointee.frame.source.base, position: s.pointee.offsets[number],
+            end: s.pointee.offsets[number + 1])
+    }
+
+    @inline(__always)
+    private func enter(_ number: Int, _ source: ByteSource) -> DecoderFrame {
+        let s = state
+        let outer = s.pointee.frame
+        s.pointee.slots[number] = SlotState.building
+        s.pointee.depth &+= 1
+        s.pointee.serials &+= 1
+        s.pointee.frame = DecoderFrame(
+            source: source, start: source.position, serial: s.pointee.serials, object: number, layout: .closed)
+        return outer
+    }
+
+    @inline(__always)
+    private func leave(_ number: Int, _ outer: DecoderFrame, _ object: AnyObject) {
+        let s = state
+        s.pointee.slots[number] = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
+        let height = s.pointee.frame.height
+        dispose(&s.pointee.frame)
+        s.pointee.frame = outer
+        s.pointee.depth &-= 1
+        if let heights = s.pointee.heights {
+            heights[number] = height
+            s.pointee.frame.height = max(outer.height, height + 1)
+        }
+    }
+
+    @inline(never)
+    private func abandon(_ number: Int, _ outer: DecoderFrame, _ error: any Error) -> ArchiveError {
+        let s = state
+        let error = ArchiveError.wrapping(error, at: nil)
+        dispose(&s.pointee.frame)
+        s.pointee.frame = outer
+        s.pointee.depth &-= 1
+        s.pointee.slots[number] = SlotState.failed
+        s.pointee.failures[number] = error
+        return error
+    }
+
+    /// What follows once an object exists: bounds are checked, and those who waited for it get it.
+    @inline(__always)
+    private func delivered(_ number: Int) throws {
+        let s = state
+        if let heights = s.pointee.heights, Int(heights[number]) > limits.chain { throw refuse(number) }
+        if !s.pointee.waiting.isEmpty { try deliver(number) }
+    }
+
+    /// Takes an object that ends too long a chain back, so that nothing can be chained to it.
+    @inline(never)
+    private func refuse(_ number: Int) -> ArchiveError {
+        let s = state
+        if let object = UnsafeRawPointer(bitPattern: s.pointee.slots[number]) {
+            s.pointee.slots[number] = SlotState.failed
+            s.pointee.failures[number] = tooLong()
+            Unmanaged<AnyObject>.fromOpaque(object).release()
+        }
+        return tooLong()
+    }
+
+    @inline(never)
+    func tooLong() -> ArchiveError {
+        ArchiveError(.limit, "a path of more than \(limits.chain) references between objects")
+    }
+
+    private func awake(_ object: any ObjectCoding) throws -> (any ObjectCoding)? {
+        let result = try object.awakeAfter(using: self) ?? object
+        if result !== object { delegate?.unarchiver(didReplace: object, with: result) }
+        let final = delegate?.unarchiver(didDecode: result) ?? result
+        if final !== result { delegate?.unarchiver(didReplace: result, with: final) }
+        return final
+    }
+}
+
+extension ObjectDecoder {
+    /// Reads an object of whichever class of the list it is.
+    func readAny(_ classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
+        if try readNil() { return nil }
+        var source = state.pointee.frame.source
+        guard try source.byte() == Tag.reference else { throw mismatch("an object") }
+        let number = try source.varint()
+        guard number < UInt64(state.pointee.objectCount) else { throw noSuchObject() }
+        var body = body(Int(number))
+        let (shape, _) = try readShape(&body)
+        let name =
+            (classes.renamed(shape.takeUnretainedValue().name, self.classes))
+            ?? classes.first { self.name(of: $0) == shape.takeUnretainedValue().name }
+        guard let type = name else {
+            throw ArchiveError(
+                .classNotAllowed, "class \(shape.takeUnretainedValue().name) is not on the list of classes given")
+        }
+        return try readExisting(type)
+    }
+
+    private func readExisting<T: ObjectCoding>(_ type: T.Type) throws -> any ObjectCoding { try readObject(type) }
+}
+
+extension [any ObjectCoding.Type] {
+    fileprivate func renamed(_ name: String, _ registry: ClassRegistry) -> (any ObjectCoding.Type)? {
+        guard let type = registry.renamed[name] else { return nil }
+        return first { $0 == type }
+    }
+}

@@ -1,0 +1,126 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+extension ObjectDecoder {
+    @inline(__always)
+    private func value<R>(_ key: String, _ body: () throws -> R) throws -> R {
+        guard try locate(key) else { throw missing(key) }
+        do { return try body() } catch { throw failed(error, key) }
+    }
+
+    /// Whether something was encoded under the key; also if it was nil.
+    public func contains(_ key: String) -> Bool { contains(located: key) }
+
+    /// Decodes an integer.
+    public func decode(_ type: Int.Type, forKey key: String) throws -> Int {
+        try value(key) { try readInteger(type) }
+    }
+
+    /// Decodes an integer.
+    public func decode(_ type: Int64.Type, forKey key: String) throws -> Int64 {
+        try value(key) { try readInteger(type) }
+    }
+
+    /// Decodes an integer.
+    public func decode(_ type: Int32.Type, forKey key: String) throws -> Int32 {
+        try value(key) { try readInteger(type) }
+    }
+
+    /// Decodes a truth value.
+    public func decode(_ type: Bool.Type, forKey key: String) throws -> Bool {
+        try value(key) { try readBool() }
+    }
+
+    /// Decodes a number; an integer is accepted if it is exact.
+    public func decode(_ type: Double.Type, forKey key: String) throws -> Double {
+        try value(key) { try readDouble() }
+    }
+
+    /// Decodes a number; a `Double` or integer is accepted if it is exact.
+    public func decode(_ type: Float.Type, forKey key: String) throws -> Float {
+        try value(key) { try readFloat() }
+    }
+
+    /// Decodes a string.
+    public func decode(_ type: String.Type, forKey key: String) throws -> String {
+        try value(key) { try readString() }
+    }
+
+    /// Decodes bytes.
+    ///
+    /// In messages, from 16 KiB on, they are a slice of what was received, which stays in memory as long as they do.
+    public func decode(_ type: Data.Type, forKey key: String) throws -> Data {
+        try value(key) { try readData() }
+    }
+
+    /// Decodes bytes.
+    public func decode(_ type: [UInt8].Type, forKey key: String) throws -> [UInt8] {
+        try value(key) { try readByteList() }
+    }
+
+    /// Decodes an object: of this class or one that is allowed in its place.
+    public func decode<T: ObjectCoding>(_ type: T.Type, forKey key: String) throws -> T {
+        try value(key) { try readObject(type) }
+    }
+
+    /// Decodes an array of objects.
+    public func decode<T: ObjectCoding>(_ type: [T].Type, forKey key: String) throws -> [T] {
+        try value(key) { try readObjects(T.self) }
+    }
+
+    /// Decodes any `Codable` value.
+    public func decode<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T {
+        try value(key) { try read(type) }
+    }
+
+    /// Decodes any `Codable` value or object; nil if nil was encoded, or nothing.
+    public func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T? {
+        guard try locate(key) else { return nil }
+        do { return try readIfPresent(type) } catch { throw failed(error, key) }
+    }
+
+    /// Decodes a value below which no classes come but those in the list and the one asked for.
+    ///
+    /// A list given while
+    /// another applies must not be wider.
+    public func decode<T: Decodable>(
+        _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
+    ) throws -> T {
+        try value(key) { try allowing(listed(type, classes)) { try read(type) } }
+    }
+
+    /// Decodes a value like `decode(_:forKey:allowing:)`; nil if nil was encoded, or nothing.
+    public func decodeIfPresent<T: Decodable>(
+        _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
+    ) throws -> T? {
+        guard try locate(key) else { return nil }
+        do {
+            return try readNil() ? nil : try allowing(listed(type, classes)) { try read(type) }
+        } catch {
+            throw failed(error, key)
+        }
+    }
+
+    private func listed(
+        _ type: any Decodable.Type, _ classes: [any (AnyObject & Decodable).Type]
+    ) -> [any (AnyObject & Decodable).Type] {
+        guard let expected = type as? any (AnyObject & Decodable).Type else { return classes }
+        return classes + [expected]
+    }
+
+    /// Decodes an object of one of the classes in the list, nil if nil was encoded.
+    public func decodeObject(
+        forKey key: String, allowing classes: [any ObjectCoding.Type]
+    ) throws -> (any ObjectCoding)? {
+        try value(key) { try allowing(classes) { try readAny(classes) } }
+    }
+
+    /// Decodes a C array of scalars.
+    public func decodeScalars<T: BitwiseCopyable & Codable>(_ type: T.Type, forKey key: String) throws -> [T] {
+        guard PackedKind.of(type) != nil else { throw ArchiveError(.unsupported, "\(type) is not a scalar") }
+        return try value(key) { try read([T].self) }
+    }
+}

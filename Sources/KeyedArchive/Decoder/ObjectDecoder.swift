@@ -1,0 +1,236 @@
+/// Reads objects and values from a compact archive; what a class sees in `init(coder:)`.
+///
+/// Nothing in the bytes is trusted: counts are checked against the bytes present, classes against what the reading
+/// code expects, and every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
+public final class ObjectDecoder {
+    let state: UnsafeMutablePointer<DecoderState>
+    private(set) var limits: Limits
+    let classes: ClassRegistry
+    private(set) var shapes: [Shape] = []
+    private(set) var externals: [AnyObject] = []
+    /// Keeps the bytes alive.
+    private(set) var owner: AnyObject?
+    private(set) var archive = UnsafeRawBufferPointer(start: nil, count: 0)
+    private(set) var handsOutSlices = false
+    weak var delegate: (any KeyedUnarchiverDelegate)?
+    var hasDelegate = false
+    /// A slot for whoever drives the decoder; the values' own coding code finds it.
+    package var codingOwner: AnyObject?
+
+    /// How deep objects are made inside one another before what they need is made ahead of them.
+    static let deepObjects = 16
+    /// How deep they may get where that is not possible, as their classes were not met before.
+    static let deepestObjects = 64
+
+    /// How deep values may be nested in objects in values: each level takes up to 6 KiB of stack in a debug build, 2 KiB
+    /// in a release build, and a thread may have just 512.
+    var deepest: Int { Self.deepObjects + limits.depth + 4 }
+
+    /// Objects and shapes that the tables of an unloaded decoder have room for: enough for most messages.
+    private static let smallCount = 16
+
+    /// Makes a decoder that has nothing to read until `load`.
+    package init(limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()) {
+        self.limits = limits
+        self.classes = classes
+        state = .allocate(capacity: 1)
+        state.initialize(
+            to: DecoderState(
+                frame: Self.closedFrame, offsets: .allocate(capacity: Self.smallCount + 1),
+                slots: .allocate(capacity: Self.smallCount), shapes: .allocate(capacity: Self.smallCount),
+                shapeCount: 0))
+    }
+
+    /// Gives an unloaded decoder other bounds.
+    package func configure(limits: Limits) {
+        self.limits = limits
+    }
+
+    /// Makes a decoder that reads one archive; see `load`.
+    package convenience init(
+        bytes: UnsafeRawBufferPointer, owner: AnyObject?, shapes: [Shape], externals: [AnyObject] = [],
+        limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry(), handsOutSlices: Bool = true
+    ) throws {
+        self.init(limits: limits, classes: classes)
+        try load(
+            bytes: bytes, owner: owner, shapes: shapes, externals: externals, handsOutSlices: handsOutSlices)
+    }
+
+    private static var closedFrame: DecoderFrame {
+        DecoderFrame(
+            source: ByteSource(UnsafeRawBufferPointer(start: nil, count: 0)), start: 0, serial: 0, layout: .closed)
+    }
+
+    /// Reads the header of an archive's body.
+    ///
+    /// The decoder is new or unloaded.
+    ///
+    /// - Parameters:
+    ///   - bytes: The body. It stays valid as long as `owner` lives, or until `unload` if there is none.
+    ///   - owner: Retained by the decoder and by big `Data` values, which are slices of `bytes`.
+    ///   - shapes: The shapes the body names by number.
+    ///   - externals: The objects by reference.
+    ///   - handsOutSlices: Whether the memory belongs to this archive alone and can be written to, so that big `Data`
+    ///     values may be slices of it: whoever changes them changes it, once the decoder is gone.
+    package func load(
+        bytes: UnsafeRawBufferPointer, owner: AnyObject?, shapes: [Shape], externals: [AnyObject],
+        handsOutSlices: Bool
+    ) throws {
+        guard bytes.count <= limits.bytes else {
+            throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
+        }
+        guard shapes.count <= min(limits.shapes, 0xFFFF) else {
+            throw ArchiveError(.limit, "more than \(limits.shapes) shapes")
+        }
+        var source = ByteSource(bytes)
+        // An object takes a byte for its length and two for its shape.
+        let count = try source.count(eachAtLeast: 3, limit: limits.objects, "objects")
+        let valuesLength = try source.varint()
+        if count > Self.smallCount {
+            let offsets = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
+            state.pointee.offsets.deallocate()
+            state.pointee.offsets = offsets
+        }
+        let valuesStart = try Self.readOffsets(&source, count, valuesLength, state.pointee.offsets)
+        if count > Self.smallCount {
+            state.pointee.slots.deallocate()
+            state.pointee.slots = .allocate(capacity: count)
+        }
+        state.pointee.slots.initialize(repeating: SlotState.empty, count: count)
+        state.pointee.objectCount = count
+        if shapes.count > Self.smallCount {
+            state.pointee.shapes.deallocate()
+            state.pointee.shapes = .allocate(capacity: shapes.count)
+        }
+        for index in 0..<shapes.count {
+            (state.pointee.shapes + index).initialize(
+                to: ShapeEntry(shape: Unmanaged.passUnretained(shapes[index])))
+        }
+        state.pointee.shapeCount = shapes.count
+        let values = ByteSource(base: source.base, position: valuesStart, end: valuesStart + Int(valuesLength))
+        state.pointee.frame = DecoderFrame(source: values, start: valuesStart, serial: 0, layout: .closed)
+        if !shapes.isEmpty { self.shapes = shapes }
+        if !externals.isEmpty { self.externals = externals }
+        self.owner = owner
+        archive = bytes
+        self.handsOutSlices = handsOutSlices
+        // No path has more references than there are other objects.
+        if count - 1 > limits.chain {
+            let heights = UnsafeMutablePointer<Int32>.allocate(capacity: count)
+            heights.initialize(repeating: 0, count: count)
+            state.pointee.heights = heights
+        }
+    }
+
+    /// Lets go of the archive and everything made from it; `load` may be called again.
+    ///
+    /// Runs code of the classes read, in their `deinit`.
+    package func unload() {
+        let s = state
+        let before = s.pointee.objectCount
+        letGo()
+        if before > Self.smallCount {
+            s.pointee.slots.deallocate()
+            s.pointee.slots = .allocate(capacity: Self.smallCount)
+            s.pointee.offsets.deallocate()
+            s.pointee.offsets = .allocate(capacity: Self.smallCount + 1)
+        }
+        if s.pointee.shapeCount > Self.smallCount {
+            s.pointee.shapes.deallocate()
+            s.pointee.shapes = .allocate(capacity: Self.smallCount)
+        }
+        s.pointee.shapeCount = 0
+        s.pointee.frame = Self.closedFrame
+        // A view that outlives its value stays one: numbers of frames are not used again.
+        s.pointee.depth = 0
+        if !s.pointee.resolutions.isEmpty { s.pointee.resolutions = [:] }
+        if !s.pointee.failures.isEmpty { s.pointee.failures = [:] }
+        if !s.pointee.waiting.isEmpty { s.pointee.waiting = [:] }
+        if !s.pointee.postponed.isEmpty { s.pointee.postponed = [] }
+        if !s.pointee.slices.isEmpty { s.pointee.slices = [:] }
+        if !s.pointee.lists.isEmpty { s.pointee.lists = [] }
+        if s.pointee.list != nil { s.pointee.list = nil }
+        s.pointee.heights?.deallocate()
+        s.pointee.heights = nil
+        s.pointee.seen?.deallocate()
+        s.pointee.seen = nil
+        s.pointee.scanned = false
+        if !shapes.isEmpty { shapes = [] }
+        if !externals.isEmpty { externals = [] }
+        owner = nil
+        archive = UnsafeRawBufferPointer(start: nil, count: 0)
+    }
+
+    /// Objects that something else holds only lose a reference here; the others are freed one by one.
+    private func letGo() {
+        let s = state
+        dispose(&s.pointee.frame)
+        let count = s.pointee.objectCount
+        s.pointee.objectCount = 0
+        for index in 0..<count where s.pointee.slots[index] > SlotState.failed {
+            if let object = UnsafeRawPointer(bitPattern: s.pointee.slots[index]) {
+                Unmanaged<AnyObject>.fromOpaque(object).release()
+            }
+        }
+    }
+
+    /// Reads the lengths of all bodies; returns where the values begin.
+    private static func readOffsets(
+        _ source: inout ByteSource, _ count: Int, _ valuesLength: UInt64, _ offsets: UnsafeMutablePointer<Int>
+    ) throws -> Int {
+        let total = source.end
+        var sum = 0
+        for index in 0..<count {
+            offsets[index] = sum
+            let length = try source.length()
+            guard length >= 2 else { throw ArchiveError(.corrupt, "an object without shape") }
+            sum += length
+            guard sum <= total else { throw ByteSource.truncated() }
+        }
+        offsets[count] = sum
+        let start = source.position
+        guard valuesLength <= UInt64(source.remaining) else { throw ByteSource.truncated() }
+        let bodies = start + Int(valuesLength)
+        guard sum == total - bodies else {
+            throw sum > total - bodies ? ByteSource.truncated() : ArchiveError(.corrupt, "bytes after the archive")
+        }
+        for index in 0...count { offsets[index] += bodies }
+        return start
+    }
+
+    deinit {
+        let s = state
+        letGo()
+        s.pointee.slots.deallocate()
+        s.pointee.shapes.deallocate()
+        s.pointee.offsets.deallocate()
+        s.pointee.heights?.deallocate()
+        s.pointee.seen?.deallocate()
+        s.pointee.readers.deallocate()
+        s.deinitialize(count: 1)
+        s.deallocate()
+    }
+
+    /// Whether values have keys.
+    ///
+    /// True in every archive this library reads.
+    public var allowsKeyedCoding: Bool { true }
+
+    /// The version of the class the object being read had when it was written.
+    public var classVersion: Int { state.pointee.frame.shape?.takeUnretainedValue().version ?? 0 }
+
+    /// The name of the class of the object being read, as it stands in the archive.
+    public var archivedClassName: String { state.pointee.frame.shape?.takeUnretainedValue().name ?? "" }
+
+    /// Reads the next value that has no key.
+    ///
+    /// References asked for on the way are complete when this returns.
+    package func decodeTop<T>(_ codec: ValueCodec<T>) throws -> T {
+        try complete { try codec.read(self) }
+    }
+
+    /// Reads the next value that has no key, of a type whose codec is not at hand.
+    package func decodeTop<T: Decodable>(_ type: T.Type) throws -> T {
+        try complete { try read(type) }
+    }
+}

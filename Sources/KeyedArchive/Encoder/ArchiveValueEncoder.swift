@@ -1,0 +1,76 @@
+/// The `Encoder` a `Codable` value sees: a view of an `ObjectEncoder` at the value's place.
+package struct ArchiveValueEncoder: Encoder {
+    let coder: ObjectEncoder
+    /// The scope of the value; a view that outlives it can write nothing.
+    let serial: Int
+    /// Set if the value is written apart and put in place later.
+    let deferred: DeferredValue?
+
+    /// Empty: paths are put together only when an error travels outwards.
+    package var codingPath: [any CodingKey] { [] }
+    /// Empty.
+    package var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    @inline(__always)
+    func inScope<R>(_ body: () throws -> R) throws -> R {
+        if let deferred {
+            return try coder.within(deferred) { try checked(body) }
+        }
+        return try checked(body)
+    }
+
+    @inline(__always)
+    private func checked<R>(_ body: () throws -> R) throws -> R {
+        guard coder.state.pointee.scope.serial == serial else { throw stale() }
+        return try body()
+    }
+
+    @inline(never)
+    private func stale() -> ArchiveError {
+        coder.fail(ArchiveError(.misuse, "a container was used after or beside the value it belongs to"))
+    }
+
+    /// For containers, which are handed out without `throws`: a failure shows when the archive is finished.
+    private func open(_ body: () throws -> Void) {
+        do { try inScope(body) } catch { _ = coder.fail(error) }
+    }
+
+    package func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        open {
+            let s = coder.state
+            switch s.pointee.scope.layout {
+            case .unopened:
+                if !s.pointee.scope.isBody { s.pointee.out.byte(Tag.record) }
+                coder.openRecord(
+                    coder.record(for: s.pointee.scope.type, kind: s.pointee.scope.isBody ? .object : .record))
+            case .keyed, .explicit: break
+            default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+            }
+        }
+        return KeyedEncodingContainer(KeyedValueEncoder<Key>(encoder: self))
+    }
+
+    package func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        open {
+            let s = coder.state
+            switch s.pointee.scope.layout {
+            case .unopened:
+                if s.pointee.scope.isBody { coder.openSingleBody() }
+                s.pointee.out.byte(Tag.list)
+                s.pointee.scope.layout = .list
+                s.pointee.scope.start = s.pointee.out.count
+                s.pointee.out.paddedVarint()
+            case .list: break
+            default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+            }
+        }
+        return UnkeyedValueEncoder(encoder: self)
+    }
+
+    package func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(encoder: self) }
+
+    /// Writes the object as this value, by copy although its class may also travel by reference.
+    package func encodeObjectInPlace<T: ObjectCoding>(_ object: T) throws {
+        try SingleValueEncoder(encoder: self).next { try coder.writeCopy(of: object) }
+    }
+}

@@ -1,0 +1,100 @@
+/// Numbers of objects by address: open addressing with linear probing.
+///
+/// Whoever uses it keeps the objects alive.
+///
+/// Emptying it costs nothing: entries carry the epoch they were made in.
+struct IdentityTable {
+    private struct Slot {
+        var address: UInt
+        var number: UInt32
+        var epoch: UInt32
+    }
+
+    private var slots: UnsafeMutablePointer<Slot>
+    private var mask: Int
+    private var shift: UInt
+    private var used = 0
+    private var epoch: UInt32 = 1
+
+    private static let smallest = 64
+
+    init() {
+        slots = Self.make(Self.smallest)
+        mask = Self.smallest - 1
+        shift = UInt(UInt.bitWidth - Self.smallest.trailingZeroBitCount)
+    }
+
+    func deallocate() { slots.deallocate() }
+
+    private static func make(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
+        let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
+        slots.initialize(repeating: Slot(address: 0, number: 0, epoch: 0), count: capacity)
+        return slots
+    }
+
+    mutating func removeAll(most: Int) {
+        let isRoomy = mask > 1024 && (used < mask / 16 || mask > most)
+        if isRoomy || epoch == .max {
+            slots.deallocate()
+            self = IdentityTable()
+        } else {
+            used = 0
+            epoch += 1
+        }
+    }
+
+    /// The number of the object at `address`; a new object gets `number`.
+    ///
+    /// Expected O(1).
+    @inline(__always)
+    mutating func insert(_ address: UInt, number: UInt32) -> (isNew: Bool, number: UInt32) {
+        if used &* 2 > mask { grow() }
+        var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+        while true {
+            let slot = slots + index
+            if slot.pointee.epoch != epoch {
+                slot.pointee = Slot(address: address, number: number, epoch: epoch)
+                used &+= 1
+                return (true, number)
+            }
+            if slot.pointee.address == address { return (false, slot.pointee.number) }
+            index = (index &+ 1) & mask
+        }
+    }
+
+    func find(_ address: UInt) -> UInt32? {
+        var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+        while slots[index].epoch == epoch {
+            if slots[index].address == address { return slots[index].number }
+            index = (index &+ 1) & mask
+        }
+        return nil
+    }
+
+    /// Sets the number of an address that is in the table.
+    mutating func update(_ address: UInt, number: UInt32) {
+        var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+        while slots[index].epoch == epoch {
+            if slots[index].address == address {
+                slots[index].number = number
+                return
+            }
+            index = (index &+ 1) & mask
+        }
+    }
+
+    @inline(never)
+    private mutating func grow() {
+        let old = slots
+        let count = mask + 1
+        slots = Self.make(count * 2)
+        mask = count * 2 - 1
+        shift -= 1
+        for index in 0..<count where old[index].epoch == epoch {
+            var to = Int(bitPattern: (old[index].address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+            while slots[to].epoch == epoch { to = (to &+ 1) & mask }
+            slots[to] = old[index]
+        }
+        old.deallocate()
+    }
+}

@@ -1,0 +1,83 @@
+// Each only differs in the type: the protocol asks for all of them.
+extension KeyedValueEncoder {
+    mutating func encode(_ value: Bool, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.boolean(value) }
+        try at(key) { coder.state.pointee.out.boolean(value) }
+    }
+
+    mutating func encode(_ value: String, forKey key: Key) throws {
+        try at(key) { try coder.write(string: value) }
+    }
+
+    mutating func encode(_ value: Double, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.double(value) }
+        try at(key) { coder.state.pointee.out.double(value) }
+    }
+
+    mutating func encode(_ value: Float, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.float(value) }
+        try at(key) { coder.state.pointee.out.float(value) }
+    }
+
+    mutating func encode(_ value: Int, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.integer(Int64(value)) }
+        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    mutating func encode(_ value: Int8, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.integer(Int64(value)) }
+        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    mutating func encode(_ value: Int16, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.integer(Int64(value)) }
+        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    mutating func encode(_ value: Int32, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.integer(Int64(value)) }
+        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    mutating func encode(_ value: Int64, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.integer(Int64(value)) }
+        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    mutating func encode(_ value: UInt, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
+        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    mutating func encode(_ value: UInt8, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
+        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    mutating func encode(_ value: UInt16, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
+        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    mutating func encode(_ value: UInt32, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
+        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    mutating func encode(_ value: UInt64, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
+        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    @available(macOS 15.0, *)
+    mutating func encode(_ value: Int128, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.wide(value) }
+        try at(key) { coder.state.pointee.out.wide(value) }
+    }
+
+    @available(macOS 15.0, *)
+    mutating func encode(_ value: UInt128, forKey key: Key) throws {
+        if takes(key) { return state.pointee.out.wide(value) }
+        try at(key) { coder.state.pointee.out.wide(value) }
+    }
+}

@@ -1,0 +1,79 @@
+/// Writes the values of a `Codable` type under its coding keys.
+struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: ArchiveValueEncoder
+    /// The coder's state, which `encoder` keeps: using it costs no reference counting.
+    let state: UnsafeMutablePointer<EncoderState>
+    /// Whether values go straight to the coder's place, not into one apart.
+    let isDirect: Bool
+
+    init(encoder: ArchiveValueEncoder) {
+        self.encoder = encoder
+        state = encoder.coder.state
+        isDirect = encoder.deferred == nil
+    }
+
+    var coder: ObjectEncoder { encoder.coder }
+    var codingPath: [any CodingKey] { [] }
+
+    /// Whether the key is the one predicted; then its value is to be written at once.
+    @inline(__always)
+    func takes(_ key: Key) -> Bool {
+        let cursor = state.pointee.scope.cursor
+        guard isDirect, state.pointee.scope.serial == encoder.serial, cursor < state.pointee.scope.keyCount,
+            state.pointee.scope.keys[cursor] == key.stringValue
+        else { return false }
+        state.pointee.scope.cursor = cursor &+ 1
+        return true
+    }
+
+    @inline(__always)
+    func at(_ key: Key, _ body: () throws -> Void) throws {
+        try encoder.inScope {
+            try coder.key(key.stringValue)
+            try body()
+        }
+    }
+
+    mutating func encodeNil(forKey key: Key) throws {
+        try at(key) { coder.state.pointee.out.byte(Tag.none) }
+    }
+
+    mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
+        try at(key) {
+            do { try coder.write(value) } catch { throw coder.fail(error, at: .key(key.stringValue)) }
+        }
+    }
+
+    mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
+        guard let value else { return }
+        guard T.self is any AnyOptional.Type else { return try encode(value, forKey: key) }
+        // An optional in an optional: nil inside must not be taken for nil outside.
+        try at(key) {
+            coder.state.pointee.out.byte(Tag.some)
+            do { try coder.write(value) } catch { throw coder.fail(error, at: .key(key.stringValue)) }
+        }
+    }
+
+    private func deferred(_ key: String) -> ArchiveValueEncoder {
+        do {
+            let value = try encoder.inScope { coder.deferValue(key: key) }
+            return ArchiveValueEncoder(coder: coder, serial: value.scope.serial, deferred: value)
+        } catch {
+            return ArchiveValueEncoder(coder: coder, serial: -1, deferred: nil)
+        }
+    }
+
+    mutating func nestedContainer<Nested: CodingKey>(
+        keyedBy type: Nested.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<Nested> {
+        deferred(key.stringValue).container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        deferred(key.stringValue).unkeyedContainer()
+    }
+
+    mutating func superEncoder() -> any Encoder { deferred("super") }
+
+    mutating func superEncoder(forKey key: Key) -> any Encoder { deferred(key.stringValue) }
+}

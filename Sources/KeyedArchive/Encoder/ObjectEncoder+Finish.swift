@@ -1,0 +1,125 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A part of an archive in the memory it lies in, which `owner` keeps.
+package struct ArchiveSegment {
+    package let owner: AnyObject
+    package let bytes: UnsafeRawBufferPointer
+}
+
+/// Memory that was a sink's.
+private final class SinkMemory {
+    let sink: ByteSink
+    init(_ sink: ByteSink) { self.sink = sink }
+    deinit { sink.deallocate() }
+}
+
+extension ObjectEncoder {
+    /// Writes a value that has no key.
+    package func encodeTop<T>(_ value: T, _ codec: ValueCodec<T>) throws {
+        guard !state.pointee.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
+        do { try codec.write(value, self) } catch { throw fail(error) }
+    }
+
+    /// Writes a value that has no key, of a type whose codec is not at hand.
+    package func encodeTop<T: Encodable>(_ value: T) throws {
+        guard !state.pointee.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
+        do { try write(value) } catch { throw fail(error) }
+    }
+
+    /// Writes the bodies of all objects met, resolves conditional references and completes the archive.
+    package func finish() throws {
+        let s = state
+        if let failure = s.pointee.failure { throw failure }
+        guard !s.pointee.isFinished else { return }
+        s.pointee.valuesEnd = s.pointee.out.count + s.pointee.blobBytes
+        try writeBodies()
+        replaceScope(EncoderScope(type: NestedValue.self, serial: 0, layout: .closed, isBody: false))
+        if let failure = s.pointee.failure { throw failure }
+        for (position, object) in s.pointee.conditionals {
+            let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
+            if let number = s.pointee.identity.find(address) { s.pointee.out.patch(number, at: position) }
+        }
+        s.pointee.header.count = 0
+        s.pointee.header.varint(UInt64(s.pointee.objects.count))
+        s.pointee.header.varint(UInt64(s.pointee.valuesEnd))
+        s.pointee.isFinished = true
+        guard byteCount <= limits.bytes else {
+            throw fail(ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes"))
+        }
+    }
+
+    /// The objects by reference, in index order.
+    package var externals: [AnyObject] { state.pointee.externals }
+
+    /// The shapes the body names, in order of their numbers.
+    package var shapes: [Shape] { state.pointee.shapes }
+
+    /// The number of objects met.
+    package var objectCount: Int { state.pointee.objects.count }
+
+    /// Bytes of the finished archive.
+    package var byteCount: Int {
+        state.pointee.header.count + state.pointee.lengths.count + state.pointee.out.count + state.pointee.blobBytes
+    }
+
+    /// Visits the finished archive in order, without copying; the bytes are valid during the call.
+    package func forEachSegment(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        let s = state
+        try body(s.pointee.header.bytes)
+        if s.pointee.lengths.count > 0 { try body(s.pointee.lengths.bytes) }
+        var position = 0
+        for blob in s.pointee.blobs {
+            if blob.position > position {
+                try body(UnsafeRawBufferPointer(rebasing: s.pointee.out.bytes[position..<blob.position]))
+            }
+            try body(blob.bytes)
+            position = blob.position
+        }
+        if s.pointee.out.count > position {
+            try body(UnsafeRawBufferPointer(rebasing: s.pointee.out.bytes[position...]))
+        }
+    }
+
+    /// Copies the finished archive to memory of at least `byteCount` bytes.
+    package func copyBytes(to target: UnsafeMutableRawBufferPointer) {
+        precondition(target.count >= byteCount, "the target is smaller than the archive")
+        var offset = 0
+        forEachSegment { segment in
+            UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: segment)
+            offset += segment.count
+        }
+    }
+
+    /// Hands the finished archive over in parts that stay valid after `reset()`; big blobs are still not copied.
+    package func takeSegments() -> [ArchiveSegment] {
+        let s = state
+        var segments: [ArchiveSegment] = []
+        var front = ByteSink(capacity: s.pointee.header.count + s.pointee.lengths.count)
+        front.append(s.pointee.header.bytes)
+        front.append(s.pointee.lengths.bytes)
+        segments.append(ArchiveSegment(owner: SinkMemory(front), bytes: front.bytes))
+        let body = s.pointee.out
+        let owner = SinkMemory(body)
+        var position = 0
+        for blob in s.pointee.blobs {
+            if blob.position > position {
+                let part = UnsafeRawBufferPointer(rebasing: body.bytes[position..<blob.position])
+                segments.append(ArchiveSegment(owner: owner, bytes: part))
+            }
+            segments.append(ArchiveSegment(owner: blob.owner, bytes: blob.bytes))
+            position = blob.position
+        }
+        if body.count > position {
+            segments.append(
+                ArchiveSegment(owner: owner, bytes: UnsafeRawBufferPointer(rebasing: body.bytes[position...])))
+        }
+        s.pointee.out = ByteSink(capacity: 512)
+        s.pointee.blobs = []
+        s.pointee.blobBytes = 0
+        return segments
+    }
+}

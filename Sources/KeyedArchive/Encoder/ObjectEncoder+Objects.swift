@@ -1,0 +1,169 @@
+extension ObjectEncoder {
+    /// Writes a reference to an object, and queues its body if it is met for the first time.
+    @inline(__always)
+    func write<T: ObjectCoding>(object: T) throws {
+        if state.pointee.lastPlainClass != ObjectIdentifier(T.self) {
+            if try writeOtherwise(object) { return }
+        }
+        let number = try number(of: object)
+        state.pointee.out.byte(Tag.reference)
+        state.pointee.out.varint(UInt64(number))
+    }
+
+    @inline(__always)
+    func address(_ object: AnyObject) -> UInt { UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()) }
+
+    /// Writes a reference to an object of the archive, although its class may also travel by reference.
+    func writeCopy<T: ObjectCoding>(of object: T) throws {
+        let number = try number(of: object)
+        state.pointee.out.byte(Tag.reference)
+        state.pointee.out.varint(UInt64(number))
+    }
+
+    /// Whether the class is one that travels by itself; then the object is written so.
+    @inline(never)
+    private func writeOtherwise<T: ObjectCoding>(_ object: T) throws -> Bool {
+        if let external = object as? any ExternallyCodable {
+            try writeExternal(external)
+            return true
+        }
+        state.pointee.lastPlainClass = ObjectIdentifier(T.self)
+        return false
+    }
+
+    @inline(__always)
+    func number<T: ObjectCoding>(of object: T) throws -> UInt32 {
+        let s = state
+        let next = UInt32(truncatingIfNeeded: s.pointee.objects.count)
+        let address = self.address(object)
+        let (isNew, number) = s.pointee.identity.insert(address, number: next)
+        if !isNew { return number }
+        guard s.pointee.objects.count < s.pointee.objectLimit else { throw tooManyObjects() }
+        if hasDelegate { return try replace(object) }
+        if let replacement = try object.replacementObject(for: self), replacement !== object {
+            return try take(replacement, for: object)
+        }
+        if s.pointee.objects.count != Int(number) { return try take(object, for: object) }
+        s.pointee.objects.append(.coding(object))
+        return number
+    }
+
+    @inline(never)
+    func tooManyObjects() -> ArchiveError {
+        fail(ArchiveError(.limit, "more than \(state.pointee.objectLimit) objects"))
+    }
+
+    /// Enters `replacement`, itself not asked for another, under the addresses of both.
+    private func take(_ replacement: any ObjectCoding, for object: any ObjectCoding) throws -> UInt32 {
+        let s = state
+        // The hook may have met other objects in between, so the number is found anew.
+        let next = UInt32(truncatingIfNeeded: s.pointee.objects.count)
+        let old = address(object)
+        if replacement === object {
+            s.pointee.identity.update(old, number: next)
+            s.pointee.objects.append(.coding(object))
+            return next
+        }
+        if hasDelegate { delegate?.archiver(willReplace: object, with: replacement) }
+        s.pointee.replaced.append(object)
+        let address = self.address(replacement)
+        let (isNew, number) = s.pointee.identity.insert(address, number: next)
+        s.pointee.identity.update(old, number: number)
+        if isNew { s.pointee.objects.append(.coding(replacement)) }
+        return number
+    }
+
+    private func replace(_ object: any ObjectCoding) throws -> UInt32 {
+        var result = try object.replacementObject(for: self) ?? object
+        if let other = delegate?.archiver(willEncode: result) { result = other }
+        return try take(result, for: object)
+    }
+
+    /// Writes a reference to an instance of a class that is only `Codable`.
+    func writePlain<T: AnyObject & Encodable>(_ object: T) throws {
+        let s = state
+        let next = UInt32(truncatingIfNeeded: s.pointee.objects.count)
+        let address = self.address(object)
+        let (isNew, number) = s.pointee.identity.insert(address, number: next)
+        if isNew {
+            guard s.pointee.objects.count < s.pointee.objectLimit else { throw tooManyObjects() }
+            s.pointee.objects.append(.plain(object))
+        }
+        s.pointee.out.byte(Tag.reference)
+        s.pointee.out.varint(UInt64(number))
+    }
+
+    /// Writes the objects of an array as one list of references.
+    @inline(__always)
+    func write<T: ObjectCoding>(objects: [T]) throws {
+        let s = state
+        if s.pointee.lastPlainClass != ObjectIdentifier(T.self), T.self is any ExternallyCodable.Type {
+            try writeList(objects, ValueWriter<T>.of(T.self))
+            return
+        }
+        try checkCount(objects.count)
+        s.pointee.out.byte(Tag.references)
+        s.pointee.out.varint(UInt64(objects.count))
+        var expected: Int64 = 0
+        for object in objects {
+            let number = Int64(try number(of: object))
+            s.pointee.out.zigzag(number - expected)
+            expected = number + 1
+        }
+    }
+
+    func checkCount(_ count: Int) throws {
+        guard count <= limits.collection else {
+            throw fail(ArchiveError(.limit, "more than \(limits.collection) elements"))
+        }
+    }
+
+    /// Writes a place for an object that is only archived if something else archives it.
+    func writeConditional(_ object: AnyObject) {
+        let s = state
+        s.pointee.out.byte(Tag.conditional)
+        s.pointee.conditionals.append((s.pointee.out.count, object))
+        s.pointee.out.fixed(UInt32.max)
+    }
+
+    // MARK: Bodies
+
+    func writeBodies() throws {
+        let s = state
+        while s.pointee.nextBody < s.pointee.objects.count {
+            let start = s.pointee.out.count &+ s.pointee.blobBytes
+            switch s.pointee.objects[s.pointee.nextBody] {
+            case .coding(let object): try writeBody(object)
+            case .plain(let object): try writeBody(plain: object)
+            }
+            s.pointee.nextBody += 1
+            s.pointee.lengths.varint(UInt64(s.pointee.out.count &+ s.pointee.blobBytes &- start))
+        }
+    }
+
+    @inline(__always)
+    private func writeBody(_ object: any ObjectCoding) throws {
+        let s = state
+        let type: any ObjectCoding.Type = Swift.type(of: object)
+        s.pointee.serials &+= 1
+        replaceScope(EncoderScope(type: type, serial: s.pointee.serials, layout: .closed, isBody: true))
+        openRecord(record(for: type, kind: .object))
+        do {
+            try object.encode(with: self)
+            try closeScope()
+        } catch {
+            throw fail(error)
+        }
+        if hasDelegate { delegate?.archiver(didEncode: object) }
+    }
+
+    private func writeBody(plain object: any AnyObject & Encodable) throws {
+        do {
+            try withValueScope(of: type(of: object), isBody: true) { serial in
+                try object.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
+            }
+        } catch {
+            throw fail(error)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+extension ObjectEncoder {
+    /// Encodes an integer.
+    public func encode(_ value: Int, forKey key: String) throws {
+        try self.key(key)
+        state.pointee.out.integer(Int64(value))
+    }
+
+    /// Encodes an integer.
+    public func encode(_ value: Int64, forKey key: String) throws {
+        try self.key(key)
+        state.pointee.out.integer(value)
+    }
+
+    /// Encodes an integer.
+    public func encode(_ value: Int32, forKey key: String) throws {
+        try self.key(key)
+        state.pointee.out.integer(Int64(value))
+    }
+
+    /// Encodes a truth value.
+    public func encode(_ value: Bool, forKey key: String) throws {
+        try self.key(key)
+        state.pointee.out.boolean(value)
+    }
+
+    /// Encodes a number, bit for bit.
+    public func encode(_ value: Double, forKey key: String) throws {
+        try self.key(key)
+        state.pointee.out.double(value)
+    }
+
+    /// Encodes a number, bit for bit.
+    public func encode(_ value: Float, forKey key: String) throws {
+        try self.key(key)
+        state.pointee.out.float(value)
+    }
+
+    /// Encodes a string.
+    public func encode(_ value: String, forKey key: String) throws {
+        try self.key(key)
+        try write(string: value)
+    }
+
+    /// Encodes bytes.
+    ///
+    /// From 32 KiB on they are not copied: do not change the memory behind a `Data` made without copy
+    /// before the archive is sent.
+    public func encode(_ value: Data, forKey key: String) throws {
+        try self.key(key)
+        try write(data: value)
+    }
+
+    /// Encodes bytes.
+    public func encode(_ value: [UInt8], forKey key: String) throws {
+        try self.key(key)
+        try write(bytes: value)
+    }
+
+    /// Encodes an object: its state the first time it is met, a reference each further time.
+    public func encode<T: ObjectCoding>(_ object: T, forKey key: String) throws {
+        try self.key(key)
+        do { try write(object: object) } catch { throw fail(error, at: .key(key)) }
+    }
+
+    /// Encodes an object, or that there is none.
+    public func encode<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
+        try self.key(key)
+        guard let object else { return state.pointee.out.byte(Tag.none) }
+        do { try write(object: object) } catch { throw fail(error, at: .key(key)) }
+    }
+
+    /// Encodes an array of objects.
+    public func encode<T: ObjectCoding>(_ objects: [T], forKey key: String) throws {
+        try self.key(key)
+        do { try write(objects: objects) } catch { throw fail(error, at: .key(key)) }
+    }
+
+    /// Encodes any `Codable` value.
+    public func encode<T: Encodable>(_ value: T, forKey key: String) throws {
+        try self.key(key)
+        do { try write(value) } catch { throw fail(error, at: .key(key)) }
+    }
+
+    /// Encodes a reference to an object that is archived only if something else encodes it unconditionally, before or
+    /// after; otherwise nil will be decoded.
+    ///
+    /// For parents, delegates and other references that do not own.
+    public func encodeConditional<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
+        try self.key(key)
+        guard let object else { return state.pointee.out.byte(Tag.none) }
+        if T.self is any ExternallyCodable.Type { return try write(object) }
+        writeConditional(object)
+    }
+
+    /// Encodes an object of a class known only when the program runs.
+    ///
+    /// Decode it with a list of allowed classes.
+    public func encodeObject(_ object: (any ObjectCoding)?, forKey key: String) throws {
+        try self.key(key)
+        guard let object else { return state.pointee.out.byte(Tag.none) }
+        do { try write(any: object) } catch { throw fail(error, at: .key(key)) }
+    }
+
+    private func write<T: ObjectCoding>(any object: T) throws { try write(object: object) }
+
+    /// Encodes a C array of scalars: `Int8`...`Int64`, `UInt8`...`UInt64`, `Int`, `UInt`, `Float`, `Double`, `Bool`.
+    public func encode<T: BitwiseCopyable>(_ values: UnsafeBufferPointer<T>, forKey key: String) throws {
+        guard let kind = PackedKind.of(T.self) else {
+            throw fail(ArchiveError(.unsupported, "\(T.self) is not a scalar"), at: .key(key))
+        }
+        try self.key(key)
+        try write(packed: values, kind)
+    }
+}

@@ -1,0 +1,146 @@
+/// Writes objects and values into a compact archive; what a class sees in `encode(with:)`.
+///
+/// Objects are met, not entered: an object met for the first time gets the next number and its body waits its turn, so
+/// that no graph is too deep to write. Not for use by several threads at once.
+public final class ObjectEncoder {
+    let state: UnsafeMutablePointer<EncoderState>
+    private(set) var limits: Limits
+    let classes: ClassRegistry
+    /// Asked about each object on its way, if set.
+    weak var delegate: (any KeyedArchiverDelegate)?
+    var hasDelegate = false
+    /// Whether objects by reference may be written.
+    package var allowsExternals = false
+    /// A slot for whoever drives the encoder; the values' own coding code finds it.
+    package var codingOwner: AnyObject?
+
+    /// Makes an encoder without content.
+    package init(limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()) {
+        self.limits = limits
+        self.classes = classes
+        state = .allocate(capacity: 1)
+        state.initialize(to: EncoderState(limits: limits))
+    }
+
+    /// Gives an encoder without content other bounds.
+    package func configure(limits: Limits) {
+        self.limits = limits
+        state.pointee.setLimits(limits)
+    }
+
+    deinit {
+        state.pointee.scope.extras?.release()
+        state.pointee.out.deallocate()
+        state.pointee.lengths.deallocate()
+        state.pointee.header.deallocate()
+        state.pointee.identity.deallocate()
+        state.pointee.writers.deallocate()
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// Whether values have keys.
+    ///
+    /// True in every archive this library writes.
+    public var allowsKeyedCoding: Bool { true }
+
+    /// Forgets everything written, and keeps buffers of moderate size for the next use.
+    ///
+    /// All objects are released.
+    package func reset() {
+        let s = state
+        // What the last archive used is kept for the next, up to a bound; what it hardly used is given back.
+        s.pointee.out.reset(most: 1 << 20)
+        s.pointee.lengths.reset(most: 256 << 10)
+        s.pointee.header.reset(most: 1 << 10)
+        s.pointee.identity.removeAll(most: 128 << 10)
+        let objects = s.pointee.objects.count
+        s.pointee.objects.removeAll(keepingCapacity: objects <= 64 << 10 && objects >= s.pointee.objects.capacity / 8)
+        s.pointee.nextBody = 0
+        replaceScope(EncoderScope(type: NestedValue.self, serial: 0, layout: .closed, isBody: false))
+        s.pointee.depth = 0
+        s.pointee.deferredDepth = 0
+        s.pointee.epoch &+= 1
+        s.pointee.shapes.removeAll(keepingCapacity: true)
+        s.pointee.failure = nil
+        s.pointee.isFinished = false
+        if s.pointee.blobBytes > 0 {
+            s.pointee.blobs = []
+            s.pointee.blobBytes = 0
+        }
+        if !s.pointee.conditionals.isEmpty { s.pointee.conditionals = [] }
+        if !s.pointee.replaced.isEmpty { s.pointee.replaced = [] }
+        if !s.pointee.externals.isEmpty {
+            s.pointee.externals = []
+            s.pointee.externalIndexes = [:]
+        }
+        if s.pointee.epoch == 0 {
+            // After four billion archives the stamps of shapes would come round again.
+            s.pointee.epoch = 1
+            s.pointee.records = [:]
+            s.pointee.lastType = nil
+            s.pointee.lastRecord = nil
+        }
+    }
+
+    // MARK: Keys
+
+    @inline(__always)
+    func key(_ key: String) throws {
+        let s = state
+        if s.pointee.scope.cursor < s.pointee.scope.keyCount
+            && s.pointee.scope.keys[s.pointee.scope.cursor] == key
+        {
+            s.pointee.scope.cursor &+= 1
+            return
+        }
+        try otherKey(key)
+    }
+
+    @inline(never)
+    private func otherKey(_ key: String) throws {
+        let s = state
+        switch s.pointee.scope.layout {
+        case .keyed:
+            let extras = scopeExtras()
+            if extras.keys == nil {
+                extras.keys = Array(
+                    UnsafeBufferPointer(start: s.pointee.scope.keys, count: s.pointee.scope.cursor))
+                s.pointee.scope.keyCount = 0
+            }
+            guard extras.keys?.count ?? 0 < limits.keys else {
+                throw fail(ArchiveError(.limit, "more than \(limits.keys) keys in one value"))
+            }
+            extras.keys?.append(key)
+        case .explicit:
+            s.pointee.scope.cursor += 1
+            s.pointee.out.string(key)
+        default:
+            throw fail(ArchiveError(.misuse, "no object is being encoded, so the key \(key) has no place"))
+        }
+    }
+
+    func scopeExtras() -> ScopeExtras {
+        if let extras = state.pointee.scope.extras { return extras.takeUnretainedValue() }
+        let extras = ScopeExtras()
+        state.pointee.scope.extras = Unmanaged.passRetained(extras)
+        return extras
+    }
+
+    /// Replaces the current scope, and frees what belonged to it.
+    @inline(__always)
+    func replaceScope(_ scope: EncoderScope) {
+        state.pointee.scope.extras?.release()
+        state.pointee.scope = scope
+    }
+
+    // MARK: Failure
+
+    /// Notes that the archive cannot be finished: what was half written stays in it.
+    @inline(never)
+    func fail(_ error: any Error, at step: ArchiveError.Step? = nil) -> ArchiveError {
+        let error = ArchiveError.wrapping(error, at: step)
+        state.pointee.failure = error
+        return error
+    }
+}

@@ -1,0 +1,68 @@
+// Each only differs in the type: the protocol asks for all of them.
+extension SingleValueEncoder {
+    func encode(_ value: Bool) throws {
+        try next { coder.state.pointee.out.boolean(value) }
+    }
+
+    func encode(_ value: String) throws {
+        try next { try coder.write(string: value) }
+    }
+
+    func encode(_ value: Double) throws {
+        try next { coder.state.pointee.out.double(value) }
+    }
+
+    func encode(_ value: Float) throws {
+        try next { coder.state.pointee.out.float(value) }
+    }
+
+    func encode(_ value: Int) throws {
+        try next { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    func encode(_ value: Int8) throws {
+        try next { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    func encode(_ value: Int16) throws {
+        try next { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    func encode(_ value: Int32) throws {
+        try next { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    func encode(_ value: Int64) throws {
+        try next { coder.state.pointee.out.integer(Int64(value)) }
+    }
+
+    func encode(_ value: UInt) throws {
+        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    func encode(_ value: UInt8) throws {
+        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    func encode(_ value: UInt16) throws {
+        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    func encode(_ value: UInt32) throws {
+        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    func encode(_ value: UInt64) throws {
+        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+    }
+
+    @available(macOS 15.0, *)
+    func encode(_ value: Int128) throws {
+        try next { coder.state.pointee.out.wide(value) }
+    }
+
+    @available(macOS 15.0, *)
+    func encode(_ value: UInt128) throws {
+        try next { coder.state.pointee.out.wide(value) }
+    }
+}

@@ -1,0 +1,55 @@
+/// Writes the elements of a `Codable` type one after the other.
+struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
+    let encoder: ArchiveValueEncoder
+
+    var coder: ObjectEncoder { encoder.coder }
+    var codingPath: [any CodingKey] { [] }
+
+    var count: Int { (try? encoder.inScope { coder.state.pointee.scope.cursor }) ?? 0 }
+
+    @inline(__always)
+    func next(_ body: () throws -> Void) throws {
+        try encoder.inScope {
+            let s = coder.state
+            s.pointee.scope.cursor += 1
+            if s.pointee.scope.extras != nil {
+                // A nested container came before: what follows it has to wait for it.
+                let place = coder.deferElements()
+                try coder.within(place, body)
+            } else {
+                try body()
+            }
+        }
+    }
+
+    mutating func encodeNil() throws {
+        try next { coder.state.pointee.out.byte(Tag.none) }
+    }
+
+    mutating func encode<T: Encodable>(_ value: T) throws {
+        let index = count
+        try next {
+            do { try coder.write(value) } catch { throw coder.fail(error, at: .index(index)) }
+        }
+    }
+
+    private func deferred() -> ArchiveValueEncoder {
+        do {
+            let value = try encoder.inScope {
+                coder.state.pointee.scope.cursor += 1
+                return coder.deferValue(key: nil)
+            }
+            return ArchiveValueEncoder(coder: coder, serial: value.scope.serial, deferred: value)
+        } catch {
+            return ArchiveValueEncoder(coder: coder, serial: -1, deferred: nil)
+        }
+    }
+
+    mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
+        deferred().container(keyedBy: type)
+    }
+
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { deferred().unkeyedContainer() }
+
+    mutating func superEncoder() -> any Encoder { deferred() }
+}

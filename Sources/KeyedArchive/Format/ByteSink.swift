@@ -1,0 +1,177 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A growing run of bytes, owned by whoever holds it (no reference counting, no bounds left to the optimiser).
+struct ByteSink {
+    private(set) var base: UnsafeMutableRawPointer
+    var count = 0
+    private(set) var capacity: Int
+
+    init(capacity: Int = 256) {
+        self.capacity = capacity
+        base = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+    }
+
+    func deallocate() { base.deallocate() }
+
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+
+    @inline(__always)
+    mutating func reserve(_ more: Int) {
+        if capacity &- count < more { grow(more) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ more: Int) {
+        let larger = max(capacity * 2, count + more)
+        let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
+        moved.copyMemory(from: base, byteCount: count)
+        base.deallocate()
+        base = moved
+        capacity = larger
+    }
+
+    /// Empties the sink, and gives memory back that was hardly used or is more than `most`.
+    mutating func reset(most: Int) {
+        let isRoomy = capacity > 4096 && (count < capacity / 8 || capacity > most)
+        count = 0
+        if isRoomy {
+            base.deallocate()
+            capacity = 256
+            base = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+        }
+    }
+
+    @inline(__always)
+    mutating func byte(_ byte: UInt8) {
+        reserve(1)
+        base.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count &+= 1
+    }
+
+    @inline(__always)
+    mutating func fixed<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
+        reserve(MemoryLayout<T>.size)
+        base.storeBytes(of: value.littleEndian, toByteOffset: count, as: T.self)
+        count &+= MemoryLayout<T>.size
+    }
+
+    @inline(__always)
+    mutating func varint(_ value: UInt64) {
+        reserve(10)
+        var value = value
+        var at = count
+        while value >= 0x80 {
+            base.storeBytes(of: UInt8(truncatingIfNeeded: value) | 0x80, toByteOffset: at, as: UInt8.self)
+            at &+= 1
+            value >>= 7
+        }
+        base.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: at, as: UInt8.self)
+        count = at &+ 1
+    }
+
+    @inline(__always)
+    mutating func zigzag(_ value: Int64) { varint(UInt64(bitPattern: (value << 1) ^ (value >> 63))) }
+
+    /// Bytes of a count written before it is known: a varint with padding.
+    static let paddedWidth = 5
+
+    @inline(__always)
+    mutating func paddedVarint() {
+        reserve(Self.paddedWidth)
+        count &+= Self.paddedWidth
+    }
+
+    mutating func patchPadded(_ value: Int, at position: Int) {
+        var value = UInt64(truncatingIfNeeded: value)
+        for index in 0..<Self.paddedWidth {
+            let more: UInt8 = index == Self.paddedWidth - 1 ? 0 : 0x80
+            base.storeBytes(of: UInt8(value & 0x7F) | more, toByteOffset: position + index, as: UInt8.self)
+            value >>= 7
+        }
+    }
+
+    @inline(__always)
+    mutating func patch<T: FixedWidthInteger & BitwiseCopyable>(_ value: T, at position: Int) {
+        base.storeBytes(of: value.littleEndian, toByteOffset: position, as: T.self)
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress, bytes.count > 0 else { return }
+        reserve(bytes.count)
+        (base + count).copyMemory(from: start, byteCount: bytes.count)
+        count &+= bytes.count
+    }
+
+    // MARK: Values
+
+    @inline(__always)
+    mutating func integer(_ value: Int64) {
+        if UInt64(bitPattern: value) < 0x80 {
+            byte(UInt8(truncatingIfNeeded: value))
+        } else {
+            byte(Tag.integer)
+            zigzag(value)
+        }
+    }
+
+    @inline(__always)
+    mutating func unsigned(_ value: UInt64) {
+        if let small = Int64(exactly: value) {
+            integer(small)
+        } else {
+            byte(Tag.unsigned)
+            varint(value)
+        }
+    }
+
+    mutating func wide(_ value: Int128) {
+        if let small = Int64(exactly: value) { return integer(small) }
+        if let large = UInt64(exactly: value) { return unsigned(large) }
+        byte(Tag.int128)
+        fixed(value)
+    }
+
+    mutating func wide(_ value: UInt128) {
+        if let small = UInt64(exactly: value) { return unsigned(small) }
+        byte(Tag.uint128)
+        fixed(value)
+    }
+
+    @inline(__always)
+    mutating func boolean(_ value: Bool) { byte(value ? Tag.isTrue : Tag.isFalse) }
+
+    @inline(__always)
+    mutating func double(_ value: Double, tag: UInt8 = Tag.double) {
+        byte(tag)
+        fixed(value.bitPattern)
+    }
+
+    @inline(__always)
+    mutating func float(_ value: Float) {
+        byte(Tag.float)
+        fixed(value.bitPattern)
+    }
+
+    @inline(__always)
+    mutating func string(_ value: String) {
+        var copy = value
+        copy.withUTF8 { utf8 in
+            let length = utf8.count
+            reserve(length &+ 11)
+            if length < 64 {
+                base.storeBytes(of: Tag.firstString | UInt8(length), toByteOffset: count, as: UInt8.self)
+                count &+= 1
+            } else {
+                byte(Tag.string)
+                varint(UInt64(length))
+            }
+            if let start = utf8.baseAddress { (base + count).copyMemory(from: start, byteCount: length) }
+            count &+= length
+        }
+    }
+}

@@ -1,0 +1,97 @@
+extension ByteSource {
+    /// Moves behind one value, however nested, without recursion.
+    mutating func skipValue(_ shapes: [Shape]) throws {
+        try walkValue(shapes) { _ in }
+    }
+
+    /// Moves behind one value without recursion, and names the objects it refers to, conditional ones left out.
+    @inline(__always)
+    mutating func walkValue(_ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
+        var pending = 1
+        while pending > 0 {
+            pending &-= 1
+            let tag = try byte()
+            switch tag {
+            case 0...0x7F, Tag.none, Tag.isFalse, Tag.isTrue: break
+            case Tag.firstString...Tag.lastString: try advance(Int(tag & 0x3F))
+            case Tag.integer, Tag.unsigned, Tag.external: _ = try varint()
+            case Tag.reference: visit(try varint())
+            case Tag.float, Tag.conditional: try advance(4)
+            case Tag.double, Tag.date: try advance(8)
+            case Tag.int128, Tag.uint128, Tag.uuid: try advance(16)
+            case Tag.decimal:
+                _ = try varint()
+                pending += 1
+            case Tag.string, Tag.bytes: try advance(try length())
+            case Tag.url: pending += 2
+            case Tag.some: pending += 1
+            case Tag.list, Tag.set: try expect(try length(), &pending)
+            case Tag.map:
+                let count = try length()
+                try expect(count, &pending)
+                try expect(count, &pending)
+            case Tag.packed:
+                let kind = try packedKind()
+                try advance(try packedCount(kind) * kind.width)
+            case Tag.references:
+                var expected: Int64 = 0
+                for _ in 0..<(try length()) {
+                    let number = expected &+ (try zigzag())
+                    visit(UInt64(bitPattern: number))
+                    expected = number &+ 1
+                }
+            case Tag.record:
+                let number = Int(try fixed(UInt16.self))
+                guard number < shapes.count else {
+                    throw ArchiveError(.corrupt, "a shape that is not in the archive")
+                }
+                let shape = shapes[number]
+                if shape.layout == .explicit {
+                    let count = try length()
+                    try expect(count, &pending)
+                    try expect(count, &pending)
+                } else {
+                    try expect(shape.layout == .single ? 1 : shape.keyCount, &pending)
+                }
+            default: throw ArchiveError(.corrupt, "an unknown tag")
+            }
+        }
+    }
+
+    /// Adds values that are still to come; each takes a byte at least.
+    private func expect(_ count: Int, _ pending: inout Int) throws {
+        guard count <= remaining - pending else { throw Self.truncated() }
+        pending += count
+    }
+
+    mutating func packedKind() throws -> PackedKind {
+        guard let kind = PackedKind(rawValue: try byte()) else {
+            throw ArchiveError(.corrupt, "an unknown kind of scalars")
+        }
+        return kind
+    }
+
+    /// The count of scalars of `kind`, all of which are present.
+    mutating func packedCount(_ kind: PackedKind) throws -> Int {
+        let count = try varint()
+        guard count <= UInt64(remaining / kind.width) else { throw Self.truncated() }
+        return Int(count)
+    }
+}
+
+extension ByteSource {
+    /// Moves behind the body of an object, after its shape, and names the objects it refers to.
+    mutating func walkBody(_ shape: Shape, _ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
+        switch shape.layout {
+        case .keyed:
+            for _ in 0..<shape.keyCount { try walkValue(shapes, visit) }
+        case .explicit:
+            for _ in 0..<(try length()) {
+                try walkValue(shapes, visit)
+                try walkValue(shapes, visit)
+            }
+        case .single:
+            try walkValue(shapes, visit)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+/// A position in bytes of unknown origin.
+///
+/// Every read is checked; nothing here traps.
+struct ByteSource {
+    let base: UnsafeRawPointer
+    var position: Int
+    let end: Int
+
+    @inline(__always)
+    init(base: UnsafeRawPointer, position: Int, end: Int) {
+        self.base = base
+        self.position = position
+        self.end = end
+    }
+
+    init(_ bytes: UnsafeRawBufferPointer, from position: Int = 0) {
+        // An empty buffer may have no address; nothing is read from this stand-in.
+        base = bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped
+        self.position = position
+        end = bytes.count
+    }
+
+    @inline(__always)
+    var remaining: Int { end &- position }
+
+    @inline(never)
+    static func truncated() -> ArchiveError { ArchiveError(.truncated, "the archive ends too early") }
+
+    @inline(__always)
+    mutating func byte() throws -> UInt8 {
+        guard position < end else { throw Self.truncated() }
+        let byte = base.load(fromByteOffset: position, as: UInt8.self)
+        position &+= 1
+        return byte
+    }
+
+    @inline(__always)
+    mutating func fixed<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type) throws -> T {
+        guard remaining >= MemoryLayout<T>.size else { throw Self.truncated() }
+        let value = base.loadUnaligned(fromByteOffset: position, as: T.self)
+        position &+= MemoryLayout<T>.size
+        return T(littleEndian: value)
+    }
+
+    @inline(__always)
+    mutating func varint() throws -> UInt64 {
+        let first = try byte()
+        if first < 0x80 { return UInt64(first) }
+        return try longVarint(first)
+    }
+
+    private mutating func longVarint(_ first: UInt8) throws -> UInt64 {
+        var result = UInt64(first & 0x7F)
+        var shift: UInt64 = 7
+        while true {
+            let next = try byte()
+            guard shift < 63 || next < 2 else { throw ArchiveError(.corrupt, "a number of more than 64 bits") }
+            result |= UInt64(next & 0x7F) << shift
+            if next < 0x80 { return result }
+            shift += 7
+            guard shift < 64 else { throw ArchiveError(.corrupt, "a number of more than 64 bits") }
+        }
+    }
+
+    @inline(__always)
+    mutating func zigzag() throws -> Int64 {
+        let value = try varint()
+        return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+    }
+
+    /// A length of bytes that are all present.
+    @inline(__always)
+    mutating func length() throws -> Int {
+        let length = try varint()
+        guard length <= UInt64(remaining) else { throw Self.truncated() }
+        return Int(length)
+    }
+
+    /// A count of things that take at least `least` bytes each, and are therefore present, and within `limit`.
+    mutating func count(eachAtLeast least: Int, limit: Int, _ what: String) throws -> Int {
+        let count = try varint()
+        guard count <= UInt64(remaining / least) else { throw Self.truncated() }
+        guard Int(count) <= limit else { throw ArchiveError(.limit, "more than \(limit) \(what)") }
+        return Int(count)
+    }
+
+    @inline(__always)
+    mutating func advance(_ bytes: Int) throws {
+        guard bytes <= remaining else { throw Self.truncated() }
+        position &+= bytes
+    }
+
+    /// A string with its tag.
+    @inline(__always)
+    mutating func stringValue(_ limits: Limits) throws -> String {
+        let tag = try byte()
+        if tag & 0xC0 == Tag.firstString { return try text(Int(tag & 0x3F)) }
+        guard tag == Tag.string else {
+            throw ArchiveError(.typeMismatch, "expected String, found \(Tag.describe(tag))")
+        }
+        let length = try length()
+        guard length <= limits.string else {
+            throw ArchiveError(.limit, "a string of more than \(limits.string) bytes")
+        }
+        return try text(length)
+    }
+
+    @inline(__always)
+    mutating func text(_ length: Int) throws -> String {
+        guard length <= remaining else { throw Self.truncated() }
+        let utf8 = UnsafeRawBufferPointer(start: base + position, count: length)
+        let text: String
+        if isASCII(length) {
+            // Several times as fast as the validating initialiser, and there is nothing to validate any more.
+            text = String(decoding: utf8, as: UTF8.self)
+        } else {
+            guard let valid = String(validating: utf8, as: UTF8.self) else {
+                throw ArchiveError(.corrupt, "a string is not UTF-8")
+            }
+            text = valid
+        }
+        position &+= length
+        return text
+    }
+
+    /// Whether the next bytes, which are present, are all ASCII.
+    @inline(__always)
+    private func isASCII(_ length: Int) -> Bool {
+        var bits: UInt64 = 0
+        var offset = 0
+        while length &- offset >= 8 {
+            bits |= base.loadUnaligned(fromByteOffset: position &+ offset, as: UInt64.self)
+            offset &+= 8
+        }
+        while offset < length {
+            bits |= UInt64(base.load(fromByteOffset: position &+ offset, as: UInt8.self))
+            offset &+= 1
+        }
+        return bits & 0x8080_8080_8080_8080 == 0
+    }
+}

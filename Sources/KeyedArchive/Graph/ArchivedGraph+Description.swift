@@ -1,0 +1,55 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension ArchivedGraph: CustomStringConvertible {
+    /// One line for each root and each object; objects refer to one another as `#number`.
+    public var description: String {
+        var text = ""
+        for (key, value) in zip(roots.keys, roots.values) { text += "\(key) = \(value)\n" }
+        for (number, object) in objects.enumerated() { text += "#\(number) = \(object)\n" }
+        return text
+    }
+}
+
+extension ArchivedRecord: CustomStringConvertible {
+    /// Name, keys and values in one line.
+    public var description: String {
+        let keys = keys
+        let fields =
+            keys.isEmpty
+            ? values.map(\.description) : zip(keys, values).map { "\($0): \($1)" }
+        return "\(typeName){\(fields.joined(separator: ", "))}"
+    }
+}
+
+extension ArchivedValue: CustomStringConvertible {
+    /// The value in one line; objects as `#number`.
+    public var description: String {
+        switch self {
+        case .null: "nil"
+        case .present(let value): "some(\(value))"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .unsigned(let value): "\(value)"
+        case .wide(let value): "\(value)"
+        case .unsignedWide(let value): "\(value)"
+        case .float(let bits): "\(Float(bitPattern: bits))"
+        case .double(let bits): "\(Double(bitPattern: bits))"
+        case .string(let value): value.debugDescription
+        case .data(let data): "<\(data.count) bytes>"
+        case .date(let bits): "date(\(Double(bitPattern: bits)))"
+        case .uuid(let value): value.uuidString
+        case .url(let text, let base): "url(\(text)\(base.map { ", base: \($0)" } ?? ""))"
+        case .decimal(let digits, let exponent): "decimal(\(digits)e\(exponent))"
+        case .list(let values): "[\(values.map(\.description).joined(separator: ", "))]"
+        case .set(let values): "set[\(values.map(\.description).joined(separator: ", "))]"
+        case .map(let pairs): "[\(pairs.map { "\($0.key): \($0.value)" }.joined(separator: ", "))]"
+        case .scalars(let scalars): "<\(scalars.count) \(scalars.typeName)>"
+        case .record(let record): record.description
+        case .reference(let number): "#\(number)"
+        }
+    }
+}

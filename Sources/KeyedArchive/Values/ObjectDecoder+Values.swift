@@ -1,0 +1,360 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension ObjectDecoder {
+    /// Byte counts from which on `Data` is a slice of the archive instead of a copy.
+    static let smallestSlice = 16 << 10
+
+    /// Reads a value of any type.
+    @inline(__always)
+    func read<T: Decodable>(_ type: T.Type) throws -> T {
+        if let reader = state.pointee.readers.find(T.self) {
+            return try reader._withUnsafeGuaranteedRef {
+                try unsafeDowncast($0, to: ValueReader<T>.self).read(self)
+            }
+        }
+        let reader = ValueReader<T>.of(T.self)
+        state.pointee.readers.remember(reader, for: T.self)
+        return try reader.read(self)
+    }
+
+    @inline(never)
+    func mismatch(_ expected: String) -> ArchiveError {
+        let source = state.pointee.frame.source
+        guard source.position < source.end else { return ByteSource.truncated() }
+        let tag = source.base.load(fromByteOffset: source.position, as: UInt8.self)
+        return ArchiveError(.typeMismatch, "expected \(expected), found \(Tag.describe(tag))")
+    }
+
+    /// Reads the tag of a value that is to be of one kind.
+    @inline(__always)
+    func expect(_ tag: UInt8, _ expected: @autoclosure () -> String) throws {
+        let s = state
+        guard s.pointee.frame.source.position < s.pointee.frame.source.end,
+            s.pointee.frame.source.base.load(fromByteOffset: s.pointee.frame.source.position, as: UInt8.self) == tag
+        else { throw mismatch(expected()) }
+        s.pointee.frame.source.position &+= 1
+    }
+
+    /// Moves behind a nil, or nowhere.
+    func readNil() throws -> Bool {
+        let s = state
+        var source = s.pointee.frame.source
+        let tag = try source.byte()
+        if tag == Tag.conditional {
+            guard try source.fixed(UInt32.self) == .max else { return false }
+        } else if tag != Tag.none {
+            return false
+        }
+        s.pointee.frame.source = source
+        return true
+    }
+
+    /// Reads a value or nil; of an optional in an optional the outer nil.
+    func readIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
+        let s = state
+        guard s.pointee.frame.source.remaining > 0 else { throw ByteSource.truncated() }
+        let tag = s.pointee.frame.source.base.load(fromByteOffset: s.pointee.frame.source.position, as: UInt8.self)
+        if tag == Tag.none || tag == Tag.conditional {
+            if try readNil() { return nil }
+        } else if tag == Tag.some, T.self is any AnyOptional.Type {
+            s.pointee.frame.source.position += 1
+        }
+        return try read(type)
+    }
+
+    // MARK: Scalars
+
+    @inline(__always)
+    func readInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        let s = state
+        let position = s.pointee.frame.source.position
+        if position < s.pointee.frame.source.end {
+            let tag = s.pointee.frame.source.base.load(fromByteOffset: position, as: UInt8.self)
+            if tag < 0x80 {
+                s.pointee.frame.source.position = position &+ 1
+                return T(truncatingIfNeeded: tag)
+            }
+        }
+        return try readLongInteger(type)
+    }
+
+    private func readLongInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        let s = state
+        let start = s.pointee.frame.source.position
+        let result: T?
+        switch try s.pointee.frame.source.byte() {
+        case Tag.integer: result = T(exactly: try s.pointee.frame.source.zigzag())
+        case Tag.unsigned: result = T(exactly: try s.pointee.frame.source.varint())
+        case Tag.int128: result = T(exactly: try s.pointee.frame.source.fixed(Int128.self))
+        case Tag.uint128: result = T(exactly: try s.pointee.frame.source.fixed(UInt128.self))
+        default:
+            s.pointee.frame.source.position = start
+            throw mismatch("\(T.self)")
+        }
+        guard let result else { throw ArchiveError(.outOfRange, "the number does not fit \(T.self)") }
+        return result
+    }
+
+    @inline(__always)
+    func readBool() throws -> Bool {
+        let s = state
+        let start = s.pointee.frame.source.position
+        let tag = try s.pointee.frame.source.byte()
+        if tag == Tag.isTrue { return true }
+        if tag == Tag.isFalse { return false }
+        s.pointee.frame.source.position = start
+        throw mismatch("Bool")
+    }
+
+    func readDouble() throws -> Double {
+        let s = state
+        let start = s.pointee.frame.source.position
+        switch try s.pointee.frame.source.byte() {
+        case Tag.double: return Double(bitPattern: try s.pointee.frame.source.fixed(UInt64.self))
+        case Tag.float: return Double(Float(bitPattern: try s.pointee.frame.source.fixed(UInt32.self)))
+        case 0...0x7F, Tag.integer, Tag.unsigned:
+            s.pointee.frame.source.position = start
+            let number = try readInteger(Int128.self)
+            guard let result = Double(exactly: number) else {
+                throw ArchiveError(.outOfRange, "the number does not fit Double")
+            }
+            return result
+        default:
+            s.pointee.frame.source.position = start
+            throw mismatch("Double")
+        }
+    }
+
+    func readFloat() throws -> Float {
+        let s = state
+        let start = s.pointee.frame.source.position
+        if try s.pointee.frame.source.byte() == Tag.float {
+            return Float(bitPattern: try s.pointee.frame.source.fixed(UInt32.self))
+        }
+        s.pointee.frame.source.position = start
+        let wide = try readDouble()
+        if let result = Float(exactly: wide) { return result }
+        guard wide.isNaN else { throw ArchiveError(.outOfRange, "the number does not fit Float") }
+        return Float(wide)
+    }
+
+    @inline(__always)
+    func readString() throws -> String {
+        let s = state
+        let start = s.pointee.frame.source.position
+        let tag = try s.pointee.frame.source.byte()
+        if tag & 0xC0 == Tag.firstString { return try s.pointee.frame.source.text(Int(tag & 0x3F)) }
+        s.pointee.frame.source.position = start
+        guard tag == Tag.string else { throw mismatch("String") }
+        return try s.pointee.frame.source.stringValue(limits)
+    }
+
+    // MARK: Bytes
+
+    func readRawBytes() throws -> UnsafeRawBufferPointer {
+        try expect(Tag.bytes, "Data")
+        let s = state
+        let length = try s.pointee.frame.source.length()
+        let bytes = UnsafeRawBufferPointer(
+            start: s.pointee.frame.source.base + s.pointee.frame.source.position, count: length)
+        s.pointee.frame.source.position += length
+        return bytes
+    }
+
+    func readData() throws -> Data {
+        let bytes = try readRawBytes()
+        guard bytes.count >= Self.smallestSlice, handsOutSlices, let owner, let start = bytes.baseAddress else {
+            return Data(bytes)
+        }
+        if let known = state.pointee.slices[start] { return known }
+        let slice = Data(
+            bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count,
+            deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
+        // A `Data` that is the only one of its bytes is changed in place. As long as the decoder might read these bytes
+        // again there are two, so that a change makes a copy.
+        state.pointee.slices[start] = slice
+        return slice
+    }
+
+    func readBytes() throws -> [UInt8] { Array(try readRawBytes()) }
+
+    // MARK: Foundation's values
+
+    func readDate() throws -> Date {
+        try expect(Tag.date, "Date")
+        return Date(
+            timeIntervalSinceReferenceDate: Double(bitPattern: try state.pointee.frame.source.fixed(UInt64.self)))
+    }
+
+    func readUUID() throws -> UUID {
+        try expect(Tag.uuid, "UUID")
+        let source = state.pointee.frame.source
+        try state.pointee.frame.source.advance(16)
+        return UUID(uuid: source.base.loadUnaligned(fromByteOffset: source.position, as: uuid_t.self))
+    }
+
+    func readURL() throws -> URL {
+        try expect(Tag.url, "URL")
+        let relative = try readString()
+        let base = try readNil() ? nil : URL(string: try readString())
+        guard let url = URL(string: relative, relativeTo: base) else {
+            throw ArchiveError(.corrupt, "a URL that cannot be read")
+        }
+        return url
+    }
+
+    func readDecimal() throws -> Decimal {
+        try expect(Tag.decimal, "Decimal")
+        let exponent = try state.pointee.frame.source.zigzag()
+        let digits = try readString()
+        if digits == "NaN" { return Decimal.nan }
+        let magnitude = digits.utf8.first == UInt8(ascii: "-") ? digits.dropFirst() : digits[...]
+        // Checked here: the parser would take other forms too, and cut off what does not fit.
+        guard (1...39).contains(magnitude.utf8.count), magnitude.utf8.allSatisfy({ (48...57).contains($0) }),
+            (-128...127).contains(exponent), let significand = Decimal(string: String(magnitude))
+        else { throw ArchiveError(.corrupt, "a decimal that cannot be read") }
+        return Decimal(
+            sign: magnitude.count < digits.count ? .minus : .plus, exponent: Int(exponent), significand: significand)
+    }
+
+    // MARK: Collections
+
+    /// Counts a level of nesting around `body`.
+    @inline(__always)
+    func nested<R>(_ body: () throws -> R) throws -> R {
+        let s = state
+        guard s.pointee.depth < deepest else {
+            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
+        }
+        s.pointee.depth &+= 1
+        defer { s.pointee.depth &-= 1 }
+        return try body()
+    }
+
+    /// Reads the elements of a list, whatever its form, and hands each over.
+    func readElements<T>(
+        _ expected: String, _ reader: ValueReader<T>, _ each: (T) throws -> Void, reserve: (Int) -> Void
+    )
+        throws
+    {
+        let s = state
+        guard s.pointee.frame.source.remaining > 0 else { throw ByteSource.truncated() }
+        let tag = s.pointee.frame.source.base.load(fromByteOffset: s.pointee.frame.source.position, as: UInt8.self)
+        switch tag {
+        case Tag.list, Tag.set:
+            s.pointee.frame.source.position += 1
+            let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+            reserve(bounded(count, T.self))
+            try nested { try read(count, reader, each) }
+        case Tag.packed, Tag.references, Tag.bytes:
+            s.pointee.frame.source.position += 1
+            try readRewritten(tag, reader, each, reserve: reserve)
+        default: throw mismatch(expected)
+        }
+    }
+
+    private func read<T>(_ count: Int, _ reader: ValueReader<T>, _ each: (T) throws -> Void) throws {
+        for index in 0..<count {
+            do { try each(try reader.read(self)) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
+        }
+    }
+
+    private func readRewritten<T>(
+        _ tag: UInt8, _ reader: ValueReader<T>, _ each: (T) throws -> Void, reserve: (Int) -> Void
+    ) throws {
+        let s = state
+        var sink = ByteSink()
+        let count: Int
+        do { count = try s.pointee.frame.source.rewriteElements(tag, limits, into: &sink) } catch {
+            sink.deallocate()
+            throw error
+        }
+        let outer = s.pointee.frame.source
+        s.pointee.frame.source = ByteSource(sink.bytes)
+        defer {
+            s.pointee.frame.source = outer
+            sink.deallocate()
+        }
+        reserve(bounded(count, T.self))
+        try nested { try read(count, reader, each) }
+    }
+
+    /// How many elements to make room for at once: what the bytes promise may take many times their size.
+    func bounded<T>(_ count: Int, _ type: T.Type) -> Int {
+        min(count, max(16, (64 << 10) / max(MemoryLayout<T>.stride, 1)))
+    }
+
+    /// Reads an array of objects.
+    func readObjects<T: ObjectCoding>(_ type: T.Type) throws -> [T] {
+        let s = state
+        guard s.pointee.frame.source.remaining > 0 else { throw ByteSource.truncated() }
+        let position = s.pointee.frame.source.position
+        guard s.pointee.frame.source.base.load(fromByteOffset: position, as: UInt8.self) == Tag.references else {
+            var result: [T] = []
+            try readElements(
+                "a list of \(name(of: type))", ValueReader<T>.of(type), { result.append($0) },
+                reserve: { result.reserveCapacity($0) })
+            return result
+        }
+        s.pointee.frame.source.position = position &+ 1
+        let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        var result: [T] = []
+        // No more than the table of objects already takes for bytes that are present.
+        result.reserveCapacity(count)
+        var expected: Int64 = 0
+        for index in 0..<count {
+            let number = expected &+ (try s.pointee.frame.source.zigzag())
+            do {
+                result.append(try object(UInt64(bitPattern: number), as: type))
+            } catch {
+                throw ArchiveError.wrapping(error, at: .index(index))
+            }
+            expected = number &+ 1
+        }
+        return result
+    }
+
+    /// Reads scalars as they lie in memory, or one by one if they were written so.
+    func readScalars<T: BitwiseCopyable>(_ type: T.Type, _ kind: PackedKind, _ reader: ValueReader<T>) throws -> [T] {
+        let s = state
+        var source = s.pointee.frame.source
+        if try source.byte() == Tag.packed, try source.packedKind() == kind {
+            let count = try source.packedCount(kind)
+            guard count <= limits.collection else {
+                throw ArchiveError(.limit, "more than \(limits.collection) elements")
+            }
+            guard kind != .bool else { return try readBooleans(type, source, count) }
+            let bytes = UnsafeRawBufferPointer(start: source.base + source.position, count: count * kind.width)
+            source.position += bytes.count
+            s.pointee.frame.source = source
+            return [T](unsafeUninitializedCapacity: count) { target, initialized in
+                UnsafeMutableRawBufferPointer(target).copyMemory(from: bytes)
+                initialized = count
+            }
+        }
+        var result: [T] = []
+        try readElements("a list of \(T.self)", reader, { result.append($0) }, reserve: { result.reserveCapacity($0) })
+        return result
+    }
+
+    /// A byte that is neither 0 nor 1 must not become a `Bool` as it is.
+    private func readBooleans<T: BitwiseCopyable>(_ type: T.Type, _ source: ByteSource, _ count: Int) throws -> [T] {
+        let bytes = UnsafeRawBufferPointer(start: source.base + source.position, count: count)
+        state.pointee.frame.source.position = source.position + count
+        return bytes.compactMap { ($0 != 0) as? T }
+    }
+}
+
+extension ObjectDecoder {
+    /// Reads bytes that were written as such or as a list.
+    func readByteList() throws -> [UInt8] {
+        let source = state.pointee.frame.source
+        guard source.remaining > 0 else { throw ByteSource.truncated() }
+        if source.base.load(fromByteOffset: source.position, as: UInt8.self) == Tag.bytes { return try readBytes() }
+        return try readScalars(UInt8.self, .uint8, ValueReader<UInt8>.of(UInt8.self))
+    }
+}

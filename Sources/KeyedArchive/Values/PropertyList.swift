@@ -1,0 +1,97 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// A tree of plain values of mixed types: what property lists hold.
+public indirect enum PropertyList: Codable, Hashable, Sendable {
+    /// A truth value.
+    case bool(Bool)
+    /// An integer.
+    case integer(Int64)
+    /// A number.
+    case real(Double)
+    /// A string.
+    case string(String)
+    /// Bytes.
+    case data(Data)
+    /// A point in time.
+    case date(Date)
+    /// Values in order.
+    case array([PropertyList])
+    /// Values by key.
+    case dictionary([String: PropertyList])
+
+    /// Decodes whatever stands there; throws if it is nothing a property list can hold.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .real(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([String: PropertyList].self) {
+            self = .dictionary(value)
+        } else {
+            self = .array(try container.decode([PropertyList].self))
+        }
+    }
+
+    /// Encodes the value itself, so that readers may also ask for its plain type.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .bool(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .real(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .data(let value): try container.encode(value)
+        case .date(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .dictionary(let value): try container.encode(value)
+        }
+    }
+}
+
+extension PropertyList: NativelyArchived {
+    static func makeWriter() -> AnyValueCoder { ValueWriter<PropertyList> { try $1.write(propertyList: $0) } }
+    static func makeReader() -> AnyValueCoder { ValueReader<PropertyList> { try $0.readPropertyList() } }
+}
+
+extension ObjectEncoder {
+    fileprivate func write(propertyList value: PropertyList) throws {
+        switch value {
+        case .bool(let value): state.pointee.out.boolean(value)
+        case .integer(let value): state.pointee.out.integer(value)
+        case .real(let value): state.pointee.out.double(value)
+        case .string(let value): try write(string: value)
+        case .data(let value): try write(data: value)
+        case .date(let value): state.pointee.out.double(value.timeIntervalSinceReferenceDate, tag: Tag.date)
+        case .array(let value): try write(value)
+        case .dictionary(let value): try write(value)
+        }
+    }
+}
+
+extension ObjectDecoder {
+    /// Reads by what stands there, without trying.
+    fileprivate func readPropertyList() throws -> PropertyList {
+        let source = state.pointee.frame.source
+        guard source.remaining > 0 else { throw ByteSource.truncated() }
+        switch source.base.load(fromByteOffset: source.position, as: UInt8.self) {
+        case Tag.isTrue, Tag.isFalse: return .bool(try readBool())
+        case 0...0x7F, Tag.integer, Tag.unsigned: return .integer(try readInteger(Int64.self))
+        case Tag.double, Tag.float: return .real(try readDouble())
+        case Tag.firstString...Tag.lastString, Tag.string: return .string(try readString())
+        case Tag.bytes: return .data(try readData())
+        case Tag.date: return .date(try readDate())
+        case Tag.map: return .dictionary(try read([String: PropertyList].self))
+        case Tag.list, Tag.set, Tag.packed: return .array(try read([PropertyList].self))
+        default: throw mismatch("a property list")
+        }
+    }
+}

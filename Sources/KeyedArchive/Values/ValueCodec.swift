@@ -1,0 +1,152 @@
+import Synchronization
+
+/// How values of `T` go into and out of archives, found once.
+package struct ValueCodec<T>: Sendable {
+    let writer: ValueWriter<T>
+    let reader: ValueReader<T>
+
+    @inline(__always)
+    func write(_ value: T, _ coder: ObjectEncoder) throws { try writer.write(value, coder) }
+
+    @inline(__always)
+    func read(_ coder: ObjectDecoder) throws -> T { try reader.read(coder) }
+
+    /// The codec of a type; cheap, but keep it where it is used again.
+    ///
+    /// A type that cannot be encoded or decoded at
+    /// all has a codec that throws.
+    package static func of(_ type: T.Type) -> ValueCodec<T> {
+        ValueCodec(writer: .of(T.self), reader: .of(T.self))
+    }
+}
+
+/// The common class of writers and readers of all types.
+///
+/// Instances are immutable and live for ever.
+class AnyValueCoder: @unchecked Sendable {
+    fileprivate static let writers = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
+    fileprivate static let readers = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
+}
+
+/// Types with a form of their own in archives.
+protocol NativelyArchived {
+    static func makeWriter() -> AnyValueCoder
+    static func makeReader() -> AnyValueCoder
+}
+
+/// How values of `T` go into archives.
+// Immutable after `init`; the closure captures types and other writers only.
+final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
+    let write: (T, ObjectEncoder) throws -> Void
+
+    init(_ write: @escaping (T, ObjectEncoder) throws -> Void) { self.write = write }
+
+    static func of(_ type: T.Type) -> ValueWriter<T> {
+        if let known = writers.withLock({ $0[ObjectIdentifier(type)] }) {
+            return unsafeDowncast(known, to: ValueWriter<T>.self)
+        }
+        // Made outside the lock: it asks for those of the elements.
+        let made = make(type)
+        return writers.withLock { table in
+            if let known = table[ObjectIdentifier(type)] { return unsafeDowncast(known, to: ValueWriter<T>.self) }
+            table[ObjectIdentifier(type)] = made
+            return made
+        }
+    }
+
+    private static func make(_ type: T.Type) -> ValueWriter<T> {
+        if let native = type as? any NativelyArchived.Type, let writer = native.makeWriter() as? ValueWriter<T> {
+            return writer
+        }
+        if let external = type as? any ExternallyCodable.Type {
+            if let writer = externalWriter(external) as? ValueWriter<T> { return writer }
+        } else {
+            if let object = type as? any ObjectCoding.Type, let writer = objectWriter(object) as? ValueWriter<T> {
+                return writer
+            }
+            if let plain = type as? any (AnyObject & Encodable).Type,
+                let writer = plainWriter(plain) as? ValueWriter<T>
+            {
+                return writer
+            }
+        }
+        if let codable = type as? any Encodable.Type, let writer = codableWriter(codable) as? ValueWriter<T> {
+            return writer
+        }
+        return ValueWriter { _, _ in throw ArchiveError(.unsupported, "\(T.self) is not Encodable") }
+    }
+}
+
+private func externalWriter<V: ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
+    ValueWriter<V> { value, coder in try coder.writeExternal(value) }
+}
+
+private func objectWriter<O: ObjectCoding>(_ type: O.Type) -> AnyValueCoder {
+    ValueWriter<O> { object, coder in try coder.write(object: object) }
+}
+
+private func plainWriter<O: AnyObject & Encodable>(_ type: O.Type) -> AnyValueCoder {
+    ValueWriter<O> { object, coder in try coder.writePlain(object) }
+}
+
+private func codableWriter<V: Encodable>(_ type: V.Type) -> AnyValueCoder {
+    ValueWriter<V> { value, coder in try coder.writeCodable(value) }
+}
+
+/// How values of `T` come out of archives.
+// Immutable after `init`; the closure captures types and other readers only.
+final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
+    let read: (ObjectDecoder) throws -> T
+
+    init(_ read: @escaping (ObjectDecoder) throws -> T) { self.read = read }
+
+    static func of(_ type: T.Type) -> ValueReader<T> {
+        if let known = readers.withLock({ $0[ObjectIdentifier(type)] }) {
+            return unsafeDowncast(known, to: ValueReader<T>.self)
+        }
+        let made = make(type)
+        return readers.withLock { table in
+            if let known = table[ObjectIdentifier(type)] { return unsafeDowncast(known, to: ValueReader<T>.self) }
+            table[ObjectIdentifier(type)] = made
+            return made
+        }
+    }
+
+    private static func make(_ type: T.Type) -> ValueReader<T> {
+        if let native = type as? any NativelyArchived.Type, let reader = native.makeReader() as? ValueReader<T> {
+            return reader
+        }
+        if let external = type as? any ExternallyCodable.Type {
+            if let reader = externalReader(external) as? ValueReader<T> { return reader }
+        } else {
+            if let object = type as? any ObjectCoding.Type, let reader = objectReader(object) as? ValueReader<T> {
+                return reader
+            }
+            if let plain = type as? any (AnyObject & Decodable).Type,
+                let reader = plainReader(plain) as? ValueReader<T>
+            {
+                return reader
+            }
+        }
+        if let codable = type as? any Decodable.Type, let reader = codableReader(codable) as? ValueReader<T> {
+            return reader
+        }
+        return ValueReader { _ in throw ArchiveError(.unsupported, "\(T.self) is not Decodable") }
+    }
+}
+
+private func externalReader<V: ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
+    ValueReader<V> { coder in try coder.readExternal(V.self) }
+}
+
+private func objectReader<O: ObjectCoding>(_ type: O.Type) -> AnyValueCoder {
+    ValueReader<O> { coder in try coder.readObject(O.self) }
+}
+
+private func plainReader<O: AnyObject & Decodable>(_ type: O.Type) -> AnyValueCoder {
+    ValueReader<O> { coder in try coder.readObject(plain: O.self) }
+}
+
+private func codableReader<V: Decodable>(_ type: V.Type) -> AnyValueCoder {
+    ValueReader<V> { coder in try coder.readCodable(V.self) }
+}
