@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+
+@testable import KeyedArchive
+
+@Suite("Deep graphs of the user's classes")
+struct ChainTests {
+    /// Runs `body` on a thread with a stack of this size.
+    private func onThread(stack: Int, _ body: @escaping @Sendable () throws -> Void) throws {
+        nonisolated(unsafe) var failure: (any Error)?
+        let done = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            do { try body() } catch { failure = error }
+            done.signal()
+        }
+        thread.stackSize = stack
+        thread.start()
+        done.wait()
+        if let failure { throw failure }
+    }
+
+    @Test("A chain of 10,000 objects passes through a stack of 512 KiB")
+    func longChain() throws {
+        try onThread(stack: 512 << 10) {
+            let first = Node.list(10_000)
+            let bytes = try KeyedArchiver.archive(first)
+            first.dismantle()
+            let copy = try KeyedUnarchiver.unarchive(Node.self, from: bytes)
+            var count = 1
+            var node = copy
+            while let next = node.next {
+                #expect(next.previous === node)
+                node = next
+                count += 1
+            }
+            #expect(count == 10_000)
+            copy.dismantle()
+        }
+    }
+
+    @Test("A longer chain is a thrown error, whichever way it is told")
+    func tooLong() throws {
+        final class Link: ObjectCoding {
+            var next: Link?
+            init() {}
+            init(coder: ObjectDecoder) throws { next = try coder.decodeIfPresent(Link.self, forKey: "next") }
+            func encode(with coder: ObjectEncoder) throws { try coder.encode(next, forKey: "next") }
+        }
+        final class LateLink: ObjectCoding {
+            var next: LateLink?
+            init() {}
+            init(coder: ObjectDecoder) throws {
+                try coder.decodeReference(LateLink.self, forKey: "next") { self.next = $0 }
+            }
+            func encode(with coder: ObjectEncoder) throws { try coder.encode(next, forKey: "next") }
+        }
+        try onThread(stack: 512 << 10) {
+            var links = [Link()]
+            var late = [LateLink()]
+            for _ in 1..<10_002 {
+                links.append(Link())
+                links[links.count - 1].next = links[links.count - 2]
+                late.append(LateLink())
+                late[late.count - 1].next = late[late.count - 2]
+            }
+            // From the end, from the front, and by references handed over late.
+            for bytes in [try KeyedArchiver.archive(links), try KeyedArchiver.archive(Array(links.reversed()))] {
+                let error = #expect(throws: ArchiveError.self) {
+                    try KeyedUnarchiver.unarchive([Link].self, from: bytes)
+                }
+                #expect(error?.code == .limit)
+            }
+            let one = try KeyedArchiver.archive(links[10_001])
+            let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(Link.self, from: one) }
+            #expect(error?.code == .limit)
+            for bytes in [try KeyedArchiver.archive(late), try KeyedArchiver.archive(Array(late.reversed()))] {
+                let error = #expect(throws: ArchiveError.self) {
+                    try KeyedUnarchiver.unarchive([LateLink].self, from: bytes)
+                }
+                #expect(error?.code == .limit)
+            }
+            // Within the limit all of them pass.
+            links.removeLast()
+            late.removeLast()
+            #expect(try roundTrip(links).count == 10_001)
+            #expect(try roundTrip(Array(late.reversed())).count == 10_001)
+            for link in links { link.next = nil }
+            for link in late { link.next = nil }
+        }
+    }
+
+    @Test("A deep tree of values inside one object is a thrown error")
+    func deepValues() throws {
+        indirect enum Nest: Codable {
+            case end
+            case more(Nest)
+        }
+        try onThread(stack: 512 << 10) {
+            var nest = Nest.end
+            for _ in 0..<1000 { nest = .more(nest) }
+            let error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(nest) }
+            #expect(error?.code == .limit)
+        }
+    }
+
+    @Test("Values nested deeper than the reader allows are a thrown error on a small stack")
+    func deepBytes() throws {
+        indirect enum Nest: Codable {
+            case end
+            case more(Nest)
+        }
+        var wide = Limits()
+        wide.depth = 1000
+        nonisolated(unsafe) var archives: [[UInt8]] = []
+        let limits = wide
+        try onThread(stack: 64 << 20) {
+            var nest = Nest.end
+            for _ in 0..<400 { nest = .more(nest) }
+            archives.append(try KeyedArchiver.archive(nest, limits: limits))
+            var list = PropertyList.integer(1)
+            for level in 0..<900 { list = level % 2 == 0 ? .array([list]) : .dictionary(["k": list]) }
+            archives.append(try KeyedArchiver.archive(list, limits: limits))
+            #expect(try KeyedUnarchiver.unarchive(PropertyList.self, from: archives[1], limits: limits) == list)
+        }
+        let bytes = archives
+        try onThread(stack: 512 << 10) {
+            var error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(Nest.self, from: bytes[0]) }
+            #expect(error?.code == .limit)
+            error = #expect(throws: ArchiveError.self) {
+                try KeyedUnarchiver.unarchive(PropertyList.self, from: bytes[1])
+            }
+            #expect(error?.code == .limit)
+            for bytes in bytes {
+                error = #expect(throws: ArchiveError.self) { try ArchivedGraph(bytes) }
+                #expect(error?.code == .limit)
+            }
+        }
+    }
+
+    @Test("Chains through classes that are only Codable, and through structures, pass too")
+    func mixedChain() throws {
+        final class Plain: Codable {
+            struct Holder: Codable { var list: [Plain] }
+            var holder: Holder
+            init(_ list: [Plain]) { holder = Holder(list: list) }
+        }
+        try onThread(stack: 512 << 10) {
+            var plain = Plain([])
+            for _ in 1..<5000 { plain = Plain([plain]) }
+            var copy: Plain? = try roundTrip(plain)
+            var count = 0
+            while let next = copy {
+                copy = next.holder.list.first
+                next.holder.list = []
+                count += 1
+            }
+            #expect(count == 5000)
+            var original: Plain? = plain
+            while let next = original {
+                original = next.holder.list.first
+                next.holder.list = []
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import Testing
+
+@testable import KeyedArchive
+
+@Suite("Archives as messages")
+struct MessageTests {
+    /// A finished archive with its bytes in one piece.
+    private final class Message {
+        let memory: UnsafeMutableRawBufferPointer
+        let shapes: [Shape]
+        let externals: [AnyObject]
+
+        init(_ encoder: ObjectEncoder) {
+            memory = .allocate(byteCount: encoder.byteCount, alignment: 16)
+            encoder.copyBytes(to: memory)
+            shapes = encoder.shapes
+            externals = encoder.externals
+        }
+
+        deinit { memory.deallocate() }
+
+        func decoder() throws -> ObjectDecoder {
+            try ObjectDecoder(
+                bytes: UnsafeRawBufferPointer(memory), owner: self, shapes: shapes, externals: externals)
+        }
+    }
+
+    @Test("Values without keys come back in order, also from an encoder used again")
+    func tops() throws {
+        let encoder = ObjectEncoder()
+        for round in 0..<3 {
+            encoder.reset()
+            let foo = Foo("f", round)
+            try encoder.encodeTop(foo, ValueCodec<Foo>.of(Foo.self))
+            try encoder.encodeTop(round, ValueCodec<Int>.of(Int.self))
+            try encoder.encodeTop([foo], ValueCodec<[Foo]>.of([Foo].self))
+            try encoder.finish()
+            let decoder = try Message(encoder).decoder()
+            let copy = try decoder.decodeTop(ValueCodec<Foo>.of(Foo.self))
+            #expect(copy.age == round)
+            #expect(try decoder.decodeTop(ValueCodec<Int>.of(Int.self)) == round)
+            #expect(try decoder.decodeTop(ValueCodec<[Foo]>.of([Foo].self))[0] === copy)
+            #expect(throws: ArchiveError.self) { try decoder.decodeTop(ValueCodec<Int>.of(Int.self)) }
+        }
+    }
+
+    @Test("A failed message leaves nothing in the next one")
+    func reuse() throws {
+        struct Unwilling: Codable {
+            var foo: Foo
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try container.encode(foo)
+                throw CancellationError()
+            }
+        }
+        weak var leaked: Foo?
+        let encoder = ObjectEncoder()
+        do {
+            let foo = Foo("x", 1)
+            leaked = foo
+            #expect(throws: ArchiveError.self) {
+                try encoder.encodeTop(Unwilling(foo: foo), ValueCodec<Unwilling>.of(Unwilling.self))
+            }
+            #expect(throws: ArchiveError.self) { try encoder.finish() }
+        }
+        encoder.reset()
+        #expect(leaked == nil)
+        try encoder.encodeTop(1, ValueCodec<Int>.of(Int.self))
+        try encoder.finish()
+        #expect(encoder.byteCount == 3)
+    }
+
+    @Test("Big blobs are not copied on the way out, and slices on the way in")
+    func blobs() throws {
+        let size = 64 << 20
+        let data = Data(count: size)
+        let encoder = ObjectEncoder()
+        try encoder.encodeTop(["k": [data]], ValueCodec<[String: [Data]]>.of([String: [Data]].self))
+        try encoder.encodeTop(7, ValueCodec<Int>.of(Int.self))
+        try encoder.finish()
+        let address = data.withUnsafeBytes { $0.baseAddress }
+        var seen = false
+        var total = 0
+        encoder.forEachSegment {
+            if $0.count == size { seen = $0.baseAddress == address }
+            total += $0.count
+        }
+        #expect(seen)
+        #expect(total == encoder.byteCount)
+        let segments = encoder.takeSegments()
+        encoder.reset()
+        var joined = Data()
+        for segment in segments { joined.append(contentsOf: segment.bytes) }
+        let owner = NSMutableData(data: joined)
+        let decoder = try ObjectDecoder(
+            bytes: UnsafeRawBufferPointer(start: owner.bytes, count: joined.count), owner: owner, shapes: [])
+        let read = try decoder.decodeTop(ValueCodec<[String: [Data]]>.of([String: [Data]].self))
+        #expect(read["k"]?[0].count == size)
+        read["k"]?[0].withUnsafeBytes { bytes in
+            let start = UnsafeRawPointer(owner.bytes)
+            #expect(bytes.baseAddress.map { $0 >= start && $0 < start + joined.count } == true)
+        }
+        #expect(try decoder.decodeTop(ValueCodec<Int>.of(Int.self)) == 7)
+    }
+
+    @Test("A slice keeps the archive alive, and a changed one is a copy")
+    func slices() throws {
+        final class Owner {
+            let bytes: UnsafeMutableRawBufferPointer
+            nonisolated(unsafe) static var alive = 0
+            init(_ encoder: ObjectEncoder) {
+                bytes = .allocate(byteCount: encoder.byteCount, alignment: 16)
+                encoder.copyBytes(to: bytes)
+                Self.alive += 1
+            }
+            deinit {
+                bytes.deallocate()
+                Self.alive -= 1
+            }
+        }
+        let encoder = ObjectEncoder()
+        let data = Data(repeating: 5, count: 20 << 10)
+        try encoder.encodeTop(data, ValueCodec<Data>.of(Data.self))
+        try encoder.finish()
+        var slice: Data?
+        do {
+            let owner = Owner(encoder)
+            let decoder = try ObjectDecoder(bytes: UnsafeRawBufferPointer(owner.bytes), owner: owner, shapes: [])
+            slice = try decoder.decodeTop(ValueCodec<Data>.of(Data.self))
+            slice?[0] = 9
+            #expect(slice?[0] == 9)
+            #expect(owner.bytes.contains(9) == false)
+            let decoderAgain = try ObjectDecoder(
+                bytes: UnsafeRawBufferPointer(owner.bytes), owner: owner, shapes: [])
+            slice = try decoderAgain.decodeTop(ValueCodec<Data>.of(Data.self))
+            #expect(slice == data)
+        }
+        #expect(Owner.alive == 1)
+        slice = nil
+        #expect(Owner.alive == 0)
+    }
+
+    @Test("Changing data from a whole archive changes no archive")
+    func valueSemantics() throws {
+        let bytes = try KeyedArchiver.archive(Data(repeating: 5, count: 1 << 16))
+        let before = bytes
+        let unarchiver = try KeyedUnarchiver(bytes)
+        var data = try unarchiver.decode(Data.self, forKey: "root")
+        data[0] = 9
+        #expect(bytes == before)
+        #expect(try unarchiver.decode(Data.self, forKey: "root")[0] == 5)
+        final class Twice: ObjectCoding {
+            var data: Data
+            init() { data = Data(repeating: 5, count: 1 << 16) }
+            init(coder: ObjectDecoder) throws {
+                data = try coder.decode(Data.self, forKey: "data")
+                data[0] = 9
+                data = try coder.decode(Data.self, forKey: "data")
+            }
+            func encode(with coder: ObjectEncoder) throws { try coder.encode(data, forKey: "data") }
+        }
+        #expect(try deepCopy(of: Twice()).data[0] == 5)
+    }
+
+    final class Remote: ExternallyCodable {
+        func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
+        static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+            guard let value = object as? Self else { throw ArchiveError(.typeMismatch, "another object") }
+            return value
+        }
+        init() {}
+        init(from decoder: any Decoder) throws { throw CancellationError() }
+        func encode(to encoder: any Encoder) throws { throw CancellationError() }
+    }
+
+    @Test("Objects by reference stand in a table, each once, and never in a file")
+    func externals() throws {
+        let remote = Remote()
+        let encoder = ObjectEncoder()
+        let codec = ValueCodec<[Remote?]>.of([Remote?].self)
+        #expect(throws: ArchiveError.self) { try encoder.encodeTop([remote], codec) }
+        encoder.reset()
+        encoder.allowsExternals = true
+        try encoder.encodeTop([remote, nil, Remote(), remote], codec)
+        try encoder.finish()
+        #expect(encoder.externals.count == 2)
+        let read = try Message(encoder).decoder().decodeTop(codec)
+        #expect(read[0] === remote && read[3] === remote && read[1] == nil)
+        let error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(remote) }
+        #expect(error?.message == "objects by reference can only be sent over a connection")
+    }
+
+    @Test("A shape's definition is read back as the same shape")
+    func shapes() throws {
+        let shape = Shape(name: "Fü", version: -3, kind: .object, layout: .keyed, keys: ["a", "b", ""])
+        var offset = 2
+        let read = try ([0, 0] + shape.definition + [7]).withUnsafeBytes {
+            try Shape.parse($0, at: &offset, limits: Limits())
+        }
+        #expect(read == shape)
+        #expect(read.hashValue == shape.hashValue)
+        #expect(offset == 2 + shape.definition.count)
+        let twice = Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["a", "a"])
+        offset = 0
+        #expect(throws: ArchiveError.self) {
+            try twice.definition.withUnsafeBytes { try Shape.parse($0, at: &offset, limits: Limits()) }
+        }
+    }
+
+    @Test("A type that is not Codable has a codec that throws")
+    func notCodable() {
+        struct Opaque {}
+        let encoder = ObjectEncoder()
+        #expect(throws: ArchiveError.self) { try encoder.encodeTop(Opaque(), ValueCodec<Opaque>.of(Opaque.self)) }
+    }
+}
