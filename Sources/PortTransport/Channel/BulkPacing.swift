@@ -1,0 +1,54 @@
+internal import CPortShims
+
+/// How much bulk may lie in the kernel: little while other frames come and go, since they have to wait behind it.
+///
+/// With Linux's default buffer a ping behind bulk takes 8.5 times one on an idle channel, with 32 KiB 3.1 times.
+struct BulkPacing {
+    /// Continuations after the last other frame for which the channel stays narrow.
+    private static let memory = 32
+    private static let narrowBuffer: CInt = 16 << 10
+
+    private var message: UInt64 = 0
+    private var enqueued: UInt64 = 0
+    private var read: UInt64 = 0
+    private var left = 0
+    /// The buffer's size before it was made narrow; 0: it is not.
+    private var wide: CInt = 0
+
+    /// The continuations that one write may hold, now that `message` is being written.
+    mutating func units(_ link: Link, message: UInt64, enqueued: UInt64, read: UInt64) -> Int {
+        // The frames before the first message, its own opener among them, are no sign of other traffic.
+        if self.message != message, left == 0 {
+            self.enqueued = enqueued
+            self.read = read
+        }
+        self.message = message
+        if enqueued != self.enqueued || read != self.read {
+            self.enqueued = enqueued
+            self.read = read
+            left = Self.memory
+        } else if left > 0 {
+            left -= 1
+        }
+        setNarrow(left > 0, link)
+        return left > 0 ? 1 : OutboundQueue.maximumUnits
+    }
+
+    /// The kernel's buffer is to be made wide again.
+    var isNarrow: Bool { wide != 0 }
+
+    /// No large message is left.
+    mutating func rest(_ link: Link) { setNarrow(false, link) }
+
+    private mutating func setNarrow(_ isNarrow: Bool, _ link: Link) {
+        guard isNarrow != (wide != 0), case .socket(let descriptor) = link else { return }
+        if isNarrow {
+            wide = max(port_send_buffer(descriptor), 2 * Self.narrowBuffer)
+            _ = port_set_send_buffer(descriptor, Self.narrowBuffer)
+        } else {
+            // The kernel shows twice what was set.
+            _ = port_set_send_buffer(descriptor, wide / 2)
+            wide = 0
+        }
+    }
+}

@@ -1,0 +1,209 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+extension Channel {
+    /// What one write came to.
+    private enum Outcome {
+        case more
+        case done
+        case blocked
+        case failed(CInt)
+    }
+
+    /// On the loop: bytes after which others have their turn.
+    private static let budget = 1 << 20
+
+    /// Writes what can be written now; the loop writes the rest when the peer has read.
+    package func flush() { flush(isWritable: false) }
+
+    func flush(isWritable: Bool) {
+        guard !isForked else { return }
+        queueLock.lock()
+        if writing.pointee.isFlushing {
+            if isWritable { writing.pointee.retry = true }
+            queueLock.unlock()
+            return
+        }
+        if writing.pointee.isClosed || (isBlocked.load(ordering: .relaxed) && !isWritable) {
+            queueLock.unlock()
+            return
+        }
+        // Only when it changes: the store costs as much as a lock.
+        if isBlocked.load(ordering: .relaxed) { isBlocked.store(false, ordering: .sequentiallyConsistent) }
+        // Whoever asked the poller may have done so after the answer; then it is asked no longer from here.
+        if isWritable { writing.pointee.hasInterest = true }
+        guard writing.pointee.queue.canWrite else { return settleAndUnlock() }
+        writing.pointee.isFlushing = true
+        var budget = LoopThread.current != nil ? Self.budget : Int.max
+        while true {
+            let outcome = writing.pointee.isLaneOnly ? writeLaneAndUnlock(&budget) : writeOnceAndUnlock(&budget)
+            switch outcome {
+            case .more:
+                queueLock.lock()
+                if budget > 0 { continue }
+                writing.pointee.isFlushing = false
+                if writing.pointee.isClosed { return settleAndUnlock() }
+                queueLock.unlock()
+                loop.schedule(.flush, on: self)
+            case .done: break
+            case .blocked: settleWriteInterest()
+            case .failed(let number): failWriting(number)
+            }
+            return
+        }
+    }
+
+    /// `writeOnceAndUnlock` for what is most frequent: nothing but whole frames, in one piece of memory.
+    @inline(__always)
+    private func writeLaneAndUnlock(_ budget: inout Int) -> Outcome {
+        let lane = writing.pointee.queue.planOnlyLane()
+        queueLock.unlock()
+        var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
+        let written = link.send(&vector, 1, [], withCredentials: false)
+        queueLock.lock()
+        writing.pointee.queue.advanceOnlyLane(max(0, written))
+        if written == lane.count, writing.pointee.isQuiet {
+            writing.pointee.isFlushing = false
+            queueLock.unlock()
+            return .done
+        }
+        let spent = writing.pointee.queue.takeSpent()
+        defer { withExtendedLifetime(spent) {} }
+        budget -= max(0, written)
+        return settleWrite(written, lane.count)
+    }
+
+    /// One system call.
+    ///
+    /// Called with the lock held, and released meanwhile and at the end. Unless the answer is `.more`, the flush is
+    /// over and its mark is taken away.
+    private func writeOnceAndUnlock(_ budget: inout Int) -> Outcome {
+        withUnsafeTemporaryAllocation(of: iovec.self, capacity: OutboundQueue.maximumVectors) { buffer in
+            let vectors = buffer.baseAddress.unsafelyUnwrapped
+            var units = OutboundQueue.maximumUnits
+            if let message = writing.pointee.queue.firstBulk {
+                units = writing.pointee.pacing.units(
+                    link, message: message, enqueued: writing.pointee.queue.lastNumber,
+                    read: framesRead.load(ordering: .relaxed))
+            }
+            let plan = writing.pointee.queue.plan(vectors, units: units)
+            let withCredentials = writing.pointee.sendsCredentials
+            queueLock.unlock()
+
+            let planned = plan.bytes
+            let written = link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
+
+            queueLock.lock()
+            if written > 0, withCredentials { writing.pointee.sendsCredentials = false }
+            let sent = writing.pointee.queue.advance(plan, written: max(0, written))
+            let spent = writing.pointee.queue.takeSpent()
+            defer { withExtendedLifetime(spent) {} }
+            budget -= max(0, written)
+            let outcome = settleWrite(written, planned)
+            for descriptor in sent { port_close(descriptor) }
+            return outcome
+        }
+    }
+
+    /// Called with the queue's lock held, which it releases.
+    private func settleWrite(_ written: Int, _ planned: Int) -> Outcome {
+        if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
+            writing.pointee.isFlushing = false
+            if writing.pointee.isClosed {
+                settleAndUnlock()
+                return .done
+            }
+            queueLock.unlock()
+            return .failed(CInt(-written))
+        }
+        if writing.pointee.isClosed {
+            writing.pointee.isFlushing = false
+            settleAndUnlock()
+            return .done
+        }
+        if written < planned {
+            if writing.pointee.retry {
+                writing.pointee.retry = false
+                queueLock.unlock()
+                return .more
+            }
+            isBlocked.store(true, ordering: .sequentiallyConsistent)
+            writing.pointee.hasInterest = true
+            writing.pointee.isFlushing = false
+            queueLock.unlock()
+            return .blocked
+        }
+        if writing.pointee.queue.canWrite {
+            queueLock.unlock()
+            return .more
+        }
+        writing.pointee.isFlushing = false
+        settleAndUnlock()
+        return .done
+    }
+
+    /// What has to follow when nobody writes and nothing can be written.
+    ///
+    /// Called with the lock held, which it releases.
+    private func settleAndUnlock() {
+        writing.pointee.retry = false
+        if writing.pointee.isClosed { return settleClosed() }
+        guard writing.pointee.queue.isEmpty else {
+            // Large messages that wait for credit.
+            let hadInterest = writing.pointee.hasInterest
+            writing.pointee.hasInterest = false
+            queueLock.unlock()
+            if hadInterest { settleWriteInterest() }
+            return
+        }
+        writing.pointee.pacing.rest(link)
+        var finishes = false
+        if writing.pointee.finishRequested, !writing.pointee.isFinished {
+            writing.pointee.isFinished = true
+            finishes = true
+        }
+        let ends = writing.pointee.endsWhenWritten
+        let hadInterest = writing.pointee.hasInterest
+        writing.pointee.hasInterest = false
+        queueLock.unlock()
+        if hadInterest { settleWriteInterest() }
+        if finishes { finishOutput() }
+        if ends { end(.endOfFile) }
+    }
+
+    /// Gives up what is not written.
+    ///
+    /// Called once, with the lock held, which it releases.
+    func settleClosed() {
+        let descriptors = writing.pointee.queue.discard()
+        let spent = writing.pointee.queue.takeSpent()
+        queueLock.unlock()
+        for descriptor in descriptors { port_close(descriptor) }
+        withExtendedLifetime(spent) {}
+        leave()
+    }
+
+    /// The peer no longer reads.
+    ///
+    /// What it sent before is read first; then the channel ends.
+    private func failWriting(_ number: CInt) {
+        queueLock.lock()
+        guard !writing.pointee.isClosed, !writing.pointee.isFlushing else { return queueLock.unlock() }
+        writing.pointee.isClosed = true
+        let ends = writing.pointee.endsWhenWritten
+        settleAndUnlock()
+        settleWriteInterest()
+        if ends {
+            end(.endOfFile)
+        } else {
+            gate.withLock { gated.pointee.writeError = number }
+            loop.schedule(.drain, on: self)
+        }
+    }
+}

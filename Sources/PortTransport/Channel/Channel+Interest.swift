@@ -1,0 +1,127 @@
+internal import CPortShims
+internal import Synchronization
+
+extension Channel {
+    /// Asks the loop to say when the kernel takes more, or no longer to, as it is now.
+    ///
+    /// To be called after each change of `isBlocked`, by whoever made it. Two that do so at a time leave the poller with
+    /// the later state, in whichever order they come here.
+    func settleWriteInterest() {
+        guard let eventLoop, !isForked else { return }
+        gate.lock()
+        defer { gate.unlock() }
+        let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
+        guard !gated.pointee.isOver, !gated.pointee.outputIsClosed else { return }
+        if case .streams(_, let output) = link {
+            setOutput(output.descriptor, isOn ? UInt32(PORT_WRITABLE) : 0, eventLoop)
+        } else {
+            let other = gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE)
+            setInput(isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop)
+        }
+    }
+
+    /// Asks the loop to read, or no longer to.
+    ///
+    /// Called with the gate held.
+    func setReadInterest(_ isOn: Bool) {
+        guard let eventLoop, !gated.pointee.isOver else { return }
+        let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE)
+        setInput(isOn ? other | readInterest : other, eventLoop)
+    }
+
+    /// What the poller is asked, to be told of input.
+    ///
+    /// Called with the gate held.
+    var readInterest: UInt32 { UInt32(PORT_READABLE) | (gated.pointee.readsWhole ? UInt32(PORT_EDGE) : 0) }
+
+    /// Something may be left in the input that the poller will not tell of by itself.
+    @inline(never)
+    func askAgain() {
+        guard let eventLoop else { return }
+        gate.lock()
+        defer { gate.unlock() }
+        let interest = gated.pointee.inputInterest
+        guard !gated.pointee.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
+        eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
+    }
+
+    private func setInput(_ interest: UInt32, _ eventLoop: EventLoop) {
+        let previous = gated.pointee.inputInterest
+        guard gated.pointee.inputSource != 0 else {
+            // Written to before `start`: nothing is read yet, and the loop has to know the descriptor.
+            guard interest != 0 else { return }
+            let source = try? eventLoop.addSource(link.inputDescriptor, interest: interest, self)
+            gated.pointee.inputSource = source ?? 0
+            gated.pointee.inputInterest = source == nil ? 0 : interest
+            return
+        }
+        if previous == interest {
+            // Asked for once more because the kernel was full once more: what happened in between may be told already.
+            let both = UInt32(PORT_WRITABLE) | UInt32(PORT_EDGE)
+            guard interest & both == both else { return }
+            eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
+            return
+        }
+        gated.pointee.inputInterest = interest
+        eventLoop.changeSource(gated.pointee.inputSource, link.inputDescriptor, from: previous, to: interest)
+    }
+
+    private func setOutput(_ descriptor: CInt, _ interest: UInt32, _ eventLoop: EventLoop) {
+        let previous = gated.pointee.outputInterest
+        guard previous != interest else { return }
+        if gated.pointee.outputSource == 0 {
+            guard let source = try? eventLoop.addSource(descriptor, interest: interest, self) else { return }
+            gated.pointee.outputSource = source
+        } else {
+            eventLoop.changeSource(gated.pointee.outputSource, descriptor, from: previous, to: interest)
+        }
+        gated.pointee.outputInterest = interest
+    }
+
+    /// Takes the output's descriptor from the poller.
+    ///
+    /// Called with the gate held.
+    func forgetOutput() {
+        guard let eventLoop, gated.pointee.outputSource != 0 else { return }
+        eventLoop.removeSource(
+            gated.pointee.outputSource, link.outputDescriptor, interest: gated.pointee.outputInterest)
+        gated.pointee.outputSource = 0
+        gated.pointee.outputInterest = 0
+    }
+
+    /// Takes everything from the poller.
+    ///
+    /// Called with the gate held.
+    func forgetSources() {
+        forgetOutput()
+        guard let eventLoop, gated.pointee.inputSource != 0 else { return }
+        eventLoop.removeSource(gated.pointee.inputSource, link.inputDescriptor, interest: gated.pointee.inputInterest)
+        gated.pointee.inputSource = 0
+        gated.pointee.inputInterest = 0
+    }
+
+    /// Ends the output, after everything is written.
+    func finishOutput() {
+        if link.finishOutput() { return }
+        gate.lock()
+        defer { gate.unlock() }
+        guard !gated.pointee.isOver, !gated.pointee.outputIsClosed else { return }
+        gated.pointee.outputIsClosed = true
+        forgetOutput()
+        port_close(link.outputDescriptor)
+    }
+
+    /// A memory link has something to read, or has ended.
+    func inputArrived() {
+        gate.lock()
+        let isDriven = gated.pointee.seat.isTaken
+        let isNew = gated.pointee.isStarted && !isDriven && !gated.pointee.readScheduled && gated.pointee.end == nil
+        if isNew { gated.pointee.readScheduled = true }
+        if isDriven { gated.pointee.seat.signal() }
+        gate.unlock()
+        if isNew { loop.schedule(.read, on: self) }
+    }
+
+    /// A memory link takes bytes again.
+    func outputPossible() { loop.schedule(.flush, on: self) }
+}

@@ -1,0 +1,331 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+extension Channel {
+    /// What one read came to.
+    ///
+    /// Without a payload, so that handing it on costs nothing: why it failed stands in the read state.
+    enum ReadOutcome {
+        /// The read filled its memory, so there may be more.
+        case more
+        case drained
+        case endOfFile
+        case failed
+    }
+
+    /// Asked for in one read, beside what a large message takes.
+    private static let portion = 64 << 10
+    /// Reads in one breath, so that one channel cannot keep the loop from the others.
+    private static let breath = 16
+    /// Parts of frames up to this size are copied, so that a slow peer holds no read buffer.
+    private static let smallPart = 4 << 10
+
+    /// On the loop's leader, when the descriptor is readable.
+    ///
+    /// Returns the handler if it got frames.
+    func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
+        readLock.lock()
+        guard !reading.pointee.isEnded, !reading.pointee.isDriven else {
+            readLock.unlock()
+            return nil
+        }
+        guard let handler = reading.pointee.handler else {
+            readLock.unlock()
+            return nil
+        }
+        let (outcome, delivered) = readBreath(context, handler, isEndless: false)
+        readLock.unlock()
+        switch outcome {
+        case .more, .drained:
+            // An end that came before the read is told no more.
+            if outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { askAgain() }
+            return delivered ? handler : nil
+        case .endOfFile, .failed:
+            // The turn comes before the end.
+            if delivered { loop.schedule(.turn, on: self) }
+            settle(outcome)
+            return nil
+        }
+    }
+
+    /// For a memory link, on the loop.
+    func readMemory() {
+        gate.withLock { gated.pointee.readScheduled = false }
+        readLock.lock()
+        guard !reading.pointee.isEnded, !reading.pointee.isDriven, let handler = reading.pointee.handler else {
+            return readLock.unlock()
+        }
+        let before = framesRead.load(ordering: .relaxed)
+        let outcome = ReadContext.withTemporary { readOnce($0, handler) }
+        let delivered = framesRead.load(ordering: .relaxed) != before
+        readLock.unlock()
+        if delivered { loop.schedule(.turn, on: self) }
+        settle(outcome)
+        if case .memory(let end) = link, end.isReadable { inputArrived() }
+    }
+
+    /// Reads what is there, after the peer stopped reading, and ends.
+    func drainAfterFailedWrite() {
+        readLock.lock()
+        guard !reading.pointee.isEnded, let handler = reading.pointee.handler else { return readLock.unlock() }
+        let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, isEndless: true) }
+        readLock.unlock()
+        if delivered { loop.schedule(.turn, on: self) }
+        guard case .drained = outcome else { return settle(outcome) }
+        let number = gate.withLock { gated.pointee.writeError }
+        end(.failed(.system("writing", number, code: .brokenPipe)))
+    }
+
+    /// Called with the read lock held.
+    ///
+    /// The second result says whether frames were delivered.
+    private func readBreath(
+        _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, isEndless: Bool
+    ) -> (ReadOutcome, Bool) {
+        let before = framesRead.load(ordering: .relaxed)
+        var outcome = ReadOutcome.more
+        var count = 0
+        while case .more = outcome, isEndless || count < Self.breath {
+            outcome = readOnce(context, handler)
+            // A short read of a stream is no proof of its end where descriptors came with it.
+            if isEndless, case .drained = outcome, reading.pointee.lastWasShort { outcome = .more }
+            count += 1
+            // What a frame asks for should not wait until the bulk behind it is read.
+            if !isEndless, framesRead.load(ordering: .relaxed) != before { break }
+        }
+        return (outcome, framesRead.load(ordering: .relaxed) != before)
+    }
+
+    /// What follows from a read, with no lock held.
+    func settle(_ outcome: ReadOutcome) {
+        switch outcome {
+        case .more, .drained: break
+        case .endOfFile: inputEnded()
+        case .failed:
+            let error = readLock.withLock { reading.pointee.failure }
+            // A last word of the handler, such as why it refuses the peer.
+            flush()
+            if let error { end(.failed(error)) }
+        }
+    }
+
+    private func inputEnded() {
+        gate.withLock {
+            gated.pointee.inputEnded = true
+            setReadInterest(false)
+        }
+        queueLock.lock()
+        let isWritten = writing.pointee.isClosed || (writing.pointee.queue.isEmpty && !writing.pointee.isFlushing)
+        writing.pointee.endsWhenWritten = true
+        queueLock.unlock()
+        if isWritten { end(.endOfFile) } else { flush() }
+    }
+
+    /// One receive, and the delivery of what it brought.
+    ///
+    /// Called with the read lock held.
+    func readOnce(_ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler) -> ReadOutcome {
+        let buffer = prepareBuffer(context)
+        let memory = buffer._withUnsafeGuaranteedRef { $0.memory }
+        var vectors = (iovec(), iovec())
+        var count = 0
+        var asked = Self.portion
+        let direct = reading.pointee.reader.destination
+        let start = reading.pointee.start
+        let end = reading.pointee.end
+        if let direct {
+            vectors.0 = iovec(iov_base: direct.baseAddress, iov_len: direct.count)
+            // Behind it comes, as a rule, the next continuation's header, whose payload again belongs elsewhere.
+            asked = reading.pointee.reader.moreFollows ? FrameHeader.continuationSize : Self.portion
+            count = 1
+        }
+        let room = min(ReadBuffer.size - end, max(asked, reading.pointee.needed - (end - start)))
+        let rest = iovec(iov_base: memory + end, iov_len: room)
+        if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
+        count += 1
+        let takesAncillary = acceptsDescriptors || reading.pointee.wantsCredentials
+        let received = withUnsafePointer(to: &vectors) { pointer in
+            pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
+                link.receive($0, count, takesAncillary ? context.pointee.ancillary : nil)
+            }
+        }
+        guard received > 0 else {
+            store(memory, context, start, end)
+            return outcome(received, isPartial: end > start)
+        }
+        reading.pointee.lastWasShort = received < room + (direct?.count ?? 0)
+        do {
+            if takesAncillary { try takeAncillary(context.pointee.ancillary) }
+            var filled = received
+            if let direct {
+                let part = min(received, direct.count)
+                filled -= part
+                if case .bulk(let number, let bytes)? = reading.pointee.reader.filled(part) {
+                    try deliver(bulk: number, bytes, handler)
+                }
+            }
+            try deliver(handler, buffer, memory, context, start, end + filled)
+        } catch let error as TransportError {
+            return failed(error)
+        } catch {
+            return failed(TransportError(.handlerFailed, "A frame was refused: \(error)"))
+        }
+        return reading.pointee.lastWasShort ? .drained : .more
+    }
+
+    @inline(never)
+    private func failed(_ error: TransportError) -> ReadOutcome {
+        reading.pointee.isEnded = true
+        reading.pointee.failure = error
+        return .failed
+    }
+
+    private func outcome(_ received: Int, isPartial: Bool) -> ReadOutcome {
+        switch CInt(-received) {
+        case EAGAIN, EWOULDBLOCK: return .drained
+        // The peer closed its end without reading all we sent. All it sent was read.
+        case 0, ECONNRESET: break
+        case let number:
+            return failed(.system("reading", number))
+        }
+        reading.pointee.isEnded = true
+        if isPartial || !reading.pointee.reader.isWhole {
+            return failed(TransportError(.truncated, "The input ended inside a message."))
+        }
+        return .endOfFile
+    }
+
+    /// Finds the memory for the next read; `start..<end` in it is the part of a frame that was read before.
+    private func prepareBuffer(_ context: UnsafeMutablePointer<ReadContext>) -> Unmanaged<ReadBuffer> {
+        guard let kept = reading.pointee.buffer else {
+            let buffer = context.pointee.current()
+            let part = reading.pointee.carry.count
+            if let carried = reading.pointee.carry.start {
+                buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: carried, byteCount: part) }
+                reading.pointee.carry.removeAll()
+            }
+            reading.pointee.start = 0
+            reading.pointee.end = part
+            return buffer
+        }
+        reading.pointee.buffer = nil
+        let start = reading.pointee.start
+        if ReadBuffer.size - start >= reading.pointee.needed {
+            context.pointee.resume(kept)
+            return Unmanaged.passUnretained(kept)
+        }
+        let buffer = context.pointee.current()
+        let part = reading.pointee.end - start
+        buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: kept.memory + start, byteCount: part) }
+        reading.pointee.start = 0
+        reading.pointee.end = part
+        return buffer
+    }
+
+    /// Keeps the part of a frame at `start..<end` for the next read.
+    private func store(
+        _ memory: UnsafeMutableRawPointer, _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int
+    ) {
+        let part = end - start
+        if part > Self.smallPart {
+            reading.pointee.start = start
+            reading.pointee.end = end
+            reading.pointee.buffer = context.pointee.takeCurrent()
+            return
+        }
+        reading.pointee.start = 0
+        reading.pointee.end = 0
+        if part > 0 {
+            reading.pointee.carry.extend(part).copyMemory(from: memory + start, byteCount: part)
+        } else {
+            reading.pointee.carry.trim(to: 0)
+        }
+        context.pointee.release()
+    }
+
+    @inline(__always)
+    private func deliver(
+        _ handler: any FrameHandler, _ buffer: Unmanaged<ReadBuffer>, _ memory: UnsafeMutableRawPointer,
+        _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int
+    ) throws {
+        let bytes = UnsafeRawBufferPointer(start: memory, count: end)
+        reading.pointee.reader.consumed = consumed.load(ordering: .relaxed)
+        var cursor = start
+        var frames: UInt64 = 0
+        defer { if frames > 0 { count(frames) } }
+        while true {
+            switch try reading.pointee.reader.next(bytes, &cursor) {
+            case .frame(let header, let number, let body, let bulkLength):
+                frames += 1
+                let descriptors = header.descriptors == 0 ? [] : try claim(header.descriptors, number)
+                try handler.receive(
+                    InboundFrame(
+                        header, number: number, bytes: UnsafeRawBufferPointer(rebasing: bytes[body]),
+                        bulkLength: bulkLength, descriptors: descriptors, buffer: buffer))
+            case .bulk(let number, let bytes):
+                try deliver(bulk: number, bytes, handler)
+            case .incomplete(let needed):
+                reading.pointee.needed = needed
+                store(memory, context, cursor, end)
+                return
+            }
+        }
+    }
+
+    private func deliver(bulk number: UInt64, _ bytes: ByteSlice?, _ handler: any FrameHandler) throws {
+        count(1)
+        try handler.receive(bulk: number, bytes)
+    }
+
+    /// Only the holder of the read lock counts, so no atomic addition is needed.
+    @inline(__always)
+    private func count(_ frames: UInt64) {
+        framesRead.store(framesRead.load(ordering: .relaxed) &+ frames, ordering: .relaxed)
+    }
+
+    private func takeAncillary(_ ancillary: UnsafeMutablePointer<port_ancillary>) throws(TransportError) {
+        if ancillary.pointee.truncated {
+            throw TransportError(.protocolViolation, "Descriptors were lost: the peer sent too many at once.")
+        }
+        if ancillary.pointee.count > 0 {
+            withUnsafeBytes(of: &ancillary.pointee.descriptors) { raw in
+                let numbers = raw.bindMemory(to: CInt.self)
+                for index in 0..<Int(ancillary.pointee.count) { reading.pointee.descriptors.append(numbers[index]) }
+            }
+            // Two messages' worth: see `OutboundQueue.planLane`.
+            guard reading.pointee.descriptors.count <= 2 * Self.maximumDescriptors else {
+                throw TransportError(.protocolViolation, "The peer sent descriptors that no frame claims.")
+            }
+        }
+        if ancillary.pointee.has_credentials, reading.pointee.wantsCredentials {
+            reading.pointee.wantsCredentials = false
+            let peer = PeerCredentials(ancillary.pointee.credentials)
+            _ = port_pass_credentials(link.inputDescriptor, false)
+            gate.withLock {
+                gated.pointee.peer = peer
+                gated.pointee.readsWhole = !acceptsDescriptors
+                if gated.pointee.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true) }
+            }
+        }
+    }
+
+    private func claim(_ count: UInt16, _ number: UInt64) throws(TransportError) -> [CInt] {
+        guard reading.pointee.descriptors.count >= count else {
+            throw TransportError(
+                .protocolViolation, "A frame announces \(count) descriptors that did not come with it.",
+                context: ["frame \(number)"])
+        }
+        var claimed: [CInt] = []
+        claimed.reserveCapacity(Int(count))
+        for _ in 0..<count {
+            if let descriptor = reading.pointee.descriptors.popFirst() { claimed.append(descriptor) }
+        }
+        return claimed
+    }
+}

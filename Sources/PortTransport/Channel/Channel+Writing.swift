@@ -1,0 +1,136 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+extension Channel {
+    /// Adds a frame.
+    ///
+    /// Returns its number: 1, 2, 3 and so on for every frame but continuations.
+    ///
+    /// The channel owns `descriptors` from now on and closes them, written or not. A frame over the limits ends the
+    /// channel; its callers check first.
+    package func enqueue(
+        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt] = []
+    ) -> UInt64 {
+        enqueue(kind: kind, flags: flags, prefix: prefix, optionalBody: nil, descriptors)
+    }
+
+    /// Adds a frame of two parts, both copied.
+    package func enqueue(
+        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer,
+        descriptors: [CInt] = []
+    ) -> UInt64 {
+        enqueue(kind: kind, flags: flags, prefix: prefix, optionalBody: body, descriptors)
+    }
+
+    @inline(__always)
+    private func enqueue(
+        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, optionalBody: UnsafeRawBufferPointer?,
+        _ descriptors: [CInt]
+    ) -> UInt64 {
+        let size = prefix.count + (optionalBody?.count ?? 0)
+        guard !isForked else { return 0 }
+        queueLock.lock()
+        guard canAppend(size, descriptors) else { return refuseAndUnlock(size, descriptors) }
+        let number = writing.pointee.queue.append(
+            kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors)
+        queueLock.unlock()
+        return number
+    }
+
+    /// Adds a large message: an opener with `prefix`, and `segments` in continuations, written from where they are.
+    package func enqueue(
+        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, segments: [OutboundSegment],
+        descriptors: [CInt] = []
+    ) -> UInt64 {
+        guard !isForked else { return 0 }
+        queueLock.lock()
+        guard canAppend(prefix.count + 8, descriptors) else { return refuseAndUnlock(prefix.count, descriptors) }
+        let number = writing.pointee.queue.append(
+            kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors)
+        queueLock.unlock()
+        return number
+    }
+
+    @inline(__always)
+    private func canAppend(_ size: Int, _ descriptors: [CInt]) -> Bool {
+        guard size <= maximumFrame, !writing.pointee.isClosed, !writing.pointee.finishRequested else { return false }
+        return descriptors.isEmpty || (carriesDescriptors && descriptors.count <= Self.maximumDescriptors)
+    }
+
+    @inline(never)
+    private func refuseAndUnlock(_ size: Int, _ descriptors: [CInt]) -> UInt64 {
+        let isOver = writing.pointee.isClosed || writing.pointee.finishRequested
+        let number = writing.pointee.queue.appendNothing()
+        queueLock.unlock()
+        for descriptor in descriptors { port_close(descriptor) }
+        if !isOver {
+            let what =
+                size > maximumFrame
+                ? "A frame of \(size) bytes is over the limit of \(maximumFrame)."
+                : "The channel cannot carry \(descriptors.count) descriptors on one frame."
+            end(.failed(TransportError(.limitExceeded, what, context: ["frame \(number)"])))
+        }
+        return number
+    }
+
+    /// Gives a large message up that is not completely written: the peer gets no more of it and is told so.
+    package func abort(_ number: UInt64) {
+        guard !isForked else { return }
+        queueLock.lock()
+        writing.pointee.queue.abort(number)
+        let spent = writing.pointee.queue.takeSpent()
+        queueLock.unlock()
+        withExtendedLifetime(spent) {}
+        setNeedsFlush()
+    }
+
+    /// The peer has consumed so many bytes of large messages; more may be sent.
+    package func bulkCredit(_ bytes: UInt64) {
+        guard !isForked else { return }
+        let canGoOn = queueLock.withLock { () -> Bool in
+            writing.pointee.queue.credit(bytes)
+            return writing.pointee.queue.bulkMayGo
+        }
+        if canGoOn { setNeedsFlush() }
+    }
+
+    /// This side has consumed so many bytes of large messages.
+    ///
+    /// Only counts; telling the peer is the caller's.
+    package func consumedBulk(_ bytes: UInt64) {
+        consumed.wrappingAdd(bytes, ordering: .relaxed)
+    }
+
+    /// Whether every byte of a message was handed to the kernel; also after the end.
+    package func isWritten(_ number: UInt64) -> Bool {
+        guard !isForked else { return false }
+        return queueLock.withLock { writing.pointee.queue.isWritten(number) }
+    }
+
+    /// Bytes enqueued and not yet handed to the kernel.
+    package var queuedBytes: Int {
+        guard !isForked else { return 0 }
+        return queueLock.withLock { writing.pointee.queue.queuedBytes }
+    }
+
+    /// Flushes at the end of the loop's turn, or at once on a thread that is in none.
+    package func setNeedsFlush() {
+        guard !isForked else { return }
+        let isSeen =
+            eventLoopReference?._withUnsafeGuaranteedRef { $0.flushAtEndOfTurn(self) } ?? loop.flushAtEndOfTurn(self)
+        if !isSeen { flush() }
+    }
+
+    /// Ends the output after what is enqueued; frames enqueued later are not sent.
+    package func finishWriting() {
+        guard !isForked else { return }
+        queueLock.withLock { writing.pointee.finishRequested = true }
+        flush()
+    }
+}

@@ -1,0 +1,241 @@
+internal import CPortShims
+internal import Synchronization
+
+/// Frames over one endpoint.
+///
+/// Three locks, taken in this order and never held in user code: `readLock` (parsing and delivery), `queueLock` (what is
+/// to be written; never held during a system call), `gate` (the end, the poller's interest, who reads). A thread that
+/// writes marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the kernel.
+package final class Channel: PollHandler, @unchecked Sendable {
+    // Each of the three states is protected by the lock of its name; `isDirty` by the loop's lock.
+
+    struct WriteState: ~Copyable {
+        var queue: OutboundQueue
+        var isFlushing = false
+        /// The poller is asked to say so.
+        var hasInterest = false
+        /// It said so while somebody was writing.
+        var retry = false
+        var finishRequested = false
+        var isFinished = false
+        /// Nothing is written any more.
+        var isClosed = false
+        /// The input has ended; so does the channel, once everything is written.
+        var endsWhenWritten = false
+        var sendsCredentials = false
+        var pacing = BulkPacing()
+
+        init(window: UInt64) { queue = OutboundQueue(window: window) }
+
+        /// The next write is of whole frames alone.
+        @inline(__always)
+        var isLaneOnly: Bool { queue.isLaneOnly && !sendsCredentials }
+
+        /// After a whole write: nothing follows from it.
+        @inline(__always)
+        var isQuiet: Bool {
+            queue.isIdle && !isClosed && !finishRequested && !hasInterest && !endsWhenWritten && !retry
+                && !pacing.isNarrow
+        }
+    }
+
+    struct ReadState: ~Copyable {
+        var reader: FrameReader
+        var handler: (any FrameHandler)?
+        /// A large part of a frame stays in its buffer, a small one in memory of its own.
+        var buffer: ReadBuffer?
+        var start = 0
+        var end = 0
+        var carry = ByteQueue()
+        var needed = 0
+        var descriptors = Ring<CInt>()
+        var isEnded = false
+        /// Why a read failed.
+        var failure: TransportError?
+        var isDriven = false
+        var wantsCredentials = false
+        var lastWasShort = false
+
+        init(limits: FrameReader.Limits) { reader = FrameReader(limits: limits) }
+    }
+
+    struct GateState: ~Copyable {
+        var isStarted = false
+        var end: ChannelEnd?
+        var isOver = false
+        var inputSource: UInt64 = 0
+        var outputSource: UInt64 = 0
+        var inputInterest: UInt32 = 0
+        /// Whether a read that comes back short has emptied the input, so that the poller need tell of arrivals only.
+        var readsWhole = false
+        var outputInterest: UInt32 = 0
+        /// For memory links: a read stands in the loop's queue.
+        var readScheduled = false
+        var peer: PeerCredentials?
+        var seat = DriverSeat()
+        var writeError: CInt = 0
+        var inputEnded = false
+        var readerHasLeft = false
+        /// A pipe's writing end is closed to end the output.
+        var outputIsClosed = false
+        /// Sides of the link that may still be used; the last to go closes it.
+        var users = 2
+    }
+
+    package let loop: any PortLoop
+    let eventLoop: EventLoop?
+    /// The same, which `loop` keeps, to be used without counting references.
+    let eventLoopReference: Unmanaged<EventLoop>?
+    let link: Link
+    package let carriesDescriptors: Bool
+    /// Where none are accepted a cheaper system call does, and the kernel closes what a peer sends all the same.
+    let acceptsDescriptors: Bool
+    let credentialSource: ChannelEndpoint.CredentialSource
+    let maximumFrame: Int
+    let forkCount: UInt32
+
+    let queueLock: Lock
+    let readLock: Lock
+    let gate: Lock
+    let writing: UnsafeMutablePointer<WriteState>
+    let reading: UnsafeMutablePointer<ReadState>
+    let gated: UnsafeMutablePointer<GateState>
+    private let dirty: UnsafeMutablePointer<Bool>
+    /// Bytes of large messages consumed, for the reader to see at its next read.
+    let consumed = Atomic<UInt64>(0)
+    /// Whole frames read, so that the writer sees whether bulk has the channel to itself.
+    let framesRead = Atomic<UInt64>(0)
+    /// The kernel took less than it was given; writing goes on when it says so.
+    ///
+    /// Written under the queue's lock, read also under the gate: what the poller is asked is this as it is then, not as it
+    /// was when the asking thread left the queue's lock.
+    let isBlocked = Atomic<Bool>(false)
+
+    /// The most descriptors a frame can carry.
+    package static let maximumDescriptors = Int(PORT_MAXIMUM_DESCRIPTORS)
+
+    /// A channel over `endpoint`, which it owns from now on.
+    ///
+    /// Nothing is read before `start`.
+    package init(
+        endpoint: ChannelEndpoint, loop: any PortLoop,
+        configuration: ChannelConfiguration = ChannelConfiguration()
+    ) {
+        carriesDescriptors = endpoint.carriesDescriptors
+        acceptsDescriptors = carriesDescriptors && configuration.acceptsDescriptors
+        credentialSource = endpoint.credentialSource
+        let peer = endpoint.peer
+        // An endpoint that another channel has taken looks like one whose peer is gone.
+        link = endpoint.take() ?? .memory(MemoryLink.closedEnd())
+        self.loop = loop
+        eventLoop = loop as? EventLoop
+        eventLoopReference = eventLoop.map { Unmanaged.passUnretained($0) }
+        maximumFrame = configuration.maximumFrame
+        forkCount = port_fork_count()
+        let locks = Lock.make(3)
+        (queueLock, readLock, gate) = (locks[0], locks[1], locks[2])
+        writing = .allocate(capacity: 1)
+        writing.initialize(to: WriteState(window: configuration.window))
+        reading = .allocate(capacity: 1)
+        reading.initialize(
+            to: ReadState(
+                limits: FrameReader.Limits(
+                    frame: configuration.maximumFrame, bulk: configuration.maximumBulk, window: configuration.window,
+                    carriesDescriptors: acceptsDescriptors)))
+        gated = .allocate(capacity: 1)
+        gated.initialize(to: GateState())
+        gated.pointee.peer = peer
+        gated.pointee.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
+        dirty = .allocate(capacity: 1)
+        dirty.initialize(to: false)
+        if credentialSource == .message {
+            writing.pointee.sendsCredentials = true
+            reading.pointee.wantsCredentials = true
+            _ = port_pass_credentials(link.inputDescriptor, true)
+        }
+    }
+
+    deinit {
+        if gated.pointee.users > 0 { link.close(alsoOutput: !gated.pointee.outputIsClosed) }
+        for descriptor in writing.pointee.queue.discard() { port_close(descriptor) }
+        while let descriptor = reading.pointee.descriptors.popFirst() { port_close(descriptor) }
+        gated.pointee.seat.destroy()
+        writing.deinitialize(count: 1)
+        writing.deallocate()
+        reading.deinitialize(count: 1)
+        reading.deallocate()
+        gated.deinitialize(count: 1)
+        gated.deallocate()
+        dirty.deallocate()
+        // The three are one block.
+        queueLock.destroy()
+    }
+
+    /// Under the loop's lock: the loop will flush this channel at the end of the turn.
+    var isDirty: Bool {
+        @inline(__always) get { dirty.pointee }
+        @inline(__always) set { dirty.pointee = newValue }
+    }
+
+    /// True in a forked child, which must not touch its parent's connection.
+    @inline(__always)
+    var isForked: Bool { port_fork_count() != forkCount }
+
+    /// The peer's credentials: from the kernel on connected sockets, with the first bytes on socketpairs, nil on pipes.
+    package var peer: PeerCredentials? { isForked ? nil : gate.withLock { gated.pointee.peer } }
+
+    /// Begins to read.
+    ///
+    /// The channel and its handler live until the handler's `ended` has returned.
+    package func start(_ handler: any FrameHandler) {
+        // A lock that another thread held at the fork would never be free.
+        guard !isForked else { return }
+        let isFirst = gate.withLock { () -> Bool in
+            defer { gated.pointee.isStarted = true }
+            return !gated.pointee.isStarted
+        }
+        guard isFirst else { return }
+        _ = Unmanaged.passRetained(self)
+        readLock.withLock { reading.pointee.handler = handler }
+        if case .memory(let end) = link {
+            end.attach(self)
+            inputArrived()
+            return
+        }
+        guard let eventLoop else {
+            end(.failed(TransportError(.wrongDescriptor, "A hand-driven loop carries memory links only.")))
+            return
+        }
+        do {
+            try gate.withLock { () throws(TransportError) in
+                guard gated.pointee.end == nil else { return }
+                // Written to before, and known to the loop since.
+                if gated.pointee.inputSource != 0 { return setReadInterest(true) }
+                let interest = readInterest
+                gated.pointee.inputSource = try eventLoop.addSource(link.inputDescriptor, interest: interest, self)
+                gated.pointee.inputInterest = interest
+            }
+        } catch {
+            end(.failed(error))
+        }
+    }
+
+    /// What the loop calls when a descriptor is ready.
+    func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
+        let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
+        if bits & UInt32(PORT_WRITABLE) != 0 { flush(isWritable: true) }
+        return turn
+    }
+
+    /// What the loop calls for work in its queue.
+    func perform(_ work: ChannelWork) {
+        switch work {
+        case .turn:
+            readLock.withLock({ reading.pointee.handler })?.turnEnded(onLoop: true)
+        case .flush: flush(isWritable: true)
+        case .read: readMemory()
+        case .drain: drainAfterFailedWrite()
+        case .end: deliverEnd()
+        }
+    }
+}

@@ -1,0 +1,29 @@
+/// The bounds of a channel.
+package struct ChannelConfiguration: Sendable {
+    /// The most bytes in the body of a frame, both ways; at most `largestFrame`.
+    ///
+    /// 64 KiB of payload and 8 KiB of header and tables.
+    package var maximumFrame: Int
+    /// The most bytes in one large message received.
+    ///
+    /// Its memory is allocated at its first byte.
+    package var maximumBulk: UInt64
+    /// The most bytes of large messages under way, each way, unless it is a single message.
+    ///
+    /// Both peers must agree.
+    package var window: UInt64
+    /// Whether descriptors are accepted, where the endpoint can carry them.
+    package var acceptsDescriptors: Bool
+
+    package static var largestFrame: Int { ReadBuffer.size / 2 - FrameHeader.size }
+
+    package init(
+        maximumFrame: Int = 72 << 10, maximumBulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20,
+        acceptsDescriptors: Bool = true
+    ) {
+        self.maximumFrame = min(max(maximumFrame, 64), Self.largestFrame)
+        self.maximumBulk = maximumBulk
+        self.window = window
+        self.acceptsDescriptors = acceptsDescriptors
+    }
+}

@@ -1,0 +1,40 @@
+/// The place of the one plain thread that reads for a channel, under the channel's gate.
+struct DriverSeat: ~Copyable {
+    /// A thread reads; the loop does not.
+    var isTaken = false
+    /// Threads that follow each other at once: the loop's interest stays off between them for a tick of the watchdog.
+    var streak = 0
+    var enteredAt: UInt64 = 0
+    var lastLeft: UInt64 = 0
+    /// The watchdog will give reading back to the loop unless a thread takes the seat.
+    var lingers = false
+    /// Threads that wait for the seat or for their condition.
+    var waiting = 0
+    /// Rises whenever something may have become true that a thread waits for.
+    var generation: UInt64 = 0
+    /// Descriptors that end the wait of the thread in the seat, while it waits in the kernel.
+    var alarm: DriverAlarm?
+    /// Made when first needed: most channels are never driven.
+    private var condition: Condition?
+
+    init() {}
+
+    mutating func signal() {
+        generation &+= 1
+        alarm?.set()
+        condition?.broadcast()
+    }
+
+    /// Waits for a signal with `gate` released; false at the deadline.
+    mutating func wait(_ gate: Lock, until deadline: UInt64?) -> Bool {
+        if let condition { return condition.wait(gate, until: deadline) }
+        let made = Condition()
+        condition = made
+        return made.wait(gate, until: deadline)
+    }
+
+    mutating func destroy() {
+        condition?.destroy()
+        condition = nil
+    }
+}

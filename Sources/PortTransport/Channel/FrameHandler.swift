@@ -1,0 +1,37 @@
+/// What a channel delivers its frames to.
+///
+/// `receive` is called in the order of the frames, on whichever thread reads, under the channel's read lock: it must not
+/// wait and must not run a user's code. It may enqueue frames and may call `setNeedsFlush`.
+package protocol FrameHandler: AnyObject, Sendable {
+    /// A whole frame or the opener of a large message. An error ends the channel with it.
+    func receive(_ frame: borrowing InboundFrame) throws
+
+    /// The bulk of the large message `number` is complete; nil if its sender gave it up.
+    func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws
+
+    /// The frames of one read were delivered; no lock is held. On the loop this may run a user's code; if that takes
+    /// long, frames that come meanwhile are delivered by another thread, so two calls of this may overlap.
+    func turnEnded(onLoop: Bool)
+
+    /// The channel is over: called once, on the loop, after all input was delivered. A `turnEnded` that has not returned
+    /// does not hold it up.
+    func ended(_ reason: ChannelEnd)
+}
+
+/// How a channel ended.
+package enum ChannelEnd: Sendable {
+    /// The peer closed its end, or is gone.
+    case endOfFile
+    /// The protocol was broken, a system call failed, or the peer no longer reads.
+    case failed(TransportError)
+    /// This side cancelled it, with the reason given.
+    case cancelled(TransportError)
+}
+
+/// What a driving thread came back for.
+package enum DriveResult: Sendable {
+    case done
+    case deadlineExceeded
+    /// The channel is over or can deliver nothing more.
+    case ended
+}

@@ -1,0 +1,90 @@
+/// A part of a large message in its owner's memory, written from there without a copy.
+package struct OutboundSegment: @unchecked Sendable {  // The bytes are not changed once they are enqueued.
+    package let owner: AnyObject
+    package let bytes: UnsafeRawBufferPointer
+
+    package init(owner: AnyObject, bytes: UnsafeRawBufferPointer) {
+        self.owner = owner
+        self.bytes = bytes
+    }
+}
+
+/// The bulk of a large message, and how far it is written.
+final class OutboundBulk {
+    let number: UInt64
+    let segments: [OutboundSegment]
+    let total: Int
+    private(set) var offset = 0
+    private var segment = 0
+    private var segmentOffset = 0
+    /// Its first continuation is planned, and perhaps written: it counts against the window.
+    var isStarted = false
+    var isAborted = false
+
+    /// Of each continuation, so that a frame that waits behind one waits for no more.
+    static let maximumPayload = 64 << 10
+    /// Of each, while other frames come and go.
+    static let narrowPayload = 16 << 10
+    /// What the continuations of the write that is planned, or was planned last, hold at most.
+    var portion = OutboundBulk.maximumPayload
+    /// Of each continuation, so that one `sendmsg` can hold several.
+    static let maximumSegments = 24
+
+    init(number: UInt64, segments: [OutboundSegment], total: Int) {
+        self.number = number
+        self.segments = segments
+        self.total = total
+    }
+
+    /// A place in the bulk, to look ahead with.
+    struct Cursor {
+        var offset: Int
+        fileprivate var segment: Int
+        fileprivate var segmentOffset: Int
+    }
+
+    var cursor: Cursor { Cursor(offset: offset, segment: segment, segmentOffset: segmentOffset) }
+
+    /// The payload of the continuation that begins at a place: always the same for the same place.
+    func payload(at cursor: Cursor) -> Int {
+        var count = 0
+        var segment = cursor.segment
+        var start = cursor.segmentOffset
+        var used = 0
+        while segment < segments.count, count < portion, used < Self.maximumSegments {
+            count += segments[segment].bytes.count - start
+            used += 1
+            segment += 1
+            start = 0
+        }
+        return min(count, portion)
+    }
+
+    /// Shows the pieces of the next `count` bytes and moves the place behind them.
+    func forEachPiece(_ cursor: inout Cursor, _ count: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
+        var left = count
+        cursor.offset += count
+        while left > 0, cursor.segment < segments.count {
+            let bytes = segments[cursor.segment].bytes
+            let end = min(bytes.count, cursor.segmentOffset + left)
+            if end > cursor.segmentOffset {
+                body(UnsafeRawBufferPointer(rebasing: bytes[cursor.segmentOffset..<end]))
+            }
+            left -= end - cursor.segmentOffset
+            if end == bytes.count {
+                cursor.segment += 1
+                cursor.segmentOffset = 0
+            } else {
+                cursor.segmentOffset = end
+            }
+        }
+    }
+
+    func advance(_ count: Int) {
+        var cursor = cursor
+        forEachPiece(&cursor, count) { _ in }
+        offset = cursor.offset
+        segment = cursor.segment
+        segmentOffset = cursor.segmentOffset
+    }
+}

@@ -1,0 +1,178 @@
+internal import CPortShims
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+extension ChannelEndpoint {
+    /// Connects to the listener at `path`.
+    ///
+    /// - Throws: `pathTooLong`, `notFound`, `nobodyListens`, or `system`, each naming the path.
+    package static func connect(path: String) throws(TransportError) -> ChannelEndpoint {
+        try checkPath(path)
+        let descriptor = port_connect(path)
+        guard descriptor >= 0 else {
+            let number = errno
+            switch number {
+            case ENOENT, ENOTDIR:
+                throw TransportError(.notFound, "There is no socket at \(path).", context: [path], errno: number)
+            case ECONNREFUSED:
+                throw TransportError(.nobodyListens, "Nobody listens at \(path).", context: [path], errno: number)
+            case ENOTSOCK:
+                throw TransportError(.wrongDescriptor, "\(path) is not a socket.", context: [path], errno: number)
+            default: throw .system("connecting to \(path)", number, context: [path])
+            }
+        }
+        return ChannelEndpoint(link: .socket(descriptor), credentials: .connected)
+    }
+
+    /// Both ends of a new connection.
+    package static func socketPair() throws(TransportError) -> (ChannelEndpoint, ChannelEndpoint) {
+        let (first, second) = try socketPairDescriptors()
+        return (
+            ChannelEndpoint(link: .socket(first), credentials: .message),
+            ChannelEndpoint(link: .socket(second), credentials: .message)
+        )
+    }
+
+    /// Both ends of a connection over two new pipes.
+    package static func pipePair() throws(TransportError) -> (ChannelEndpoint, ChannelEndpoint) {
+        let forth = try pipeDescriptors()
+        let back: (CInt, CInt)
+        do {
+            back = try pipeDescriptors()
+        } catch {
+            port_close(forth.0)
+            port_close(forth.1)
+            throw error
+        }
+        return (ownPipes(reading: back.0, writing: forth.1), ownPipes(reading: forth.0, writing: back.1))
+    }
+
+    /// An end over a connected socket, which the endpoint owns from now on.
+    package static func socket(_ descriptor: CInt) throws(TransportError) -> ChannelEndpoint {
+        guard port_kind(descriptor) == CInt(PORT_KIND_SOCKET) else {
+            throw TransportError(.wrongDescriptor, "Descriptor \(descriptor) is not an open socket.")
+        }
+        _ = port_set_close_on_exec(descriptor)
+        return ChannelEndpoint(
+            link: .socket(descriptor), credentials: port_is_unnamed(descriptor) ? .message : .connected)
+    }
+
+    /// An end over descriptors inherited from the parent process: one socket, or a pipe to read and one to write.
+    ///
+    /// The endpoint owns them from now on, and leaves their open descriptions blocking, since others may share them.
+    package static func inherited(reading: CInt, writing: CInt) throws(TransportError) -> ChannelEndpoint {
+        let kinds = (port_kind(reading), port_kind(writing))
+        for (descriptor, kind) in [(reading, kinds.0), (writing, kinds.1)] where kind <= CInt(PORT_KIND_OTHER) {
+            let what = kind < 0 ? "not open" : "neither a socket nor a pipe"
+            throw TransportError(.wrongDescriptor, "Descriptor \(descriptor) is \(what).")
+        }
+        if kinds.0 == CInt(PORT_KIND_SOCKET), kinds.1 == kinds.0, port_same_file(reading, writing) {
+            if writing != reading { port_close(writing) }
+            return try socket(reading)
+        }
+        guard reading != writing else {
+            throw TransportError(.wrongDescriptor, "Descriptor \(reading) is a pipe, which has one direction.")
+        }
+        return ChannelEndpoint(
+            link: .streams(
+                input: sharedStream(reading, kinds.0, isOutput: false),
+                output: sharedStream(writing, kinds.1, isOutput: true)),
+            credentials: .none)
+    }
+
+    /// The process's standard input and output.
+    ///
+    /// They are moved to private descriptors; 0 then reads nothing, and what is printed to 1 goes to standard error, so
+    /// that no `print` gets between the frames.
+    package static func standardStreams() throws(TransportError) -> ChannelEndpoint {
+        for descriptor: CInt in [0, 1] where port_kind(descriptor) <= CInt(PORT_KIND_OTHER) {
+            let name = descriptor == 0 ? "Standard input" : "Standard output"
+            throw TransportError(.wrongDescriptor, "\(name) is neither a socket nor a pipe.")
+        }
+        let reading = port_duplicate(0)
+        guard reading >= 0 else { throw .system("duplicating standard input", errno) }
+        let writing = port_duplicate(1)
+        guard writing >= 0 else {
+            let number = errno
+            port_close(reading)
+            throw .system("duplicating standard output", number)
+        }
+        guard port_detach_standard_streams() >= 0 else {
+            let number = errno
+            port_close(reading)
+            port_close(writing)
+            throw .system("replacing the standard streams", number)
+        }
+        return try inherited(reading: reading, writing: writing)
+    }
+
+    /// The channel the parent process gave this one: what `DISTANT_OBJECTS_CHANNEL` names, `fd:N` or `stdio`.
+    package static func parent() throws(TransportError) -> ChannelEndpoint {
+        guard let value = getenv(ChildProcess.channelVariable).map({ String(cString: $0) }) else {
+            throw TransportError(.noParent, "No parent process has given this one a channel.")
+        }
+        // It is taken once, and the programs started from here have another parent.
+        unsetenv(ChildProcess.channelVariable)
+        if value == "stdio" { return try standardStreams() }
+        guard value.hasPrefix("fd:"), let descriptor = CInt(value.dropFirst(3)), descriptor >= 0 else {
+            throw TransportError(.noParent, "\(ChildProcess.channelVariable) is neither fd:N nor stdio.")
+        }
+        return try inherited(reading: descriptor, writing: descriptor)
+    }
+
+    static func checkPath(_ path: String) throws(TransportError) {
+        let longest = Int(port_longest_path())
+        guard path.utf8.count <= longest else {
+            throw TransportError(
+                .pathTooLong, "A socket's path has at most \(longest) bytes; \(path) has \(path.utf8.count).",
+                context: [path])
+        }
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw TransportError(.notFound, "A socket's path cannot be empty or contain a zero byte.", context: [path])
+        }
+    }
+
+    static func socketPairDescriptors() throws(TransportError) -> (CInt, CInt) {
+        try two("opening a socketpair", port_socketpair)
+    }
+
+    /// The reading and the writing end.
+    static func pipeDescriptors() throws(TransportError) -> (CInt, CInt) { try two("opening a pipe", port_pipe) }
+
+    private static func two(
+        _ name: String, _ make: (UnsafeMutablePointer<CInt>?) -> CInt
+    ) throws(TransportError) -> (CInt, CInt) {
+        var ends: [CInt] = [-1, -1]
+        if ends.withUnsafeMutableBufferPointer({ make($0.baseAddress) }) < 0 { throw .system(name, errno) }
+        return (ends[0], ends[1])
+    }
+
+    /// Pipes whose ends no other process has.
+    static func ownPipes(reading: CInt, writing: CInt) -> ChannelEndpoint {
+        _ = port_set_nonblocking(reading)
+        _ = port_set_nonblocking(writing)
+        return ChannelEndpoint(
+            link: .streams(
+                input: Link.Stream(descriptor: reading, isSocket: false, isShared: false),
+                output: Link.Stream(descriptor: writing, isSocket: false, isShared: false)),
+            credentials: .none)
+    }
+
+    /// A stream over a description others may share.
+    ///
+    /// A pipe is opened a second time where the system allows it, and is then ours alone.
+    private static func sharedStream(_ descriptor: CInt, _ kind: CInt, isOutput: Bool) -> Link.Stream {
+        _ = port_set_close_on_exec(descriptor)
+        if kind == CInt(PORT_KIND_SOCKET) {
+            return Link.Stream(descriptor: descriptor, isSocket: true, isShared: true)
+        }
+        let own = port_reopen(descriptor, isOutput)
+        guard own >= 0 else { return Link.Stream(descriptor: descriptor, isSocket: false, isShared: true) }
+        port_close(descriptor)
+        return Link.Stream(descriptor: own, isSocket: false, isShared: false)
+    }
+}

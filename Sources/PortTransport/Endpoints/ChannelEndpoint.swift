@@ -1,0 +1,53 @@
+internal import CPortShims
+
+/// One end of a connection before a channel uses it.
+///
+/// It owns its descriptors and closes them if nobody takes it.
+package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `link`.
+    enum CredentialSource: Sendable {
+        /// Pipes and memory.
+        case none
+        /// The kernel noted the peer when the connection was made.
+        case connected
+        /// A socketpair names its creator at both ends: the sender's credentials come with the first bytes.
+        case message
+    }
+
+    private let lock = Lock()
+    /// Nil once it is taken.
+    private var link: Link?
+    let credentialSource: CredentialSource
+    /// Whether frames can carry descriptors.
+    package let carriesDescriptors: Bool
+
+    init(link: Link, credentials: CredentialSource) {
+        self.link = link
+        credentialSource = credentials
+        if case .socket = link { carriesDescriptors = true } else { carriesDescriptors = false }
+    }
+
+    deinit {
+        link?.close()
+        lock.destroy()
+    }
+
+    /// Takes the link out; the caller owns it.
+    ///
+    /// Nil if that was done before.
+    func take() -> Link? {
+        lock.withLock {
+            let taken = link
+            link = nil
+            return taken
+        }
+    }
+
+    /// Who made the other end; nil on pipes, and on socketpairs, whose channel learns it with the first frame.
+    package var peer: PeerCredentials? {
+        lock.withLock {
+            guard case .socket(let descriptor)? = link, credentialSource == .connected else { return nil }
+            var credentials = port_credentials()
+            return port_peer_credentials(descriptor, &credentials) < 0 ? nil : PeerCredentials(credentials)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+internal import CPortShims
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// The two directions of bytes below a channel.
+enum Link: Sendable {
+    case socket(CInt)
+    case streams(input: Stream, output: Stream)
+    case memory(MemoryLink.End)
+
+    /// One end of a pipe, or a socket that is used in one direction.
+    struct Stream: Sendable {
+        let descriptor: CInt
+        let isSocket: Bool
+        /// The open description is shared with others, who must not find it non-blocking: ask before each call, and
+        /// write no more than a writable pipe is sure to take.
+        let isShared: Bool
+    }
+
+    /// What POSIX says a writable pipe takes without waiting.
+    private static let pipeGrain = 4_096
+
+    var inputDescriptor: CInt {
+        switch self {
+        case .socket(let descriptor): descriptor
+        case .streams(let input, _): input.descriptor
+        case .memory: -1
+        }
+    }
+
+    var outputDescriptor: CInt {
+        switch self {
+        case .socket(let descriptor): descriptor
+        case .streams(_, let output): output.descriptor
+        case .memory: -1
+        }
+    }
+
+    /// Receives into `vectors` without waiting.
+    ///
+    /// Returns the bytes, 0 at the end of the input, or minus an `errno`.
+    func receive(
+        _ vectors: UnsafePointer<iovec>, _ count: Int, _ ancillary: UnsafeMutablePointer<port_ancillary>?
+    ) -> Int {
+        switch self {
+        case .socket(let descriptor):
+            return result(port_receive(descriptor, vectors, CInt(count), ancillary, false))
+        case .streams(let input, _):
+            if input.isSocket { return result(port_receive(input.descriptor, vectors, CInt(count), nil, false)) }
+            if input.isShared, port_wait_one(input.descriptor, UInt32(PORT_READABLE), -1, 0) == 0 {
+                return -Int(EAGAIN)
+            }
+            return result(port_read(input.descriptor, vectors, CInt(count)))
+        case .memory(let end):
+            return end.read(vectors, count)
+        }
+    }
+
+    /// Writes without waiting.
+    ///
+    /// Returns the bytes or minus an `errno`.
+    func send(
+        _ vectors: UnsafeMutablePointer<iovec>, _ count: Int, _ descriptors: [CInt], withCredentials: Bool
+    ) -> Int {
+        switch self {
+        case .socket(let descriptor):
+            return descriptors.withUnsafeBufferPointer { numbers in
+                result(
+                    port_send(
+                        descriptor, vectors, CInt(count), numbers.baseAddress, CInt(numbers.count), withCredentials))
+            }
+        case .streams(_, let output):
+            if output.isSocket { return result(port_send(output.descriptor, vectors, CInt(count), nil, 0, false)) }
+            let blocked = LoopThread.current != nil
+            guard output.isShared else { return result(port_write(output.descriptor, vectors, CInt(count), blocked)) }
+            guard port_wait_one(output.descriptor, UInt32(PORT_WRITABLE), -1, 0) != 0 else { return -Int(EAGAIN) }
+            vectors[0].iov_len = min(vectors[0].iov_len, Self.pipeGrain)
+            return result(port_write(output.descriptor, vectors, 1, blocked))
+        case .memory(let end):
+            return end.write(vectors, count)
+        }
+    }
+
+    /// Whether a read may bring less than there is, as on a shared description, of which we do not know the mode.
+    var mayReadShort: Bool {
+        if case .streams(let input, _) = self { return input.isShared }
+        return false
+    }
+
+    private func result(_ count: Int) -> Int { count < 0 ? -Int(errno) : count }
+
+    /// Ends both directions and wakes whoever waits for them; the descriptors stay open.
+    func shutdown() {
+        switch self {
+        case .socket(let descriptor): _ = port_shutdown(descriptor, true, true)
+        case .streams(let input, let output):
+            if input.isSocket { _ = port_shutdown(input.descriptor, true, false) }
+            if output.isSocket { _ = port_shutdown(output.descriptor, false, true) }
+        case .memory(let end): end.close()
+        }
+    }
+
+    /// Ends the output after what is written.
+    ///
+    /// False if that takes closing the output's descriptor.
+    func finishOutput() -> Bool {
+        switch self {
+        case .socket(let descriptor): _ = port_shutdown(descriptor, false, true)
+        case .streams(_, let output):
+            guard output.isSocket else { return false }
+            _ = port_shutdown(output.descriptor, false, true)
+        case .memory(let end): end.finishWriting()
+        }
+        return true
+    }
+
+    func close(alsoOutput: Bool = true) {
+        switch self {
+        case .socket(let descriptor): port_close(descriptor)
+        case .streams(let input, let output):
+            port_close(input.descriptor)
+            if alsoOutput { port_close(output.descriptor) }
+        case .memory(let end): end.close()
+        }
+    }
+}

@@ -1,0 +1,180 @@
+internal import CPortShims
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// Listens at a path of the file system and hands on who connects.
+///
+/// The path belongs to whoever holds the lock of the file `path.lock` beside it; the kernel lets go of the lock when its
+/// holder ends, however it ends. So a socket whose lock is free is stale and is replaced, and no process number is ever
+/// looked at. Both files have mode 0600.
+package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock` protects `state`.
+    /// Called on the loop for each connection; it may run a user's code.
+    package typealias Acceptor = @Sendable (ChannelEndpoint, PeerCredentials?) -> Void
+
+    private struct State {
+        var source: UInt64 = 0
+        var interest: UInt32 = 0
+        var isClosed = false
+        var timer: TimerToken?
+        var acceptor: Acceptor?
+    }
+
+    package let path: String
+    private let loop: EventLoop
+    private let descriptor: CInt
+    private let lockFile: CInt
+    private let identity: (UInt64, UInt64)
+    private let lock = Lock()
+    private var state = State()
+
+    /// Connections accepted in one breath.
+    private static let breath = 16
+    /// How long to leave connections in the kernel's queue when no descriptor is left for them.
+    private static let pause = Duration.milliseconds(20)
+
+    /// Takes the path and listens; connections wait in the kernel until `start`.
+    ///
+    /// - Throws: `pathTooLong`; `nameTaken` if somebody listens there; `wrongDescriptor` if a file that is no socket is
+    ///   in the way; `system`.
+    package init(path: String, loop: EventLoop = .shared, backlog: Int = 512) throws(TransportError) {
+        try ChannelEndpoint.checkPath(path)
+        self.path = path
+        self.loop = loop
+        lockFile = port_lock_file(path + ".lock")
+        guard lockFile >= 0 else {
+            let number = errno
+            if number == EWOULDBLOCK { throw Self.taken(path) }
+            throw .system("locking \(path).lock", number, context: [path])
+        }
+        do {
+            descriptor = try Self.bind(path, backlog)
+        } catch {
+            unlink(path + ".lock")
+            port_close(lockFile)
+            throw error
+        }
+        var status = stat()
+        identity = lstat(path, &status) == 0 ? (UInt64(status.st_dev), UInt64(status.st_ino)) : (0, 0)
+    }
+
+    deinit {
+        close()
+        lock.destroy()
+    }
+
+    private static func taken(_ path: String) -> TransportError {
+        TransportError(.nameTaken, "Another listener has \(path).", context: [path])
+    }
+
+    private static func bind(_ path: String, _ backlog: Int) throws(TransportError) -> CInt {
+        var status = stat()
+        if lstat(path, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFSOCK else {
+                throw TransportError(.wrongDescriptor, "\(path) exists and is not a socket.", context: [path])
+            }
+            // Somebody who takes no lock may listen there.
+            let probe = port_connect(path)
+            if probe >= 0 {
+                port_close(probe)
+                throw taken(path)
+            }
+            unlink(path)
+        }
+        let descriptor = port_bind(path, 0o600)
+        guard descriptor >= 0 else {
+            let number = errno
+            if number == EADDRINUSE { throw taken(path) }
+            throw .system("binding to \(path)", number, context: [path])
+        }
+        if port_listen(descriptor, CInt(clamping: backlog)) < 0 {
+            let number = errno
+            unlink(path)
+            port_close(descriptor)
+            throw .system("listening at \(path)", number, context: [path])
+        }
+        return descriptor
+    }
+
+    /// Begins to accept.
+    ///
+    /// The loop holds the listener until `close`.
+    package func start(_ acceptor: @escaping Acceptor) throws(TransportError) {
+        try lock.withLock { () throws(TransportError) in
+            guard !state.isClosed, state.source == 0 else { return }
+            state.acceptor = acceptor
+            state.source = try loop.addSource(descriptor, interest: UInt32(PORT_READABLE), self)
+            state.interest = UInt32(PORT_READABLE)
+        }
+    }
+
+    /// Stops listening and removes the socket.
+    ///
+    /// Connections made stay. Does nothing the second time.
+    package func close() {
+        lock.lock()
+        guard !state.isClosed else { return lock.unlock() }
+        state.isClosed = true
+        let acceptor = state.acceptor
+        state.acceptor = nil
+        if let timer = state.timer { loop.cancelTimer(timer) }
+        if state.source != 0 { loop.removeSource(state.source, descriptor, interest: state.interest) }
+        lock.unlock()
+        withExtendedLifetime(acceptor) {}
+        guard loop.isAlive else {
+            // A forked child leaves the parent's files alone.
+            port_close(descriptor)
+            port_close(lockFile)
+            return
+        }
+        var status = stat()
+        if lstat(path, &status) == 0, (UInt64(status.st_dev), UInt64(status.st_ino)) == identity { unlink(path) }
+        port_close(descriptor)
+        // While the lock is held, so that a successor never sees its own lock file go.
+        unlink(path + ".lock")
+        port_close(lockFile)
+    }
+
+    func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
+        acceptAvailable()
+        return nil
+    }
+
+    private func acceptAvailable() {
+        for _ in 0..<Self.breath {
+            lock.lock()
+            guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock() }
+            let accepted = port_accept(descriptor)
+            let number = errno
+            guard accepted >= 0 else {
+                let event = number == EAGAIN || number == EWOULDBLOCK ? nil : pause(number)
+                lock.unlock()
+                if let event { loop.report(event) }
+                return
+            }
+            lock.unlock()
+            let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
+            loop.perform { acceptor(endpoint, endpoint.peer) }
+        }
+    }
+
+    /// Leaves the queue alone for a while: it stays readable, and looking again at once would spin.
+    private func pause(_ number: CInt) -> LoopEvent {
+        loop.changeSource(state.source, descriptor, from: state.interest, to: 0)
+        state.interest = 0
+        state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
+        return .acceptPaused(.system("accepting a connection", number, context: [path]))
+    }
+
+    private func resume() {
+        lock.withLock {
+            guard !state.isClosed, state.interest == 0 else { return }
+            state.timer = nil
+            state.interest = UInt32(PORT_READABLE)
+            loop.changeSource(state.source, descriptor, from: 0, to: state.interest)
+        }
+    }
+}

@@ -1,0 +1,209 @@
+/// Splits a stream of bytes into frames and puts large messages together: a state machine without I/O.
+///
+/// The owner reads bytes and shows them with `next` until it answers `.incomplete`; what is left over it shows again, at
+/// the start of a longer run, after the next read. In the midst of a continuation `destination` says where the next
+/// bytes belong, so that they can be received straight into the message; `next` copies those that were received with
+/// others. Whole frames are never copied: an event names their place in the bytes shown.
+package struct FrameReader: ~Copyable {
+    package struct Limits: Sendable {
+        /// The most bytes in the body of one frame.
+        package var frame: Int
+        /// The most bytes in one large message.
+        package var bulk: UInt64
+        /// The most bytes of large messages begun and not yet consumed, unless it is a single message.
+        package var window: UInt64
+        /// The most large messages announced and not yet complete.
+        package var openMessages: Int
+        /// Whether frames may carry descriptors.
+        package var carriesDescriptors: Bool
+
+        package init(
+            frame: Int = 72 << 10, bulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20, openMessages: Int = 65_536,
+            carriesDescriptors: Bool = true
+        ) {
+            self.frame = frame
+            self.bulk = bulk
+            self.window = window
+            self.openMessages = openMessages
+            self.carriesDescriptors = carriesDescriptors
+        }
+    }
+
+    package enum Event {
+        /// A whole frame, or the opener of a large message of `bulkLength` bytes; `body` are offsets in the bytes shown.
+        case frame(FrameHeader, number: UInt64, body: Range<Int>, bulkLength: UInt64?)
+        /// A large message is complete, or given up by its sender.
+        case bulk(number: UInt64, ByteSlice?)
+        /// What begins at the cursor has `needed` bytes, as far as is known; 0 if nothing begins there.
+        case incomplete(needed: Int)
+    }
+
+    private struct Message {
+        let number: UInt64
+        let total: Int
+        var received = 0
+        var block: ByteBlock?
+    }
+
+    private let limits: Limits
+    private var lastNumber: UInt64 = 0
+    /// In the order of their numbers, which is the order of their openers.
+    private var messages: [Message] = []
+    /// Index in `messages` and rest of the continuation whose payload is being received.
+    private var current = 0
+    private var rest = 0
+    private var isLast = false
+    /// Bytes of all large messages ever begun.
+    private var begun: UInt64 = 0
+    /// Bytes of large messages the owner has consumed, to be kept up to date by it.
+    package var consumed: UInt64 = 0
+
+    package init(limits: Limits) { self.limits = limits }
+
+    /// True if no large message is under way.
+    package var isWhole: Bool { messages.isEmpty }
+
+    /// Where the next bytes of the stream belong, in the midst of a continuation.
+    package var destination: UnsafeMutableRawBufferPointer? {
+        guard rest > 0, let block = messages[current].block else { return nil }
+        let start = messages[current].received
+        return UnsafeMutableRawBufferPointer(rebasing: block.bytes[start..<(start + rest)])
+    }
+
+    /// Whether another continuation of the message comes after the one in `destination`.
+    package var moreFollows: Bool { !isLast }
+
+    /// Says that `count` bytes, at most as many as it has, are now in `destination`.
+    package mutating func filled(_ count: Int) -> Event? {
+        messages[current].received += count
+        rest -= count
+        return rest == 0 ? endContinuation() : nil
+    }
+
+    /// Reads what begins at `cursor` and moves it behind that.
+    package mutating func next(
+        _ bytes: UnsafeRawBufferPointer, _ cursor: inout Int
+    ) throws(TransportError) -> Event {
+        while true {
+            if rest > 0 {
+                guard let destination, cursor < bytes.count else { return .incomplete(needed: 0) }
+                let count = min(rest, bytes.count - cursor)
+                destination.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[cursor..<(cursor + count)]))
+                cursor += count
+                if let event = filled(count) { return event }
+                continue
+            }
+            guard let base = bytes.baseAddress, bytes.count - cursor >= FrameHeader.size else {
+                return .incomplete(needed: bytes.count > cursor ? FrameHeader.size : 0)
+            }
+            let header = FrameHeader(at: base + cursor)
+            // As UInt32, so that no length can be out of range of anything.
+            guard header.length <= UInt32(limits.frame) else {
+                throw violation("a frame of \(header.length) bytes, where \(limits.frame) are allowed")
+            }
+            if header.kind == FrameHeader.continuationKind {
+                guard header.length >= 8 else { throw violation("a continuation without a number") }
+                guard bytes.count - cursor >= FrameHeader.continuationSize else {
+                    return .incomplete(needed: FrameHeader.continuationSize)
+                }
+                let number = UInt64(
+                    littleEndian: (base + cursor + FrameHeader.size).loadUnaligned(as: UInt64.self))
+                cursor += FrameHeader.continuationSize
+                if let event = try continuation(header, number) { return event }
+                continue
+            }
+            let size = FrameHeader.size + Int(header.length)
+            guard bytes.count - cursor >= size else { return .incomplete(needed: size) }
+            let body = (cursor + FrameHeader.size)..<(cursor + size)
+            let event = try opener(header, body, base)
+            cursor += size
+            return event
+        }
+    }
+
+    @inline(__always)
+    private mutating func opener(
+        _ header: FrameHeader, _ body: Range<Int>, _ base: UnsafeRawPointer
+    ) throws(TransportError) -> Event {
+        if header.descriptors > 0 {
+            guard limits.carriesDescriptors else { throw violation("descriptors on a channel that carries none") }
+            guard header.descriptors <= 253 else { throw violation("\(header.descriptors) descriptors on one frame") }
+        }
+        lastNumber += 1
+        guard header.flags & FrameHeader.fragmentedFlag != 0 else {
+            return .frame(header, number: lastNumber, body: body, bulkLength: nil)
+        }
+        guard body.count >= 8 else { throw violation("a large message without a length") }
+        let total = UInt64(littleEndian: (base + body.lowerBound).loadUnaligned(as: UInt64.self))
+        guard total <= limits.bulk else {
+            throw violation("a message of \(total) bytes, where \(limits.bulk) are allowed")
+        }
+        guard messages.count < limits.openMessages else {
+            throw violation("more than \(limits.openMessages) large messages at once")
+        }
+        guard let count = Int(exactly: total) else { throw violation("a message of \(total) bytes") }
+        messages.append(Message(number: lastNumber, total: count))
+        return .frame(header, number: lastNumber, body: (body.lowerBound + 8)..<body.upperBound, bulkLength: total)
+    }
+
+    private mutating func continuation(_ header: FrameHeader, _ number: UInt64) throws(TransportError) -> Event? {
+        let payload = Int(header.length) - 8
+        guard header.descriptors == 0 else { throw violation("descriptors on a continuation") }
+        guard let index = index(of: number) else {
+            throw violation("a continuation of message \(number), which is not under way")
+        }
+        let message = messages[index]
+        switch header.flags {
+        case FrameHeader.abortFlag:
+            guard payload == 0 else { throw violation("an abort with a payload") }
+            // Both sides forget a message that is given up, so nobody gives credit for it.
+            if message.block != nil { begun -= UInt64(message.total) }
+            messages.remove(at: index)
+            return .bulk(number: number, nil)
+        case FrameHeader.lastFlag:
+            guard message.received + payload == message.total else {
+                throw violation("message \(number) ends after \(message.received + payload) of \(message.total) bytes")
+            }
+        case 0:
+            guard payload > 0, message.received + payload < message.total else {
+                throw violation("message \(number) goes on after its \(message.total) bytes")
+            }
+        default:
+            throw violation("a continuation with the flags \(header.flags)")
+        }
+        if message.block == nil {
+            let outstanding = begun - min(consumed, begun)
+            guard outstanding == 0 || outstanding + UInt64(message.total) <= limits.window else {
+                throw violation("message \(number) was begun without credit")
+            }
+            begun += UInt64(message.total)
+            messages[index].block = ByteBlock(count: message.total)
+        }
+        current = index
+        rest = payload
+        isLast = header.flags == FrameHeader.lastFlag
+        return rest == 0 ? endContinuation() : nil
+    }
+
+    private mutating func endContinuation() -> Event? {
+        guard isLast else { return nil }
+        let message = messages.remove(at: current)
+        guard let block = message.block else { return nil }
+        return .bulk(number: message.number, ByteSlice(owner: block, bytes: UnsafeRawBufferPointer(block.bytes)))
+    }
+
+    private func index(of number: UInt64) -> Int? {
+        var low = 0
+        var high = messages.count
+        while low < high {
+            let middle = (low + high) / 2
+            if messages[middle].number == number { return middle }
+            if messages[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return nil
+    }
+
+    private func violation(_ what: String) -> TransportError {
+        TransportError(.protocolViolation, "The peer sent \(what).", context: ["after frame \(lastNumber)"])
+    }
+}

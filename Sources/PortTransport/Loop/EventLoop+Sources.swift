@@ -1,0 +1,96 @@
+internal import CPortShims
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// What a loop calls when a descriptor is ready: on the leader, with no lock held, and never user code.
+protocol PollHandler: AnyObject, Sendable {
+    /// Returns whom to tell, as a piece of work of its own, that frames were delivered.
+    func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)?
+}
+
+extension EventLoop {
+    /// Registers a descriptor; the loop holds `handler` until `removeSource`.
+    ///
+    /// The number is never 0.
+    func addSource(
+        _ descriptor: CInt, interest: UInt32, _ handler: any PollHandler
+    ) throws(TransportError) -> UInt64 {
+        guard isAlive else { throw TransportError(.forked, "The event loop belongs to the parent process.") }
+        lock.lock()
+        let slot: Int
+        if let free = state.pointee.freeSources.popLast() {
+            slot = free
+        } else {
+            slot = state.pointee.sources.count
+            state.pointee.sources.append(Source(generation: 1))
+        }
+        state.pointee.sources[slot].handler = handler
+        state.pointee.sources[slot].channel = (handler as? Channel).map { Unmanaged.passUnretained($0) }
+        let token = UInt64(state.pointee.sources[slot].generation) << 32 | UInt64(slot)
+        if port_poller_add(poller, descriptor, token, interest) < 0 {
+            let number = errno
+            freeSource(slot)
+            lock.unlock()
+            throw .system("registering a descriptor", number)
+        }
+        if state.pointee.started { lock.unlock() } else { wakeAndUnlock() }
+        return token
+    }
+
+    func changeSource(_ token: UInt64, _ descriptor: CInt, from: UInt32, to: UInt32) {
+        guard isAlive else { return }
+        _ = port_poller_change(poller, descriptor, token, from, to)
+    }
+
+    /// Has the poller tell of what is left.
+    func tellAgain(_ token: UInt64, _ descriptor: CInt, _ interest: UInt32) {
+        guard isAlive else { return }
+        _ = port_poller_again(poller, descriptor, token, interest)
+    }
+
+    /// Forgets a source, before its descriptor is closed.
+    ///
+    /// Events under way are not delivered.
+    func removeSource(_ token: UInt64, _ descriptor: CInt, interest: UInt32) {
+        guard isAlive else { return }
+        _ = port_poller_remove(poller, descriptor, interest)
+        lock.lock()
+        let handler = freeSource(Int(truncatingIfNeeded: token & 0xFFFF_FFFF))
+        if let handler, state.pointee.isDelivering { state.pointee.removed.append(handler) }
+        lock.unlock()
+        withExtendedLifetime(handler) {}
+    }
+
+    /// The channel of a token, which lives while the loop delivers.
+    ///
+    /// Called with the lock held.
+    @inline(__always)
+    func channel(of token: UInt64) -> Unmanaged<Channel>? {
+        let slot = Int(truncatingIfNeeded: token & 0xFFFF_FFFF)
+        guard slot < state.pointee.sources.count else { return nil }
+        guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }
+        return state.pointee.sources[slot].channel
+    }
+
+    /// Called with the lock held.
+    func handler(of token: UInt64) -> (any PollHandler)? {
+        let slot = Int(truncatingIfNeeded: token & 0xFFFF_FFFF)
+        guard slot < state.pointee.sources.count else { return nil }
+        guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }
+        return state.pointee.sources[slot].handler
+    }
+
+    @discardableResult
+    private func freeSource(_ slot: Int) -> (any PollHandler)? {
+        let handler = state.pointee.sources[slot].handler
+        state.pointee.sources[slot].handler = nil
+        state.pointee.sources[slot].channel = nil
+        state.pointee.sources[slot].generation = max(1, state.pointee.sources[slot].generation &+ 1)
+        state.pointee.freeSources.append(slot)
+        return handler
+    }
+}

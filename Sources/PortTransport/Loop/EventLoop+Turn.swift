@@ -1,0 +1,251 @@
+internal import CPortShims
+internal import Synchronization
+
+extension EventLoop {
+    /// Pieces of work between two polls, and calls of the poller in one breath.
+    private static let piecesBetweenPolls = 256
+
+    /// Called with the lock held.
+    func startThreads() {
+        startThread(token: state.pointee.token)
+        let retained = Unmanaged.passRetained(self)
+        let result = port_thread_start(
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().watch()
+                return nil
+            }, retained.toOpaque(), "distant-watch")
+        if result != 0 { retained.release() }
+    }
+
+    /// Starts a thread as the leader of `token`.
+    ///
+    /// Called with the lock held. False if the system has none.
+    @discardableResult
+    func startThread(token: UInt64) -> Bool {
+        state.pointee.offered = token
+        let retained = Unmanaged.passRetained(self)
+        let result = port_thread_start(
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().work()
+                return nil
+            }, retained.toOpaque(), "distant-loop")
+        guard result == 0 else {
+            retained.release()
+            state.pointee.offered = nil
+            return false
+        }
+        state.pointee.threads += 1
+        return true
+    }
+
+    /// The life of a thread: it leads, loses the leadership, waits for another one, and goes when none comes.
+    private func work() {
+        let thread = UnsafeMutablePointer<LoopThread>.allocate(capacity: 1)
+        thread.initialize(to: LoopThread(loop: Unmanaged.passUnretained(self).toOpaque(), token: 0))
+        port_thread_set_record(thread)
+        lock.lock()
+        while true {
+            if let token = state.pointee.offered {
+                state.pointee.offered = nil
+                thread.pointee.token = token
+                lead(token, thread)
+                continue
+            }
+            if state.pointee.stopped { break }
+            state.pointee.waiting += 1
+            let signalled = waitingThreads.wait(lock, until: monotonicNow() + 10_000_000_000)
+            state.pointee.waiting -= 1
+            if !signalled, state.pointee.offered == nil { break }
+        }
+        state.pointee.threads -= 1
+        lock.unlock()
+        port_thread_set_record(nil)
+        thread.deallocate()
+    }
+
+    /// Runs turns until the leadership is lost.
+    ///
+    /// Called and returns with the lock held.
+    private func lead(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>) {
+        let executor = asUnownedTaskExecutor()
+        let events = UnsafeMutablePointer<port_event>.allocate(capacity: 64)
+        var ready: [(any PollHandler, UInt32)] = []
+        defer { events.deallocate() }
+        // A predecessor's output must not wait for the jobs behind the one it is in.
+        lock.unlock()
+        flushDirty()
+        lock.lock()
+        while true {
+            let tick = ticks.load(ordering: .relaxed)
+            var pieces = 0
+            while pieces < Self.piecesBetweenPolls, runNext(executor) {
+                pieces += 1
+                lock.lock()
+                guard state.pointee.token == token else { return }
+                // Jobs without end must not keep the descriptors waiting.
+                if ticks.load(ordering: .relaxed) != tick { break }
+            }
+            state.pointee.inWork = false
+            if state.pointee.stopped, state.pointee.queue.isEmpty, turn.pointee.dirty.isEmpty { return }
+            guard let handler = pollAndUnlock(events, &ready, thread) else { continue }
+            if state.pointee.queue.isEmpty {
+                beginWork()
+                lock.unlock()
+                tell(handler)
+                lock.lock()
+                guard state.pointee.token == token else { return }
+            } else {
+                state.pointee.queue.append(.turn(handler))
+            }
+        }
+    }
+
+    /// As `runNext`, for what need not go through the queue.
+    ///
+    /// Called without the lock.
+    @inline(never)
+    private func tell(_ handler: consuming any FrameHandler) { handler.turnEnded(onLoop: true) }
+
+    /// Called with the lock held.
+    @inline(__always)
+    private func beginWork() {
+        state.pointee.inWork = true
+        state.pointee.pieces &+= 1
+        if state.pointee.watchdogParked {
+            state.pointee.watchdogParked = false
+            watchdogRest.signal()
+        }
+    }
+
+    /// Runs what is next in the queue.
+    ///
+    /// Called with the lock held; it is released if there was something.
+    ///
+    /// A function of its own, so that what the work holds is freed, and user code of a `deinit` has run, before the lock
+    /// is taken again.
+    @inline(never)
+    private func runNext(_ executor: UnownedTaskExecutor) -> Bool {
+        guard let work = state.pointee.queue.popFirst() else { return false }
+        beginWork()
+        lock.unlock()
+        switch work {
+        case .job(let job): job.runSynchronously(on: executor)
+        case .closure(let closure): closure()
+        case .channel(let channel, let work): channel.perform(work)
+        case .turn(let handler): handler.turnEnded(onLoop: true)
+        }
+        return true
+    }
+
+    /// Writes what was enqueued in this turn.
+    ///
+    /// Called without the lock. No user code runs here, so it is not taken over.
+    private func flushDirty() {
+        while !turn.pointee.dirty.isEmpty {
+            if turn.pointee.dirty.count == 1 {
+                flushOne()
+                continue
+            }
+            var channels: [Channel] = []
+            swap(&channels, &turn.pointee.dirty)
+            for channel in channels { channel.isDirty = false }
+            for channel in channels { channel.flush() }
+        }
+    }
+
+    /// The most frequent case, which keeps the array's memory.
+    @inline(__always)
+    private func flushOne() {
+        let channel = turn.pointee.dirty.removeLast()
+        channel.isDirty = false
+        channel.flush()
+    }
+
+    /// Ends the turn: writes, waits for descriptors and reads.
+    ///
+    /// Called with the lock held, and so it returns; released in between. Returns whom to tell of a read, unless that stands
+    /// in the queue.
+    private func pollAndUnlock(
+        _ events: UnsafeMutablePointer<port_event>, _ ready: inout [(any PollHandler, UInt32)],
+        _ thread: UnsafeMutablePointer<LoopThread>
+    ) -> (any FrameHandler)? {
+        var wait: Int64 = 0
+        if state.pointee.queue.isEmpty, !state.pointee.stopped {
+            wait = -1
+            if let earliest = state.pointee.timers.earliest {
+                let now = monotonicNow()
+                wait = earliest > now ? Int64(clamping: earliest - now) : 0
+            }
+        }
+        let spin = wait == 0 ? 0 : min(state.pointee.spin, UInt64(bitPattern: wait))
+        // Whoever adds work from now on sees the flag and wakes the poller.
+        state.pointee.sleeping = wait != 0 && spin == 0
+        lock.unlock()
+        flushDirty()
+        var count: CInt = 0
+        if spin > 0 { count = poll(events, for: spin, &wait) }
+        if count == 0 { count = port_poller_wait(poller, events, 64, wait) }
+        lock.lock()
+        state.pointee.sleeping = false
+        if state.pointee.timers.earliest != nil {
+            let now = monotonicNow()
+            while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
+        }
+        guard count > 0 else { return nil }
+        if count == 1, let channel = channel(of: events[0].token) {
+            // Instead of a reference to the channel and to whatever it holds.
+            state.pointee.isDelivering = true
+            lock.unlock()
+            thread.pointee.isReading = true
+            let turn = channel._withUnsafeGuaranteedRef { $0.ready(events[0].ready, readContext: readContext) }
+            thread.pointee.isReading = false
+            lock.lock()
+            state.pointee.isDelivering = false
+            if !state.pointee.removed.isEmpty { forgetRemoved() }
+            return turn
+        }
+        for index in 0..<Int(count) {
+            if let handler = handler(of: events[index].token) { ready.append((handler, events[index].ready)) }
+        }
+        lock.unlock()
+        var turns: [any FrameHandler] = []
+        thread.pointee.isReading = true
+        for (handler, bits) in ready {
+            if let turn = handler.ready(bits, readContext: readContext) { turns.append(turn) }
+        }
+        thread.pointee.isReading = false
+        ready.removeAll(keepingCapacity: true)
+        lock.lock()
+        for turn in turns { state.pointee.queue.append(.turn(turn)) }
+        return nil
+    }
+
+    /// Polls without sleeping, until there is something or the time is over; says in `wait` which.
+    ///
+    /// Called without the lock.
+    private func poll(_ events: UnsafeMutablePointer<port_event>, for spin: UInt64, _ wait: inout Int64) -> CInt {
+        let end = monotonicNow() &+ spin
+        while true {
+            let count = port_poller_wait(poller, events, 64, 0)
+            if count != 0 { return count }
+            lock.lock()
+            let hasWork = !state.pointee.queue.isEmpty || state.pointee.stopped
+            let isOver = hasWork || monotonicNow() >= end
+            if hasWork { wait = 0 } else if isOver { state.pointee.sleeping = true }
+            lock.unlock()
+            if isOver { return 0 }
+        }
+    }
+
+    /// Called and returns with the lock held; lets go of what was removed without it.
+    @inline(never)
+    private func forgetRemoved() {
+        var removed: [any PollHandler] = []
+        swap(&removed, &state.pointee.removed)
+        lock.unlock()
+        removed.removeAll()
+        lock.lock()
+    }
+}

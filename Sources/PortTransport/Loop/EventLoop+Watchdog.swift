@@ -1,0 +1,98 @@
+internal import CPortShims
+internal import Synchronization
+
+extension EventLoop {
+    /// Ticks without anything to watch before the watchdog rests; waking it costs a system call.
+    private static let idleTicks = 8
+    /// Times as long as a job may run, between ticks at which no work is found running.
+    private static let longestRest: UInt64 = 4
+
+    /// The watchdog's thread.
+    func watch() {
+        var seen: UInt64 = 0
+        var idle = 0
+        var rest: UInt64 = 1
+        while true {
+            port_thread_sleep(takeoverNanoseconds * rest)
+            ticks.wrappingAdd(1, ordering: .relaxed)
+            lock.lock()
+            if state.pointee.stopped, !state.pointee.inWork {
+                lock.unlock()
+                return
+            }
+            if state.pointee.inWork, state.pointee.pieces == seen {
+                idle = 0
+                rest = 1
+                let report = takeOver()
+                lock.unlock()
+                report?()
+                continue
+            }
+            if !state.pointee.lingering.isEmpty {
+                idle = -1
+                checkLingering()
+            }
+            // Between pieces of work nothing is about to be taken over: each tick costs a busy processor microseconds.
+            rest = state.pointee.inWork || !state.pointee.lingering.isEmpty ? 1 : min(rest * 2, Self.longestRest)
+            idle = state.pointee.pieces == seen ? idle + 1 : 0
+            seen = state.pointee.pieces
+            if idle >= Self.idleTicks, !state.pointee.stopped {
+                state.pointee.watchdogParked = true
+                while state.pointee.watchdogParked, !state.pointee.stopped { _ = watchdogRest.wait(lock) }
+                state.pointee.watchdogParked = false
+                idle = 0
+            }
+            lock.unlock()
+        }
+    }
+
+    /// Has the watchdog ask `channel` at each tick whether it still lingers.
+    func linger(_ channel: Channel) {
+        lock.lock()
+        state.pointee.lingering.append(channel)
+        if state.pointee.watchdogParked {
+            state.pointee.watchdogParked = false
+            watchdogRest.signal()
+        }
+        lock.unlock()
+    }
+
+    /// Called and returns with the lock held; releases it meanwhile.
+    private func checkLingering() {
+        var channels: [Channel] = []
+        swap(&channels, &state.pointee.lingering)
+        lock.unlock()
+        let remaining = channels.filter { $0.endLingering() }
+        channels.removeAll()
+        lock.lock()
+        state.pointee.lingering += remaining
+    }
+
+    /// Makes another thread the leader.
+    ///
+    /// Called with the lock held; what it returns is called without it.
+    private func takeOver() -> (@Sendable () -> Void)? {
+        let hasWaiting = state.pointee.waiting > 0
+        if !hasWaiting, state.pointee.threads >= maximumThreads {
+            return exhausted()
+        }
+        let next = state.pointee.token &+ 1
+        if hasWaiting {
+            state.pointee.offered = next
+            waitingThreads.signal()
+        } else if !startThread(token: next) {
+            return exhausted()
+        }
+        state.pointee.token = next
+        state.pointee.inWork = false
+        state.pointee.exhaustionReported = false
+        return nil
+    }
+
+    private func exhausted() -> (@Sendable () -> Void)? {
+        guard !state.pointee.exhaustionReported, let hook = state.pointee.onEvent else { return nil }
+        state.pointee.exhaustionReported = true
+        let threads = state.pointee.threads
+        return { hook(.threadsExhausted(threads)) }
+    }
+}

@@ -1,0 +1,269 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// The loop of a process: one thread at a time, the *leader*, polls descriptors and runs jobs and handlers.
+///
+/// A job may block or compute as long as it likes. A watchdog, which ticks only while the loop is busy, then makes
+/// another thread the leader; the old one finishes its job, sees that it has lost the leadership, and retires. So
+/// everything a job was not in the midst of lies in `State`, under one lock: the run queue, from which work is taken
+/// piece by piece, timers, channels to flush. Reading and parsing frames is not user code and is never taken over.
+///
+/// After `fork` without `exec` the child's copy is dead: it forwards work to the child's own `shared` loop and touches
+/// no descriptor.
+package final class EventLoop: PortLoop, @unchecked Sendable {
+    // `lock` protects what `state` points to, except for what its comments say.
+
+    package struct Configuration: Sendable {
+        /// How long to poll without sleeping before the loop sleeps.
+        ///
+        /// Saves the wake-up (tens of microseconds between two processors) and costs a processor; nil: sleep at once.
+        package var spin: Duration?
+        /// The most threads, those in blocked jobs included.
+        package var maximumThreads: Int
+        /// How long a job may run before another thread takes over.
+        package var takeover: Duration
+        package var onEvent: (@Sendable (LoopEvent) -> Void)?
+
+        package init(
+            spin: Duration? = nil, maximumThreads: Int = 64, takeover: Duration = .milliseconds(1),
+            onEvent: (@Sendable (LoopEvent) -> Void)? = nil
+        ) {
+            self.spin = spin
+            self.maximumThreads = maximumThreads
+            self.takeover = takeover
+            self.onEvent = onEvent
+        }
+    }
+
+    enum Work {
+        case job(UnownedJob)
+        case closure(@Sendable () -> Void)
+        case channel(Channel, ChannelWork)
+        case turn(any FrameHandler)
+    }
+
+    struct Source {
+        var handler: (any PollHandler)?
+        /// The same, if it is a channel.
+        var channel: Unmanaged<Channel>?
+        var generation: UInt32
+    }
+
+    struct State: ~Copyable {
+        var queue = Ring<Work>()
+        var timers = TimerQueue()
+        var sources: [Source] = []
+        var freeSources: [Int] = []
+        /// The leadership: a thread that holds another number than this must not touch the loop's turn.
+        var token: UInt64 = 0
+        /// The leader is, or is about to be, asleep in the poller, and nobody has woken it yet.
+        var sleeping = false
+        /// The leader runs a piece of work that may be user code, the `pieces`th.
+        var inWork = false
+        var pieces: UInt64 = 0
+        var started = false
+        var stopped = false
+        /// A token handed out and not yet taken up by a waiting thread.
+        var offered: UInt64?
+        var threads = 0
+        var waiting = 0
+        var watchdogParked = false
+        /// Channels whose reading the watchdog gives back to the loop.
+        var lingering: [Channel] = []
+        /// The leader uses a channel that `sources` alone keeps; one that is removed meanwhile goes into `removed`.
+        var isDelivering = false
+        var removed: [any PollHandler] = []
+        var exhaustionReported = false
+        var spin: UInt64
+        var onEvent: (@Sendable (LoopEvent) -> Void)?
+
+        init(_ configuration: Configuration) {
+            spin = configuration.spin?.nanoseconds ?? 0
+            onEvent = configuration.onEvent
+        }
+    }
+
+    /// What the leader alone touches: under the lock while it runs work, since it may lose the leadership then, and
+    /// without it while it reads or writes, when it cannot.
+    struct Turn: ~Copyable {
+        var dirty: [Channel] = []
+    }
+
+    let lock = Lock()
+    let turn: UnsafeMutablePointer<Turn>
+    let readContext: UnsafeMutablePointer<ReadContext>
+    let waitingThreads = Condition()
+    let watchdogRest = Condition()
+    let state: UnsafeMutablePointer<State>
+    let poller: UnsafeMutablePointer<port_poller>
+    let forkCount: UInt32
+    let maximumThreads: Int
+    let takeoverNanoseconds: UInt64
+    /// Counts the watchdog's ticks: a leader that sees a new one has run jobs for a while and polls.
+    let ticks = Atomic<UInt64>(0)
+
+    package init(configuration: Configuration = Configuration()) throws(TransportError) {
+        poller = .allocate(capacity: 1)
+        poller.initialize(to: port_poller())
+        guard port_poller_open(poller) >= 0 else {
+            let number = errno
+            poller.deallocate()
+            throw .system("opening a poller", number)
+        }
+        state = .allocate(capacity: 1)
+        state.initialize(to: State(configuration))
+        turn = .allocate(capacity: 1)
+        turn.initialize(to: Turn())
+        readContext = .allocate(capacity: 1)
+        readContext.initialize(to: ReadContext())
+        forkCount = port_fork_count()
+        maximumThreads = max(2, configuration.maximumThreads)
+        takeoverNanoseconds = max(100_000, configuration.takeover.nanoseconds)
+    }
+
+    deinit {
+        // Threads hold the loop, so none runs any more; and a child must leave the parent's poller alone.
+        if isAlive { port_poller_close(poller) }
+        poller.deallocate()
+        state.deinitialize(count: 1)
+        state.deallocate()
+        turn.deinitialize(count: 1)
+        turn.deallocate()
+        readContext.deinitialize(count: 1)
+        readContext.deallocate()
+        lock.destroy()
+        waitingThreads.destroy()
+        watchdogRest.destroy()
+    }
+
+    /// False in a forked child: the loop is its parent's.
+    package var isAlive: Bool { port_fork_count() == forkCount }
+
+    package var isCurrent: Bool { LoopThread.isCurrent(self) }
+
+    /// Polls this long before sleeping; nil: sleeps at once.
+    package func setSpin(_ duration: Duration?) {
+        lock.withLock { state.pointee.spin = duration?.nanoseconds ?? 0 }
+    }
+
+    package func setEventHook(_ hook: (@Sendable (LoopEvent) -> Void)?) {
+        lock.withLock { state.pointee.onEvent = hook }
+    }
+
+    func report(_ event: LoopEvent) {
+        lock.withLock { state.pointee.onEvent }?(event)
+    }
+
+    /// The threads the loop has, blocked and waiting ones included; the watchdog is not counted.
+    package var threadCount: Int { lock.withLock { state.pointee.threads } }
+
+    // MARK: Work
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        add(.job(UnownedJob(job)))
+    }
+
+    package func perform(_ work: @escaping @Sendable () -> Void) {
+        add(.closure(work))
+    }
+
+    package func schedule(_ work: ChannelWork, on channel: Channel) {
+        add(.channel(channel, work))
+    }
+
+    private func add(_ work: consuming Work) {
+        guard isAlive else { return forward(work) }
+        lock.lock()
+        if state.pointee.stopped {
+            lock.unlock()
+            return forward(work)
+        }
+        state.pointee.queue.append(work)
+        wakeAndUnlock()
+    }
+
+    /// A loop that no longer runs passes its work on, so that what waits for it ends.
+    private func forward(_ work: consuming Work) {
+        switch work {
+        case .job(let job): EventLoop.shared.enqueue(ExecutorJob(job))
+        case .closure(let closure): EventLoop.shared.perform(closure)
+        // A channel of the parent, or of a stopped loop, is not touched.
+        case .channel, .turn: break
+        }
+    }
+
+    /// Wakes the leader if it sleeps, starts it if there is none.
+    ///
+    /// Called with the lock held, which it releases.
+    func wakeAndUnlock() {
+        if !state.pointee.started {
+            state.pointee.started = true
+            startThreads()
+            lock.unlock()
+        } else if state.pointee.sleeping {
+            state.pointee.sleeping = false
+            lock.unlock()
+            port_poller_wake(poller)
+        } else {
+            lock.unlock()
+        }
+    }
+
+    package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
+        guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return false }
+        if thread.pointee.isReading {
+            if !channel.isDirty {
+                channel.isDirty = true
+                turn.pointee.dirty.append(channel)
+            }
+            return true
+        }
+        lock.lock()
+        defer { lock.unlock() }
+        // A thread that lost the leadership has no turn of its own any more.
+        guard thread.pointee.token == state.pointee.token else { return false }
+        if !channel.isDirty {
+            channel.isDirty = true
+            turn.pointee.dirty.append(channel)
+        }
+        return true
+    }
+
+    // MARK: Timers
+
+    package func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken {
+        guard isAlive else { return EventLoop.shared.addTimer(after: delay, action) }
+        let (sum, overflow) = monotonicNow().addingReportingOverflow(delay.nanoseconds)
+        let deadline = overflow ? UInt64.max : sum
+        lock.lock()
+        let earliest = state.pointee.timers.earliest
+        let token = state.pointee.timers.add(deadline: deadline, action)
+        // A later timer is seen when the loop wakes for the earlier one.
+        if let earliest, earliest <= deadline { lock.unlock() } else { wakeAndUnlock() }
+        return token
+    }
+
+    package func cancelTimer(_ token: TimerToken) {
+        guard isAlive else { return }
+        lock.lock()
+        let action = state.pointee.timers.cancel(token)
+        lock.unlock()
+        withExtendedLifetime(action) {}
+    }
+
+    /// Ends the loop's threads once what is queued now has run; for tests, which make loops of their own.
+    package func stop() {
+        guard isAlive else { return }
+        lock.lock()
+        state.pointee.stopped = true
+        waitingThreads.broadcast()
+        watchdogRest.broadcast()
+        wakeAndUnlock()
+    }
+}

@@ -1,0 +1,33 @@
+internal import CPortShims
+
+/// What a thread knows while it works for a loop.
+struct LoopThread {
+    /// The loop's address, compared and never followed.
+    let loop: UnsafeRawPointer
+    /// The leadership the thread has or had.
+    var token: UInt64
+    /// It reads and parses as the leader, and so cannot lose the leadership.
+    var isReading = false
+
+    init(loop: UnsafeRawPointer, token: UInt64) {
+        self.loop = loop
+        self.token = token
+    }
+
+    /// The calling thread's record, nil on a thread of no loop.
+    @inline(__always)
+    static var current: UnsafeMutablePointer<LoopThread>? {
+        port_thread_record()?.assumingMemoryBound(to: LoopThread.self)
+    }
+
+    @inline(__always)
+    static func isCurrent(_ loop: AnyObject) -> Bool {
+        guard let current else { return false }
+        return current.pointee.belongs(to: loop)
+    }
+
+    @inline(__always)
+    func belongs(to loop: AnyObject) -> Bool {
+        self.loop == UnsafeRawPointer(Unmanaged.passUnretained(loop).toOpaque())
+    }
+}

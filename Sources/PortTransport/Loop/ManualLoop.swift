@@ -1,0 +1,128 @@
+internal import CPortShims
+
+/// A loop that moves only when told to, on the thread that tells it, with a clock that only `advance` moves.
+///
+/// It has a lane for jobs and one for each channel. Within a lane order is kept; which lane goes next is drawn from the
+/// seed (nil: always the lane that waits longest), so a run is the same each time for the same seed.
+package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` protects everything below it.
+    private enum Work {
+        case job(UnownedJob)
+        case closure(@Sendable () -> Void)
+        case channel(Channel, ChannelWork)
+    }
+
+    private struct Lane {
+        let key: ObjectIdentifier?
+        var work: [Work] = []
+    }
+
+    private let lock = Lock()
+    private var lanes: [Lane] = []
+    private var random: SeededGenerator?
+    private var timers = TimerQueue()
+    private var time: UInt64 = 0
+    private var dirty: [Channel] = []
+
+    package init(seed: UInt64? = nil) { random = seed.map { SeededGenerator(seed: $0) } }
+
+    deinit { lock.destroy() }
+
+    /// The virtual clock, in nanoseconds since the loop was made.
+    package var now: UInt64 { lock.withLock { time } }
+
+    package var isCurrent: Bool { LoopThread.isCurrent(self) }
+
+    package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job)), nil) }
+
+    package func perform(_ work: @escaping @Sendable () -> Void) { add(.closure(work), nil) }
+
+    package func schedule(_ work: ChannelWork, on channel: Channel) {
+        add(.channel(channel, work), ObjectIdentifier(channel))
+    }
+
+    private func add(_ work: Work, _ key: ObjectIdentifier?) {
+        lock.withLock {
+            // Lanes exist while they have work, so the first in the list waits longest.
+            if let index = lanes.firstIndex(where: { $0.key == key }) {
+                lanes[index].work.append(work)
+            } else {
+                lanes.append(Lane(key: key, work: [work]))
+            }
+        }
+    }
+
+    package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
+        guard isCurrent else { return false }
+        lock.withLock {
+            guard !channel.isDirty else { return }
+            channel.isDirty = true
+            dirty.append(channel)
+        }
+        return true
+    }
+
+    package func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken {
+        lock.withLock { timers.add(deadline: time + min(delay.nanoseconds, .max - time), action) }
+    }
+
+    package func cancelTimer(_ token: TimerToken) {
+        _ = lock.withLock { timers.cancel(token) }
+    }
+
+    /// Runs one piece of work and flushes what it enqueued; false if there is none.
+    package func runOne() -> Bool {
+        guard let work = next() else { return false }
+        let previous = port_thread_record()
+        var thread = LoopThread(loop: Unmanaged.passUnretained(self).toOpaque(), token: 0)
+        withUnsafeMutablePointer(to: &thread) { pointer in
+            port_thread_set_record(pointer)
+            switch work {
+            case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+            case .closure(let closure): closure()
+            case .channel(let channel, let work): channel.perform(work)
+            }
+            while let channel = lock.withLock({ dirty.popLast() }) {
+                lock.withLock { channel.isDirty = false }
+                channel.flush()
+            }
+            port_thread_set_record(previous)
+        }
+        return true
+    }
+
+    /// Runs until there is no work; timers whose time has not come stay.
+    package func runUntilIdle() {
+        while runOne() {}
+    }
+
+    /// Moves the clock, running what is due at the times at which it is due.
+    package func advance(by duration: Duration) {
+        let end = lock.withLock { time + min(duration.nanoseconds, .max - time) }
+        while true {
+            runUntilIdle()
+            let action = lock.withLock { () -> (@Sendable () -> Void)? in
+                guard let earliest = timers.earliest, earliest <= end else { return nil }
+                time = max(time, earliest)
+                // What was cancelled comes up as nothing.
+                return timers.popDue(time) ?? {}
+            }
+            guard let action else { break }
+            perform(action)
+        }
+        lock.withLock { time = end }
+    }
+
+    private func next() -> Work? {
+        lock.withLock {
+            guard !lanes.isEmpty else { return nil }
+            let index = random?.below(lanes.count) ?? 0
+            let work = lanes[index].work.removeFirst()
+            if lanes[index].work.isEmpty {
+                lanes.remove(at: index)
+            } else if random == nil {
+                lanes.append(lanes.remove(at: index))
+            }
+            return work
+        }
+    }
+}

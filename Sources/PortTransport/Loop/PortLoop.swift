@@ -1,0 +1,52 @@
+/// Where the handlers of channels and the tasks that prefer it run.
+///
+/// A task executor, not a serial one: when a job blocks, another thread goes on with the rest, so two jobs may run at
+/// once. Actors keep their isolation because it does not rest on the executor.
+package protocol PortLoop: TaskExecutor, AnyObject {
+    /// Runs `work` on the loop, in order with its jobs; wakes it if it sleeps.
+    func perform(_ work: @escaping @Sendable () -> Void)
+
+    /// Whether the calling thread runs one of this loop's jobs or handlers.
+    var isCurrent: Bool { get }
+
+    /// Runs `action` on the loop once `delay` is over. Costs one heap entry; the grain is a millisecond.
+    func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken
+
+    /// Drops the action. Does nothing if the timer has fired.
+    func cancelTimer(_ token: TimerToken)
+
+    /// Runs a piece of a channel's own work, in the channel's order.
+    func schedule(_ work: ChannelWork, on channel: Channel)
+
+    /// Sees to it that `channel` is flushed at the end of this turn; false if the calling thread is not in one.
+    func flushAtEndOfTurn(_ channel: Channel) -> Bool
+}
+
+/// A timer of a loop.
+package struct TimerToken: Sendable, Hashable {
+    let number: UInt64
+}
+
+/// What a loop does for a channel.
+package enum ChannelWork: Sendable {
+    /// Read what the memory link has.
+    case read
+    /// Tell the handler that a read is over.
+    case turn
+    /// Write what is queued.
+    case flush
+    /// Read what is left after a failed write, then end.
+    case drain
+    /// Deliver the end.
+    case end
+}
+
+/// What a loop has to say about itself.
+///
+/// Its hook is called on a thread of the loop, or on the watchdog, and must not block.
+package enum LoopEvent: Sendable {
+    /// All threads the loop may have are in jobs that do not return; nothing is read until one does.
+    case threadsExhausted(Int)
+    /// A listener waits before it accepts more, because the process or system has no descriptor left.
+    case acceptPaused(TransportError)
+}
