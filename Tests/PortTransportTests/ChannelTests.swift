@@ -1,0 +1,137 @@
+import Testing
+
+@testable import PortTransport
+
+/// What every kind of endpoint does alike.
+@Suite("A channel, over whatever it runs")
+struct ChannelTests {
+    enum Kind: String, CaseIterable, Sendable {
+        case memory, splittingMemory, socketpair, pipes, pathSocket
+        /// Without descriptors, which is read in another way.
+        case plainSocketpair, plainPathSocket
+
+        func pair() async throws -> (ChannelEndpoint, ChannelEndpoint) {
+            switch self {
+            case .memory: return MemoryLink.pair()
+            case .splittingMemory: return MemoryLink.pair(seed: 7, capacity: 5_000)
+            case .socketpair, .plainSocketpair: return try ChannelEndpoint.socketPair()
+            case .pipes: return try ChannelEndpoint.pipePair()
+            case .pathSocket, .plainPathSocket: return try await connectedPair()
+            }
+        }
+
+        var takesDescriptors: Bool { self != .plainSocketpair && self != .plainPathSocket }
+    }
+
+    @Test("Frames arrive whole, in order, numbered from 1, both ways", arguments: Kind.allCases)
+    func framesArriveInOrder(kind: Kind) async throws {
+        let (a, b, here, there) = try await channels(kind)
+        for index in 0..<500 {
+            a.send(pattern(index, seed: index), kind: UInt8(index % 200), flags: UInt8(index % 100))
+            b.send([UInt8(index % 256)])
+        }
+        await there.wait(forItems: 500)
+        await here.wait(forItems: 500)
+        for index in 0..<500 {
+            let number = UInt64(index + 1)
+            let sent = Recorder.Item.frame(
+                kind: UInt8(index % 200), flags: UInt8(index % 100), number: number, pattern(index, seed: index),
+                descriptors: [])
+            let answered = Recorder.Item.frame(
+                kind: 1, flags: 0, number: number, [UInt8(index % 256)], descriptors: [])
+            #expect(there.items[index] == sent)
+            #expect(here.items[index] == answered)
+        }
+        await end(a, b, here, there)
+    }
+
+    @Test("Large messages arrive whole, whatever their size and pieces", arguments: Kind.allCases)
+    func bulkArrives(kind: Kind) async throws {
+        let (a, b, here, there) = try await channels(kind)
+        let sizes = [0, 1, 65_535, 65_536, 65_537, 300_000, 3_000_000]
+        for size in sizes { a.sendBulk(pattern(size, seed: size), prefix: [1, 2, 3], pieces: size % 40 + 1) }
+        await there.wait(forItems: sizes.count * 2)
+        for (index, size) in sizes.enumerated() {
+            let number = UInt64(index + 1)
+            #expect(there.items.contains(.opener(number: number, [1, 2, 3], length: UInt64(size))))
+            #expect(there.items.contains(.bulk(number: number, pattern(size, seed: size))))
+            #expect(a.isWritten(number))
+        }
+        await end(a, b, here, there)
+    }
+
+    @Test("The end of the peer's output is the end of the channel, after all it sent", arguments: Kind.allCases)
+    func finishing(kind: Kind) async throws {
+        let (a, b, here, there) = try await channels(kind)
+        for index in 0..<100 { a.send([UInt8(index)]) }
+        let bulk = a.sendBulk(pattern(200_000))
+        a.finishWriting()
+        guard case .endOfFile? = await there.waitForEnd() else { return #expect(Bool(false), "\(there.ends)") }
+        #expect(there.items.count == 102)
+        #expect(a.isWritten(bulk))
+        b.cancel(TransportError(.cancelled, "done"))
+        await here.waitForEnd()
+        #expect(here.ends.count == 1 && there.ends.count == 1)
+    }
+
+    @Test(
+        "What the peer sent before it went is read to its end, though nobody read until then",
+        arguments: [Kind.pipes, .plainPathSocket, .pathSocket], [1, 2_000, 30_000])
+    func endBeforeFirstRead(kind: Kind, count: Int) async throws {
+        for _ in 0..<10 {
+            let (first, second) = try await kind.pair()
+            let configuration = ChannelConfiguration(acceptsDescriptors: kind.takesDescriptors)
+            let (here, there) = (Recorder(), Recorder())
+            let a = Channel(endpoint: first, loop: EventLoop.shared, configuration: configuration)
+            let b = Channel(endpoint: second, loop: EventLoop.shared, configuration: configuration)
+            a.start(here)
+            a.send(pattern(count))
+            a.send(pattern(count))
+            a.finishWriting()
+            b.start(there)
+            guard case .endOfFile? = await there.waitForEnd() else { return #expect(Bool(false), "\(there.ends)") }
+            #expect(there.items.count == 2)
+            b.cancel(TransportError(.cancelled, "done"))
+            await here.waitForEnd()
+        }
+    }
+}
+
+func channels(
+    _ kind: ChannelTests.Kind, _ configuration: ChannelConfiguration = ChannelConfiguration(),
+    here: Recorder = Recorder(), there: Recorder = Recorder()
+) async throws -> (Channel, Channel, Recorder, Recorder) {
+    let (first, second) = try await kind.pair()
+    var configuration = configuration
+    if !kind.takesDescriptors { configuration.acceptsDescriptors = false }
+    let a = Channel(endpoint: first, loop: EventLoop.shared, configuration: configuration)
+    let b = Channel(endpoint: second, loop: EventLoop.shared, configuration: configuration)
+    a.start(here)
+    b.start(there)
+    return (a, b, here, there)
+}
+
+func end(_ a: Channel, _ b: Channel, _ here: Recorder, _ there: Recorder) async {
+    a.cancel(TransportError(.cancelled, "The test is over."))
+    await here.waitForEnd()
+    await there.waitForEnd()
+    #expect(here.ends.count == 1)
+    #expect(there.ends.count == 1)
+}
+
+func connectedPair() async throws -> (ChannelEndpoint, ChannelEndpoint) {
+    let directory = try TemporaryDirectory()
+    let listener = try SocketListener(path: directory.path + "/s")
+    return try await withCheckedThrowingContinuation { continuation in
+        do {
+            let box = try ChannelEndpoint.connect(path: directory.path + "/s")
+            try listener.start { accepted, _ in
+                listener.close()
+                directory.remove()
+                continuation.resume(returning: (box, accepted))
+            }
+        } catch {
+            continuation.resume(throwing: error)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Synchronization
+import Testing
+
+@testable import PortTransport
+
+@Suite("Reading driven by a plain thread")
+struct DrivingTests {
+    static let kinds: [ChannelTests.Kind] = ChannelTests.Kind.allCases
+
+    /// A channel whose peer sends each frame back.
+    static func echo(_ kind: ChannelTests.Kind) async throws -> (Channel, Channel, Recorder, Recorder) {
+        let holder = EndingTests.Holder(Guarded(nil))
+        let there = Recorder(onFrame: { _, _, bytes in holder.channel.withLock { _ = $0?.send(bytes) } })
+        let (a, b, here, _) = try await channels(kind, there: there)
+        holder.channel.withLock { $0 = b }
+        return (a, b, here, there)
+    }
+
+    @Test("Blocking calls in a row, and the loop reads again after them", arguments: kinds)
+    func row(kind: ChannelTests.Kind) async throws {
+        let (a, b, here, there) = try await Self.echo(kind)
+        let results = await onPlainThread { () -> [Bool] in
+            (1...200).map { index in
+                a.send([UInt8(index)])
+                let result = try? a.driveReading(until: { here.items.count >= index }, deadline: nil)
+                if case .done? = result { return true }
+                return false
+            }
+        }
+        #expect(results.allSatisfy { $0 })
+        // Nobody drives now.
+        b.send([77])
+        await here.wait(forItems: 201)
+        #expect(here.items.count == 201)
+        await end(a, b, here, there)
+    }
+
+    @Test("Several threads at once: each gets its answer, whoever reads it")
+    func several() async throws {
+        let (a, b, here, there) = try await Self.echo(.socketpair)
+        let numbers = Guarded(0)
+        let counter = Counter(numbers)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    await onPlainThread {
+                        for _ in 0..<100 {
+                            let want = counter.value.withLock { value in
+                                value += 1
+                                a.send([1])
+                                return value
+                            }
+                            _ = try? a.driveReading(until: { here.items.count >= want }, deadline: nil)
+                        }
+                    }
+                }
+            }
+        }
+        #expect(here.items.count == 400)
+        await end(a, b, here, there)
+    }
+
+    final class Counter: Sendable {
+        let value: Guarded<Int>
+        init(_ value: Guarded<Int>) { self.value = value }
+    }
+
+    @Test("A deadline, a signal, a cancellation and the peer's end each end the wait", arguments: kinds)
+    func ends(kind: ChannelTests.Kind) async throws {
+        let (a, b, here, there) = try await channels(kind)
+        let late = await onPlainThread {
+            try? a.driveReading(until: { false }, deadline: monotonicNow() + 20_000_000)
+        }
+        guard case .deadlineExceeded? = late else { return #expect(Bool(false), "\(String(describing: late))") }
+        let isTrue = Atomic<Bool>(false)
+        let flag = EventLoopTests.Flag(value: isTrue)
+        _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
+            flag.value.store(true, ordering: .releasing)
+            a.signalDrivers()
+        }
+        let told = await onPlainThread {
+            try? a.driveReading(until: { flag.value.load(ordering: .acquiring) }, deadline: nil)
+        }
+        guard case .done? = told else { return #expect(Bool(false), "\(String(describing: told))") }
+        _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
+            if kind == .pipes {
+                a.cancel(TransportError(.cancelled, "enough"))
+            } else {
+                b.cancel(TransportError(.cancelled, "enough"))
+            }
+        }
+        let over = await onPlainThread { try? a.driveReading(until: { false }, deadline: nil) }
+        guard case .ended? = over else { return #expect(Bool(false), "\(String(describing: over))") }
+        await here.waitForEnd()
+        await there.waitForEnd()
+    }
+
+    @Test("From a thread of the loop it throws instead of waiting for itself")
+    func onLoop() async throws {
+        let (a, b, here, there) = try await channels(.socketpair)
+        let code = await withCheckedContinuation { continuation in
+            EventLoop.shared.perform {
+                do {
+                    _ = try a.driveReading(until: { true }, deadline: nil)
+                    continuation.resume(returning: TransportError.Code?.none)
+                } catch {
+                    continuation.resume(returning: (error as? TransportError)?.code)
+                }
+            }
+        }
+        #expect(code == .wouldBlockLoop)
+        await end(a, b, here, there)
+    }
+}

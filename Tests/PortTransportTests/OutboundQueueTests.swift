@@ -1,0 +1,51 @@
+import CPortShims
+import Testing
+
+@testable import PortTransport
+
+@Suite("What is to be written")
+struct OutboundQueueTests {
+    static func appendBulk(_ queue: inout OutboundQueue, _ count: Int) -> UInt64 {
+        let block = ByteBlock(count: count)
+        let segment = OutboundSegment(owner: block, bytes: UnsafeRawBufferPointer(block.bytes))
+        return queue.append(
+            kind: 2, flags: 0, prefix: UnsafeRawBufferPointer(start: nil, count: 0), segments: [segment],
+            descriptors: [])
+    }
+
+    @Test("A message the peer has consumed before its writer is back from the kernel leaves the window as it was")
+    func creditDuringWrite() {
+        var queue = OutboundQueue(window: 1_000)
+        withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
+            guard let base = vectors.baseAddress else { return }
+            _ = Self.appendBulk(&queue, 500)
+            let plan = queue.plan(base, units: 4)
+            let count = plan.bytes
+            queue.credit(500)
+            _ = queue.advance(plan, written: count)
+        }
+        let (isEmpty, outstanding) = (queue.isEmpty, queue.outstanding)
+        #expect(isEmpty)
+        #expect(outstanding == 0)
+        _ = Self.appendBulk(&queue, 5_000)
+        let mayGo = queue.bulkMayGo
+        #expect(mayGo, "a message larger than the window goes when nothing is outstanding")
+    }
+
+    @Test("A message given up before any of it was written takes nothing from the window")
+    func abortBeforeWrite() {
+        var queue = OutboundQueue(window: 1_000)
+        let number = Self.appendBulk(&queue, 500)
+        withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
+            guard let base = vectors.baseAddress else { return }
+            let plan = queue.plan(base, units: 4)
+            queue.abort(number)
+            // The kernel took nothing.
+            _ = queue.advance(plan, written: 0)
+        }
+        let (outstanding, first, isEmpty) = (queue.outstanding, queue.firstBulk, queue.isEmpty)
+        #expect(outstanding == 0)
+        #expect(first == nil)
+        #expect(!isEmpty, "the peer has yet to be told")
+    }
+}
