@@ -1,0 +1,160 @@
+public import KeyedArchive
+public import PortTransport
+import Synchronization
+
+extension Connection {
+    /// What a connection allows and reports.
+    ///
+    /// Every value has a default that suits two processes of one user.
+    public struct Configuration: Sendable {
+        /// Bounds on what the peer can make this process hold.
+        public var limits = Limits()
+        /// Classes that may be made besides those the types of arguments name, and other names for classes.
+        public var classes = ClassRegistry()
+        /// Errors of the other process that arrive as themselves; others arrive as `RemoteError`.
+        public var errorTypes: [any (Error & Codable).Type] = []
+        /// Whether the text of errors that are not `Codable` is sent to the peer.
+        ///
+        /// Off: such texts often name files and
+        /// values that are not the peer's business.
+        public var exposesErrorText = false
+        /// How long the handshake may take; a peer that connects and says nothing must not be kept for ever.
+        public var handshakeTimeout = Duration.seconds(5)
+        /// Who may be at the other end.
+        public var accept = AcceptRule.sameUser
+        /// How long the loop's thread looks for new bytes before it sleeps.
+        ///
+        /// `nil`: not at all. With two idle cores a call
+        /// gets several times faster; on busy ones it takes time from others. Connections with one duration share a loop.
+        public var spin: Duration?
+        /// Called with what happens to the connection, on the loop's thread, in order.
+        ///
+        /// Must not block.
+        public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
+        /// A name for log lines.
+        public var name = "connection"
+        /// What this program calls itself to the peer.
+        public var programName = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
+
+        /// The loop tests drive by hand; `nil` for the process's own.
+        package var loop: (any PortLoop)?
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Bounds on what a peer can make this process hold, each checked before memory is taken.
+    public struct Limits: Sendable {
+        /// Calls of the peer that may wait to be started, 1,024: enough to keep a pipe full, small enough to be nothing.
+        public var queuedCalls = 1_024
+        /// Calls of the peer that may run at one time, 1,024; above it calls are refused as overloaded, not delayed.
+        public var runningCalls = 1_024
+        /// References to the peer's objects that are held at one time, 65,536.
+        public var references = 65_536
+        /// Bytes of one message, 1 GiB; large ones come in fragments.
+        public var message = 1 << 30
+        /// Bounds on the archive inside a message.
+        public var archive = KeyedArchive.Limits()
+
+        /// The defaults.
+        public init() {}
+
+        /// Brings every bound into the range the protocol can work with.
+        mutating func clamp() {
+            queuedCalls = min(max(1, queuedCalls), 1 << 20)
+            runningCalls = min(max(1, runningCalls), 1 << 20)
+            references = min(max(1, references), Int(UInt32.max))
+            message = min(max(1_024, message), 1 << 40)
+        }
+    }
+
+    /// Decides by the peer's credentials whether a connection is accepted.
+    public struct AcceptRule: Sendable {
+        let decide: @Sendable (PeerCredentials?) -> String?
+
+        /// A rule of your own.
+        ///
+        /// - Parameter decide: Given the peer's credentials (`nil` over pipes), returns `nil` to accept or the reason for
+        ///   refusing, which the peer is told. Runs on the loop's thread.
+        public init(_ decide: @escaping @Sendable (PeerCredentials?) -> String?) {
+            self.decide = decide
+        }
+
+        /// Processes of the same user, and whoever holds the other end of a pipe this process made or was given.
+        public static let sameUser = AcceptRule { peer in
+            guard let peer, peer.uid != PeerCredentials.current.uid else { return nil }
+            return
+                "only processes of user \(PeerCredentials.current.uid) may connect, the peer runs as user \(peer.uid)"
+        }
+
+        /// Everybody who can reach the socket.
+        public static let everybody = AcceptRule { _ in nil }
+    }
+}
+
+/// Something that happened to a connection; cases may be added.
+public enum ConnectionEvent: Sendable {
+    /// The handshake is done.
+    case opened(peer: PeerCredentials?, name: String)
+    /// A one-way message the peer sent here failed.
+    case oneWayFailedHere(message: String, any Error)
+    /// A one-way message sent from here failed in the peer; the number is that of its frame.
+    case oneWayFailed(number: UInt64, ConnectionError)
+    /// A call of the peer was refused.
+    case callRefused(message: String, ConnectionError)
+    /// The connection has ended; nothing follows.
+    case ended(ConnectionEnd)
+}
+
+/// Why a connection ended.
+public enum ConnectionEnd: Sendable {
+    /// This side closed or invalidated it.
+    case closedHere
+    /// The peer closed it in order.
+    case closedByPeer(String)
+    /// The peer died or its connection was cut: it ended without a goodbye.
+    case lost
+    /// The peer refused the connection, or ended it for something this side did wrong.
+    case refused(String)
+    /// This side refused the peer, by the accept rule or because the handshake took too long.
+    case refusedHere(String)
+    /// The peer broke a rule of the protocol.
+    case protocolViolation(String)
+    /// The system reported an error.
+    case failed(any Error)
+}
+
+/// Counters of a connection, for monitoring and for tests.
+///
+/// At rest all but the frame counts are zero.
+public struct ConnectionStatistics: Sendable, Equatable {
+    /// Objects of this process that the peer refers to.
+    public var exports = 0
+    /// Objects of the peer that are referred to here.
+    public var imports = 0
+    /// Calls of this process that wait for their answer.
+    public var questions = 0
+    /// Calls of the peer that are queued or run.
+    public var answers = 0
+    /// Calls of this process that wait for room in the peer's queue.
+    public var pending = 0
+    /// Frames received and sent so far, continuations not counted.
+    public var framesIn: UInt64 = 0
+    /// Frames sent so far, continuations not counted.
+    public var framesOut: UInt64 = 0
+
+    /// Whether every table is empty.
+    public var isAtRest: Bool { exports + imports + questions + answers + pending == 0 }
+}
+
+extension Connection {
+    /// The counters now.
+    public var statistics: ConnectionStatistics {
+        state.withLock { state in
+            ConnectionStatistics(
+                exports: state.exports.count - (state.phase == .ended ? 0 : 1), imports: state.imports.count,
+                questions: state.questions.count, answers: state.answers.count, pending: state.pending.count,
+                framesIn: state.framesIn, framesOut: state.sent)
+        }
+    }
+}

@@ -1,0 +1,289 @@
+import PortTransport
+import Synchronization
+
+extension Connection {
+    /// Who waits for the connection's beginning and end.
+    struct Life {
+        var handshake: CheckedContinuation<Void, any Error>?
+        var handshakeHook: (@Sendable (Bool) -> Void)?
+        var handshakeOutcome: Result<Void, any Error>?
+        var handshakeTimer: TimerToken?
+        /// Bounds how long the peer may keep the stream open after a Goodbye that ended it.
+        var goodbyeTimer: TimerToken?
+        var end: ConnectionEnd?
+        /// Why this side ended it, if it did.
+        var decision: ConnectionEnd?
+        var waiting: [CheckedContinuation<ConnectionEnd, Never>] = []
+    }
+
+    // MARK: Handshake
+
+    /// Waits until both sides have accepted each other.
+    func handshake() async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome = life.withLock { life -> Result<Void, any Error>? in
+                    if life.handshakeOutcome == nil { life.handshake = continuation }
+                    return life.handshakeOutcome
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            invalidate()
+        }
+    }
+
+    /// Starts reading, greets, and bounds the time the handshake may take.
+    package func begin() {
+        channel.start(self)
+        if isInitiator {
+            state.withLock { $0.commitHello(to: channel, name: configuration.programName) }
+            channel.setNeedsFlush()
+        }
+        let timeout = configuration.handshakeTimeout
+        // The timer is cancelled at the end of the handshake, which every connection reaches.
+        let timer = loop.addTimer(after: timeout) { [self] in
+            guard life.withLock({ $0.handshakeOutcome == nil }) else { return }
+            state.withLock { $0.commitGoodbye(.tooSlow, "no Hello came within \(timeout)", to: channel) }
+            handshakeEnded(
+                ConnectionError(
+                    .handshakeTimeout, "the peer did not finish the handshake within \(timeout)", context: name))
+            endAfterGoodbye(.refusedHere("no Hello came within \(timeout)"))
+        }
+        let isOver = life.withLock { life in
+            if life.handshakeOutcome == nil { life.handshakeTimer = timer }
+            return life.handshakeOutcome != nil
+        }
+        if isOver { loop.cancelTimer(timer) }
+    }
+
+    /// Calls the hook once the handshake is over, with whether it went well.
+    func whenHandshakeEnds(_ hook: @escaping @Sendable (Bool) -> Void) {
+        let outcome = life.withLock { life in
+            if life.handshakeOutcome == nil { life.handshakeHook = hook }
+            return life.handshakeOutcome
+        }
+        switch outcome {
+        case .success: hook(true)
+        case .failure: hook(false)
+        case nil: break
+        }
+    }
+
+    func handshakeEnded(_ error: (any Error)?) {
+        let over = life.withLock { life -> Life? in
+            guard life.handshakeOutcome == nil else { return nil }
+            let before = life
+            life.handshakeOutcome = error.map { .failure($0) } ?? .success(())
+            life.handshake = nil
+            life.handshakeHook = nil
+            life.handshakeTimer = nil
+            return before
+        }
+        guard let over else { return }
+        if let timer = over.handshakeTimer { loop.cancelTimer(timer) }
+        over.handshakeHook?(error == nil)
+        if let error { over.handshake?.resume(throwing: error) } else { over.handshake?.resume() }
+    }
+
+    // MARK: Closing
+
+    /// Closes in order: new calls are refused, those of the peer that were read are answered, both sides say goodbye.
+    ///
+    /// - Parameter limit: How long that may take; then the connection is cut. A method that never returns must not hold a
+    ///   program up for ever.
+    /// - Returns: When the connection has ended and nothing of it is left.
+    public func close(within limit: Duration = .seconds(5)) async {
+        beginClosing(decision: .closedHere)
+        let timer = loop.addTimer(after: limit) { self.invalidate() }
+        _ = await ended
+        loop.cancelTimer(timer)
+    }
+
+    /// Ends the connection at once: every call that waits fails, on both sides.
+    public func invalidate() {
+        life.withLock { life in
+            if life.decision == nil { life.decision = .closedHere }
+        }
+        channel.cancel(.byThisSide)
+    }
+
+    /// Why the connection ended, once it has.
+    ///
+    /// Any number of tasks may wait.
+    public var ended: ConnectionEnd {
+        get async {
+            await withCheckedContinuation { continuation in
+                let end = life.withLock { life in
+                    if life.end == nil { life.waiting.append(continuation) }
+                    return life.end
+                }
+                if let end { continuation.resume(returning: end) }
+            }
+        }
+    }
+
+    private func beginClosing(decision: ConnectionEnd?) {
+        let (pending, wasOpen) = state.withLock { state -> ([PendingCommit], Bool) in
+            switch state.phase {
+            case .open:
+                state.phase = .closing
+                return (state.pending.removeAll(), true)
+            case .handshake:
+                return ([], false)
+            case .closing, .ended:
+                return ([], true)
+            }
+        }
+        if let decision { life.withLock { if $0.decision == nil { $0.decision = decision } } }
+        guard wasOpen else { return channel.cancel(.byThisSide) }
+        fail(pending, ConnectionError(.notSent, "the connection is closing; the call was not sent"))
+        finishClosingIfIdle()
+    }
+
+    /// Says goodbye once every call that was read is answered.
+    func finishClosingIfIdle() {
+        let saidGoodbye = state.withLock { state in
+            guard state.phase == .closing, state.unfinished == 0, !state.goodbyeSent else { return false }
+            state.commitGoodbye(.closed, "", to: channel)
+            return true
+        }
+        if saidGoodbye { channel.finishWriting() }
+    }
+
+    func peerSaidGoodbye() {
+        let reason = state.withLock { $0.peerGoodbye?.reason }
+        if reason == .closed {
+            beginClosing(decision: nil)
+        } else {
+            channel.finishWriting()
+            // It takes nothing more; one that keeps the stream open all the same must not hold our calls up.
+            let timer = loop.addTimer(after: configuration.handshakeTimeout) { self.channel.cancel(.byThisSide) }
+            let isOver = life.withLock { life in
+                life.goodbyeTimer = timer
+                return life.end != nil
+            }
+            if isOver { loop.cancelTimer(timer) }
+        }
+    }
+
+    /// Nothing more is taken from the peer; what is queued, the Goodbye last, is still written.
+    func endAfterGoodbye(_ decision: ConnectionEnd) {
+        life.withLock { if $0.decision == nil { $0.decision = decision } }
+        channel.setNeedsFlush()
+        channel.finishWriting()
+        // The Goodbye gets a turn to be written; a peer that does not read it cannot hold this side up.
+        loop.perform { self.channel.cancel(.byThisSide) }
+    }
+
+    private func fail(_ pending: [PendingCommit], _ error: ConnectionError) {
+        for item in pending {
+            switch item.kind {
+            case .question(let ticket, let waiter):
+                let timer = state.withLock { state -> TimerToken? in
+                    guard state.questions[ticket] != nil else { return nil }
+                    return state.questions.finish(ticket.index).timer
+                }
+                if let timer { loop.cancelTimer(timer) }
+                Completion.fail(waiter, error).perform(on: self)
+            case .oneWay(_, let waiter):
+                waiter.complete(error, self)
+            }
+            coder.recycle(item.message)
+        }
+    }
+
+    // MARK: The end
+
+    package func ended(_ reason: ChannelEnd) {
+        let end = dissolve(reason)
+        channel.signalDrivers()
+        report(.ended(end))
+        let (waiting, timer) = life.withLock { life in
+            life.end = end
+            defer { life.waiting = [] }
+            return (life.waiting, life.goodbyeTimer)
+        }
+        if let timer { loop.cancelTimer(timer) }
+        for continuation in waiting { continuation.resume(returning: end) }
+    }
+
+    /// Answers, cancels and lets go of everything.
+    ///
+    /// Nothing of it is left when this returns: who waits for the end is told
+    /// after it, and may count on that.
+    private func dissolve(_ reason: ChannelEnd) -> ConnectionEnd {
+        let remains = state.withLock { $0.end() }
+        let end = connectionEnd(reason, remains)
+        fail(remains.pending, ConnectionError(.notSent, "\(end.sentence); the call was not sent", context: name))
+        for question in remains.questions {
+            if let timer = question.timer { loop.cancelTimer(timer) }
+            guard let waiter = question.waiter else { continue }
+            Completion.fail(waiter, outcome(of: question.number, end, remains)).perform(on: self)
+        }
+        for ping in remains.pings {
+            ping.resume(throwing: ConnectionError(.closed, end.sentence, context: name))
+        }
+        remains.completions.perform(on: self)
+        for call in remains.serving { call.cancel() }
+        roots.end()
+        coder.detach()
+        handshakeEnded(
+            ConnectionError(remains.wasHandshake ? end.handshakeCode : .closed, end.sentence, context: name))
+        // What the peer held of ours is let go here, outside every lock: its `deinit` is the user's.
+        return end
+    }
+
+    private func connectionEnd(_ reason: ChannelEnd, _ remains: PortState.Remains) -> ConnectionEnd {
+        if let violation = remains.violation { return .protocolViolation(violation) }
+        if let decision = life.withLock({ $0.decision }) { return decision }
+        if let goodbye = remains.peerGoodbye {
+            return goodbye.reason == .closed ? .closedByPeer(goodbye.text) : .refused(goodbye.text)
+        }
+        switch reason {
+        case .endOfFile: return .lost
+        case .failed(let error) where error.code == .truncated || error.code == .brokenPipe: return .lost
+        case .failed(let error):
+            return error.code == .protocolViolation ? .protocolViolation(error.message) : .failed(error)
+        case .cancelled(let error): return .failed(error)
+        }
+    }
+
+    private func outcome(of number: UInt64, _ end: ConnectionEnd, _ remains: PortState.Remains) -> ConnectionError {
+        if !channel.isWritten(number) {
+            return ConnectionError(.notSent, "\(end.sentence); the call was not sent", context: name)
+        }
+        if let goodbye = remains.peerGoodbye, number > goodbye.entered {
+            return ConnectionError(.notDelivered, "\(end.sentence); the peer did not take the call", context: name)
+        }
+        return ConnectionError(
+            .outcomeUnknown, "\(end.sentence) before the answer came; the call may have run or not", context: name)
+    }
+}
+
+extension ConnectionEnd {
+    /// For error messages.
+    var sentence: String {
+        switch self {
+        case .closedHere: "this side closed the connection"
+        case .closedByPeer: "the peer closed the connection"
+        case .lost: "the peer is gone"
+        case .refused(let text): "the peer refused: \(text)"
+        case .refusedHere(let text): "this side refused the peer: \(text)"
+        case .protocolViolation(let text): "the peer broke the protocol: \(text)"
+        case .failed(let error): "the connection failed: \(error)"
+        }
+    }
+
+    var handshakeCode: ConnectionError.Code {
+        switch self {
+        case .refused, .refusedHere: .peerRefused
+        case .protocolViolation: .protocolViolation
+        default: .closed
+        }
+    }
+}
+
+extension TransportError {
+    static var byThisSide: TransportError { TransportError(.cancelled, "this side ended the connection") }
+}

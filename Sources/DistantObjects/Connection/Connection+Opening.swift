@@ -1,0 +1,181 @@
+public import PortTransport
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension Connection {
+    /// Where a listener is found.
+    public struct Address: Sendable, Hashable, CustomStringConvertible {
+        let path: String
+
+        /// A Unix domain socket at that path.
+        public static func path(_ path: String) -> Address { Address(path: path) }
+
+        /// The path.
+        public var description: String { path }
+    }
+
+    /// How two ends in one process are joined.
+    public enum PairTransport: Sendable {
+        /// A socketpair: descriptors and credentials can travel.
+        case socketpair
+        /// Two pipes.
+        case pipes
+    }
+
+    /// Connects to a listener.
+    ///
+    /// - Returns: When both sides have accepted each other.
+    /// - Throws: `ConnectionError.transport` if nobody listens there or the path cannot be used, `.peerRefused`,
+    ///   `.protocolViolation`, `.handshakeTimeout`.
+    public static func open(_ address: Address, configuration: Configuration = .init()) async throws -> Connection {
+        let endpoint = try transporting(address.path) { try ChannelEndpoint.connect(path: address.path) }
+        var configuration = configuration
+        if configuration.name == "connection" { configuration.name = address.path }
+        return try await establish(endpoint, configuration, isInitiator: true)
+    }
+
+    /// Starts a helper process and connects to it; the helper calls `Connection.parent()`.
+    ///
+    /// - Parameters:
+    ///   - executable: The path of the program.
+    ///   - arguments: What follows the program's name.
+    ///   - environment: Variables set besides those of this process.
+    ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
+    /// - Returns: When both sides have accepted each other; `child` is the process.
+    public static func launch(
+        _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
+        over transport: ChildProcess.Transport = .socketpair, configuration: Configuration = .init()
+    ) async throws -> Connection {
+        var configuration = configuration
+        if configuration.name == "connection" { configuration.name = executable }
+        _ = try eventLoop(configuration)
+        let (child, endpoint) = try transporting(executable) {
+            try ChildProcess.launch(
+                executable, arguments: arguments,
+                environment: environment.isEmpty
+                    ? nil : ProcessInfo.processInfo.environment.merging(environment) { _, new in new },
+                over: transport)
+        }
+        do {
+            return try await establish(endpoint, configuration, isInitiator: true, child: child)
+        } catch {
+            child.terminate()
+            throw error
+        }
+    }
+
+    /// In a helper: the connection to the process that launched it.
+    ///
+    /// - Throws: `ConnectionError.transport` if this process was not started by `launch`.
+    public static func parent(configuration: Configuration = .init()) async throws -> Connection {
+        var configuration = configuration
+        if configuration.name == "connection" { configuration.name = "parent" }
+        let endpoint = try transporting("parent") { try ChannelEndpoint.parent() }
+        return try await establish(endpoint, configuration, isInitiator: false)
+    }
+
+    /// Takes a connected socket over that this process was given; the descriptor is closed with the connection.
+    ///
+    /// - Parameter isInitiator: Whether this side greets first; exactly one side must.
+    public static func adopt(
+        socket descriptor: CInt, isInitiator: Bool, configuration: Configuration = .init()
+    ) async throws -> Connection {
+        let endpoint = try transporting("descriptor \(descriptor)") {
+            try ChannelEndpoint.socket(descriptor)
+        }
+        return try await establish(endpoint, configuration, isInitiator: isInitiator)
+    }
+
+    /// Takes two pipe ends over that this process was given; the descriptors are closed with the connection.
+    ///
+    /// - Parameter isInitiator: Whether this side greets first; exactly one side must.
+    public static func adopt(
+        reading: CInt, writing: CInt, isInitiator: Bool, configuration: Configuration = .init()
+    ) async throws -> Connection {
+        let endpoint = try transporting("descriptors \(reading) and \(writing)") {
+            try ChannelEndpoint.inherited(reading: reading, writing: writing)
+        }
+        return try await establish(endpoint, configuration, isInitiator: isInitiator)
+    }
+
+    /// Two connected ends in this process, for tests and for parts that may become processes later.
+    public static func pair(
+        over transport: PairTransport = .socketpair, first: Configuration = .init(), second: Configuration = .init()
+    ) async throws -> (Connection, Connection) {
+        let (one, other) = try transporting("pair") {
+            switch transport {
+            case .socketpair: try ChannelEndpoint.socketPair()
+            case .pipes: try ChannelEndpoint.pipePair()
+            }
+        }
+        let initiator = try make(one, first, isInitiator: true)
+        let acceptor = try make(other, second, isInitiator: false)
+        acceptor.begin()
+        initiator.begin()
+        do {
+            try await initiator.handshake()
+            try await acceptor.handshake()
+        } catch {
+            initiator.invalidate()
+            acceptor.invalidate()
+            throw error
+        }
+        return (initiator, acceptor)
+    }
+
+    // MARK: Making
+
+    package static func make(
+        _ endpoint: ChannelEndpoint, _ configuration: Configuration, isInitiator: Bool, child: ChildProcess? = nil
+    ) throws -> Connection {
+        var configuration = configuration
+        configuration.limits.clamp()
+        let loop = try configuration.loop ?? eventLoop(configuration)
+        let channel = Channel(
+            endpoint: endpoint, loop: loop,
+            // Descriptors have no typed value yet; not taking any, the kernel closes what a peer sends.
+            configuration: ChannelConfiguration(
+                maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false))
+        return Connection(
+            channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
+    }
+
+    private static func establish(
+        _ endpoint: ChannelEndpoint, _ configuration: Configuration, isInitiator: Bool,
+        child: ChildProcess? = nil
+    ) async throws -> Connection {
+        let connection = try make(endpoint, configuration, isInitiator: isInitiator, child: child)
+        connection.begin()
+        try await connection.handshake()
+        return connection
+    }
+
+    /// The loops that poll before they sleep, one for each duration.
+    private static let spinning = Mutex<[Duration: EventLoop]>([:])
+
+    static func eventLoop(_ configuration: Configuration) throws -> EventLoop {
+        guard let spin = configuration.spin else {
+            return try transporting("event loop") { try EventLoop.started() }
+        }
+        return try spinning.withLock { loops in
+            if let known = loops[spin], known.isAlive { return known }
+            let made = try transporting("event loop") { try EventLoop(configuration: .init(spin: spin)) }
+            loops[spin] = made
+            return made
+        }
+    }
+
+    /// Turns a transport's error into one of this module, with the place it concerns.
+    static func transporting<Result>(_ context: String, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as TransportError {
+            throw ConnectionError(.transport, error.message, context: context, underlying: error)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import PortTransport
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// `close(2)`, which inside `Connection` would be its own method.
+private func closeDescriptor(_ descriptor: CInt) {
+    _ = close(descriptor)
+}
+
+// The channel's side: frames are entered in order on the reading thread; what they want done follows when the lock is free.
+extension Connection: FrameHandler {
+    package func receive(_ frame: borrowing InboundFrame) throws {
+        // Descriptors have no typed value yet: whoever sends some must not make this process keep them.
+        for descriptor in frame.descriptors { closeDescriptor(descriptor) }
+        if frame.kind == FrameKind.hello.rawValue, state.withLock({ $0.phase == .handshake && $0.grants.version == 0 })
+        {
+            try receiveHello(frame)
+            return
+        }
+        try state.withLock { state in
+            do throws(ProtocolViolation) {
+                try state.receive(frame, channel: channel) { DistantObject($0, on: self) }
+            } catch {
+                state.fail(error, to: channel)
+                throw error
+            }
+        }
+    }
+
+    package func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws {
+        try state.withLock { state in
+            do throws(ProtocolViolation) {
+                try state.receive(bulk: number, bytes)
+            } catch {
+                state.fail(error, to: channel)
+                throw error
+            }
+        }
+    }
+
+    package func turnEnded(onLoop: Bool) {
+        let (completions, hasCalls) = state.withLock { ($0.takeCompletions(), !$0.ready.isEmpty) }
+        completions.perform(on: self)
+        if hasCalls {
+            if onLoop { drain() } else { loop.perform { self.drain() } }
+        }
+        channel.setNeedsFlush()
+    }
+
+    private func receiveHello(_ frame: borrowing InboundFrame) throws {
+        do throws(ProtocolViolation) {
+            let grants = try PortState.readHello(frame)
+            state.withLock { state in
+                state.entered = frame.number
+                state.framesIn += 1
+                state.grants = grants
+                state.credits = grants.queuedCalls
+                // The other side has accepted this one by saying Hello, and may call from here on.
+                if isInitiator { state.phase = .open }
+                // The accept rule is the user's code: it runs when the turn ends, outside every lock.
+                state.afterwards(.perform { self.decideOnPeer(grants) })
+            }
+        } catch {
+            state.withLock { $0.fail(error, to: channel) }
+            throw error
+        }
+    }
+
+    private func decideOnPeer(_ grants: PeerGrants) {
+        if let reason = configuration.accept.decide(channel.peer) {
+            state.withLock { state in
+                state.commitGoodbye(.refused, reason, to: channel)
+                for call in state.ready.removeAll() { state.afterwards(.releaseAll(call.references)) }
+            }
+            endAfterGoodbye(.refusedHere(reason))
+            return
+        }
+        let isOpen = state.withLock { state in
+            if state.phase == .handshake {
+                state.commitHello(to: channel, name: configuration.programName)
+                state.phase = .open
+            }
+            return state.phase == .open
+        }
+        guard isOpen else { return }
+        channel.setNeedsFlush()
+        report(.opened(peer: channel.peer, name: grants.name))
+        handshakeEnded(nil)
+    }
+}
+
+extension PortState {
+    /// The peer broke a rule: say which, and take nothing more from it.
+    mutating func fail(_ violation: ProtocolViolation, to channel: Channel) {
+        self.violation = violation.message
+        commitGoodbye(violation.reason, violation.message, to: channel)
+    }
+}

@@ -1,0 +1,198 @@
+import KeyedArchive
+import PortTransport
+import Synchronization
+
+// Calls of the peer: each object's mailbox gives out one at a time, and what runs here is the user's code.
+extension Connection {
+    /// How many calls are started before the loop looks for new bytes.
+    private static var drainBudget: Int { 256 }
+
+    /// Starts the calls whose turn has come.
+    ///
+    /// Runs on the loop.
+    func drain() {
+        var next = state.withLock { $0.startNext(to: channel) }
+        for _ in 0..<Self.drainBudget {
+            guard let started = next else { return }
+            next = serve(started)
+        }
+        // The last one is started already; the others wait until the loop has looked for new bytes.
+        if let started = next {
+            loop.perform { [self] in
+                var next: StartedCall? = started
+                while let started = next { next = serve(started) }
+            }
+        }
+    }
+
+    /// Runs a synchronous method, or starts the task of an asynchronous one.
+    ///
+    /// - Returns: The next call, started in the same critical section that answered this one.
+    private func serve(_ started: StartedCall) -> StartedCall? {
+        let call = started.call
+        let message = coder.takeMessage()
+        if let refusal = started.refusal(configuration.limits) {
+            return finish(call, message, error: refusal, isFirstJob: true)
+        }
+        switch call.message?.run {
+        case .synchronous(let run):
+            var failure: (any Error)?
+            do {
+                var decoder = try argumentDecoder(for: call)
+                defer { coder.recycle(&decoder) }
+                try run(call.export.object, decoder, message.encoder)
+            } catch {
+                failure = error
+            }
+            return finish(call, message, error: failure, isFirstJob: true)
+        case .asynchronous(let run):
+            let serving = ServingCall(call, message: message, on: self)
+            if let question = call.question {
+                state.withLock { $0.answers.attach(serving, to: question) }
+            }
+            serving.start(run)
+            return state.withLock { $0.startNext(to: channel) }
+        case nil:
+            return nil
+        }
+    }
+
+    /// A decoder for the arguments of a call; given back with `recycle`, or dropped.
+    func argumentDecoder(for call: InboundCall) throws -> ObjectDecoder {
+        guard let (body, bulk) = call.body.bytes else {
+            throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
+        }
+        do {
+            return try coder.decoder(body, bulk: bulk, shapes: call.shapes, references: call.references)
+        } catch {
+            throw ArgumentFailure(underlying: error)
+        }
+    }
+
+    /// The method has returned or thrown, or was never run: answers the call.
+    ///
+    /// - Parameter isFirstJob: The method has not suspended, so that its return lets the object's next message start.
+    /// - Returns: The next call, if `isFirstJob`.
+    @discardableResult
+    func finish(
+        _ call: InboundCall, _ message: OutboundMessage, error: (any Error)?, isFirstJob: Bool
+    ) -> StartedCall? {
+        var status = ReturnStatus.result
+        var failure = error
+        if failure == nil {
+            do {
+                try message.encoder.finish()
+                if message.mayBeTooLarge { try state.withLock { try $0.checkSize(of: message) } }
+            } catch {
+                failure = ResultFailure(underlying: error)
+            }
+        }
+        let name = failure == nil ? "" : call.qualifiedName
+        if let failure {
+            status = coder.encode(failure, of: name, into: message)
+            if message.mayBeTooLarge, (try? state.withLock({ try $0.checkSize(of: message) })) == nil {
+                let refusal = ConnectionError(.tooLarge, "the method threw an error too large to send", context: name)
+                status = coder.encode(refusal, into: message)
+            }
+        }
+        if let (_, bulk) = call.body.bytes, bulk > 0 { consumed(bulk: bulk) }
+        let (isClosing, next) = state.withLock { state -> (Bool, StartedCall?) in
+            state.running -= 1
+            state.unfinished -= 1
+            guard state.phase != .ended else { return (false, nil) }
+            if let question = call.question {
+                state.commitReturn(message, status: status, question: question, keep: call.keepsAnswer, to: channel)
+            } else if let failure {
+                state.commitFailed(call.number, coder.summary(of: failure, of: name), to: channel)
+            }
+            var next: StartedCall?
+            if isFirstJob {
+                state.firstJobReturned(call, to: channel)
+                next = state.startNext(to: channel)
+            }
+            return (state.phase == .closing, next)
+        }
+        coder.recycle(message)
+        channel.setNeedsFlush()
+        if let failure { reportFailure(failure, of: call, name) }
+        if isClosing { finishClosingIfIdle() }
+        return next
+    }
+
+    private func reportFailure(_ failure: any Error, of call: InboundCall, _ name: String) {
+        if let refusal = failure as? ConnectionError {
+            report(.callRefused(message: name, refusal))
+        } else if call.question == nil {
+            report(.oneWayFailedHere(message: name, (failure as? ArgumentFailure)?.underlying ?? failure))
+        }
+    }
+
+    /// An `async` method has suspended or returned for the first time: the object's next message may start.
+    func firstJobReturned(_ call: InboundCall) {
+        let hasMore = state.withLock { state in
+            state.firstJobReturned(call, to: channel)
+            return !state.ready.isEmpty
+        }
+        if hasMore { drain() }
+    }
+}
+
+extension PortState {
+    /// The next call whose turn has come; its room in the queue is given back.
+    mutating func startNext(to channel: Channel) -> StartedCall? {
+        guard phase != .ended, let call = ready.popFirst() else { return nil }
+        giveBackCredit(to: channel)
+        let isCancelled = call.question.map { answers.start($0) } ?? false
+        let isOverloaded = running >= limits.runningCalls
+        running += 1
+        return StartedCall(call: call, isCancelled: isCancelled, isOverloaded: isOverloaded)
+    }
+
+    mutating func firstJobReturned(_ call: InboundCall, to channel: Channel) {
+        guard phase != .ended else { return }
+        for token in barriers.handled(call.epoch) { commitNumber(.pong, token, to: channel) }
+        call.export.mailbox.isBusy = false
+        startNext(of: call.export)
+    }
+}
+
+/// A call whose turn has come, with what speaks against running it.
+struct StartedCall {
+    let call: InboundCall
+    let isCancelled: Bool
+    let isOverloaded: Bool
+
+    func refusal(_ limits: Connection.Limits) -> ConnectionError? {
+        if let message = call.message, !isCancelled, !call.isLate, !isOverloaded, call.deadline == nil,
+            call.argumentCount == message.argumentTypes.count
+        {
+            return nil
+        }
+        if isCancelled {
+            return ConnectionError(.cancelled, "the call was cancelled before it started", context: call.name)
+        }
+        if call.isLate {
+            return ConnectionError(.closed, "the connection is closing; the call was not run", context: call.name)
+        }
+        guard let message = call.message else {
+            return ConnectionError(
+                .noSuchMessage, "\(call.export.messages.className) has no message “\(call.name)”", context: call.name)
+        }
+        guard call.argumentCount == message.argumentTypes.count else {
+            return ConnectionError(
+                .wrongArgument,
+                "\(call.argumentCount) arguments were given, \(message.signature) takes "
+                    + "\(message.argumentTypes.count)", context: message.qualifiedName)
+        }
+        if isOverloaded {
+            return ConnectionError(
+                .overloaded, "\(limits.runningCalls) calls are running already; try again later",
+                context: message.qualifiedName)
+        }
+        if let deadline = call.deadline, deadline < monotonicNow() {
+            return ConnectionError(
+                .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName)
+        }
+        return nil
+    }
+}

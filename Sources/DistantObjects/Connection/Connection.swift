@@ -1,0 +1,158 @@
+@_exported public import KeyedArchive
+@_exported public import PortTransport
+import Synchronization
+
+/// A connection to another process: objects vended here can be called from there, and the other way round.
+///
+/// ```swift
+/// let connection = try await Connection.open(.path("/run/directory.sock"))
+/// let directory = try await connection.root
+/// let count: Int = try await directory.add(foo)
+/// await connection.close()
+/// ```
+///
+/// All methods may be called from any thread or task. A connection stays open until one side closes it, even when nobody
+/// holds it any more; every `DistantObject` of it holds it. What the other process sends is checked before it is used:
+/// it can name only objects it was given, call only messages that are listed, and make only classes that are expected.
+public final class Connection: Sendable {
+    let channel: Channel
+    let loop: any PortLoop
+    /// Encodes and decodes the messages of this connection.
+    public let coder: PortCoder
+    let configuration: Configuration
+    let roots: RootDirectory
+    let isInitiator: Bool
+    let state: Mutex<PortState>
+    let life = Mutex<Life>(Life())
+    /// Ids of proxies that are gone.
+    ///
+    /// A lock of its own: a proxy may die anywhere, also under the connection's lock.
+    private let dying = Mutex<[ObjectID]>([])
+    /// The helper process that `launch` started.
+    public let child: ChildProcess?
+
+    init(
+        channel: Channel, loop: any PortLoop, configuration: Configuration, isInitiator: Bool,
+        child: ChildProcess? = nil
+    ) {
+        self.channel = channel
+        self.loop = loop
+        self.configuration = configuration
+        self.isInitiator = isInitiator
+        self.child = child
+        coder = PortCoder(configuration: configuration)
+        roots = RootDirectory(holdsLookups: !isInitiator)
+        state = Mutex(PortState(limits: configuration.limits))
+        coder.attach(self)
+        state.withLock { state in
+            _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)
+        }
+    }
+
+    /// A name for log lines: the configured one, or where the peer was reached.
+    public var name: String { configuration.name }
+
+    /// Who is at the other end, as the kernel says; `nil` over pipes, which cannot tell.
+    public var peer: PeerCredentials? { channel.peer }
+
+    // MARK: Roots
+
+    /// Makes an object the connection's root, or one of several under a name.
+    ///
+    /// The peer's look-ups wait until the side that accepted the connection has vended something for the first time.
+    /// - Parameters:
+    ///   - object: Kept alive until the connection ends or another object gets the name.
+    ///   - name: Empty for the root that `root` gives.
+    public func vend(_ object: any Vendable, as name: String = "") {
+        roots.set([name: object])
+    }
+
+    /// Makes several objects roots in one step, so that no look-up sees some of them only.
+    public func vend(_ objects: [String: any Vendable]) {
+        roots.set(objects)
+    }
+
+    /// The peer's root object.
+    ///
+    /// - Throws: `ConnectionError.noSuchRoot` if it vends none.
+    public var root: DistantObject {
+        get async throws { try await root(named: "") }
+    }
+
+    /// The peer's root object of that name.
+    ///
+    /// - Throws: `ConnectionError.noSuchRoot` if it vends none.
+    public func root(named name: String) async throws -> DistantObject {
+        try await peerRoots.message("root").callAsFunction(name)
+    }
+
+    /// The peer's root object of that name, for plain threads: blocks until it is there.
+    public func blockingRoot(named name: String = "") throws -> DistantObject {
+        try peerRoots.message("root").blocking(name)
+    }
+
+    private var peerRoots: DistantObject {
+        DistantObject(.rootDirectory, on: self)
+    }
+
+    // MARK: Running on the loop
+
+    /// Runs the body with the connection's loop as its executor: calls made inside cost no switch of threads.
+    ///
+    /// Meant for many calls in a row. Other work of the connection waits while the body computes; after about a
+    /// millisecond another thread takes over.
+    public func run<Result: Sendable>(
+        _ body: @concurrent @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withTaskExecutorPreference(loop) { try await body() }
+    }
+
+    // MARK: References
+
+    func proxyDied(_ id: ObjectID) {
+        guard id != .rootDirectory else { return }
+        let isFirst = dying.withLock { ids in
+            ids.append(id)
+            return ids.count == 1
+        }
+        if isFirst { loop.perform { self.flushReleases() } }
+    }
+
+    /// Tells the peer which references are gone.
+    ///
+    /// Runs on the loop.
+    func flushReleases() {
+        let dead = dying.withLock { ids in
+            defer { ids = [] }
+            return ids
+        }
+        guard !dead.isEmpty else { return }
+        state.withLock { state in
+            guard state.phase != .ended else { return }
+            state.commitReleases(dead, to: channel)
+        }
+        channel.setNeedsFlush()
+    }
+
+    /// A message that came in fragments was decoded: its room in the window is free again.
+    func consumed(bulk bytes: Int) {
+        channel.consumedBulk(UInt64(bytes))
+        state.withLock { state in
+            guard state.phase != .ended else { return }
+            state.commitNumber(.credit, UInt64(bytes), flags: 1, to: channel)
+        }
+        channel.setNeedsFlush()
+    }
+
+    func report(_ event: ConnectionEvent) {
+        configuration.onEvent?(event)
+    }
+}
+
+extension Connection: CustomStringConvertible {
+    /// The connection's name and peer.
+    public var description: String {
+        guard let peer else { return "Connection(\(name))" }
+        return "Connection(\(name), peer pid \(peer.pid), uid \(peer.uid))"
+    }
+}

@@ -1,0 +1,71 @@
+import Synchronization
+
+/// The object in slot 0: gives the roots by name.
+final class RootDirectory: Vendable {
+    private struct State {
+        var objects: [String: any Vendable] = [:]
+        var holdsLookups: Bool
+        var isEnded = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter holdsLookups: Look-ups wait for the first `set`: a listener hands a connection out when its peer may
+    ///   already ask.
+    init(holdsLookups: Bool) {
+        state = Mutex(State(holdsLookups: holdsLookups))
+    }
+
+    static var messages: MessageTable<RootDirectory> {
+        Message("root", RootDirectory.root)
+    }
+
+    func set(_ objects: [String: any Vendable]) {
+        let waiting = state.withLock { state in
+            state.objects.merge(objects) { _, new in new }
+            state.holdsLookups = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Ends what waits and lets the roots go.
+    func end() {
+        let (waiting, objects) = state.withLock { state in
+            defer {
+                state.waiting = []
+                state.objects = [:]
+            }
+            state.isEnded = true
+            return (state.waiting, state.objects)
+        }
+        for continuation in waiting { continuation.resume() }
+        withExtendedLifetime(objects) {}
+    }
+
+    @concurrent
+    private func root(_ name: String) async throws -> DistantObject {
+        await firstSet()
+        guard let object = state.withLock({ $0.objects[name] }) else {
+            throw ConnectionError(
+                .noSuchRoot,
+                name.isEmpty
+                    ? "the peer vends no root object"
+                    : "the peer vends no root object of that name", context: name.isEmpty ? nil : name)
+        }
+        return DistantObject(standingFor: object)
+    }
+
+    private func firstSet() async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                guard state.holdsLookups, !state.isEnded else { return true }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}

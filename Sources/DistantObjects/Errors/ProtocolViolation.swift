@@ -1,0 +1,32 @@
+/// A rule of the wire protocol that the peer broke.
+///
+/// It ends the connection with a `Goodbye` that says which.
+package struct ProtocolViolation: Error {
+    package let reason: GoodbyeReason
+    package let message: String
+
+    init(_ reason: GoodbyeReason, _ message: String) {
+        self.reason = reason
+        self.message = message
+    }
+}
+
+/// Why a party ends a connection, the code in its `Goodbye`.
+package enum GoodbyeReason: UInt64, Sendable {
+    /// An orderly close.
+    case closed = 0
+    /// A frame that cannot be read.
+    case malformed = 1
+    /// Not this protocol, or no version in common.
+    case incompatible = 2
+    /// The accept rule said no.
+    case refused = 3
+    /// Something was named that this connection was never given.
+    case unknownName = 4
+    /// A stale generation, a question in use, a reply to no question.
+    case outOfStep = 5
+    /// More calls, references or bytes than were granted.
+    case overLimit = 6
+    /// The handshake took too long.
+    case tooSlow = 7
+}

@@ -1,0 +1,54 @@
+public import KeyedArchive
+
+/// Sends a copy of an object that would go by reference by its type, at this one place.
+///
+/// Invisible on the wire: the receiver declares the plain type. The class must be `ObjectCoding`.
+public struct ByCopy<Object: ObjectCoding>: Codable {
+    /// The object that is copied.
+    public let object: Object
+
+    /// Marks the object to be copied.
+    public init(_ object: Object) {
+        self.object = object
+    }
+
+    /// Archives the object's content.
+    public func encode(to encoder: any Encoder) throws {
+        guard let encoder = encoder as? ArchiveValueEncoder else {
+            throw ConnectionError(.notEncodable, "ByCopy can only be used in a message or an archive")
+        }
+        try encoder.encodeObjectInPlace(object)
+    }
+
+    /// Reads a copy.
+    public init(from decoder: any Decoder) throws {
+        guard let decoder = decoder as? ArchiveValueDecoder else {
+            throw ConnectionError(.wrongArgument, "ByCopy can only be used in a message or an archive")
+        }
+        object = try decoder.decodeObjectInPlace(Object.self)
+    }
+}
+
+/// Sends a reference to the object itself at this one place: its replacement hook is not asked.
+///
+/// Invisible on the wire: the receiver declares `DistantObject`, or the plain type where the object is at home.
+public struct ByReference<Object: Vendable>: ByReferenceCodable {
+    /// The object that is referred to.
+    public let object: Object
+
+    /// Marks the object to be sent by reference.
+    public init(_ object: Object) {
+        self.object = object
+    }
+
+    /// What is entered into the message's table of references.
+    public func external(for owner: AnyObject?) throws -> ExternalValue {
+        guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Object.self) }
+        return .object(port.vended(object))
+    }
+
+    /// The object where it is at home.
+    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> ByReference<Object> {
+        ByReference(try Object.value(ofExternal: object, owner: owner))
+    }
+}

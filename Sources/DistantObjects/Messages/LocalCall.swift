@@ -1,0 +1,108 @@
+import KeyedArchive
+import PortTransport
+
+/// A message to an object of this process through a `DistantObject`: copies are made as between processes.
+enum LocalCall {
+    static func result<Result: Codable>(of message: OutboundMessage, on target: DistantObject) async throws -> Result {
+        let answer = try await perform(message, on: target)
+        return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
+    }
+
+    static func run(_ message: OutboundMessage, on target: DistantObject) async throws {
+        _ = try await perform(message, on: target)
+    }
+
+    static func cannotBlock(_ message: RemoteMessage) -> ConnectionError {
+        ConnectionError(
+            .wouldBlock, "the object lives in this process: take it with local(as:) and call it directly",
+            context: message.name)
+    }
+
+    private static func perform(_ message: OutboundMessage, on target: DistantObject) async throws -> OutboundMessage {
+        guard case .local(let object) = target.place else {
+            throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
+        }
+        let table = ClassMessages.of(object)
+        guard let body = table[message.name] else {
+            throw ConnectionError(
+                .noSuchMessage, "\(table.className) has no message “\(message.name)”", context: message.name)
+        }
+        guard message.argumentCount == body.argumentTypes.count else {
+            throw ConnectionError(
+                .wrongArgument,
+                "\(message.argumentCount) arguments were given, \(body.signature) takes "
+                    + "\(body.argumentTypes.count)", context: body.qualifiedName)
+        }
+        let answer = OutboundMessage(for: PortCoder.local)
+        do {
+            switch body.run {
+            case .synchronous(let run):
+                try run(object, decoder(of: message), answer.encoder)
+            case .asynchronous(let run):
+                try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: answer.encoder))
+            }
+            try answer.encoder.finish()
+        } catch let error as ArgumentFailure {
+            throw ConnectionError(
+                .wrongArgument, String(describing: error.underlying), context: body.qualifiedName,
+                underlying: error.underlying)
+        } catch let error as ResultFailure {
+            throw error.underlying
+        }
+        return answer
+    }
+
+    private static func decoder(of message: OutboundMessage) throws -> ObjectDecoder {
+        let bytes = OwnedBytes(count: message.encoder.byteCount)
+        var offset = 0
+        message.encoder.forEachSegment { segment in
+            guard let start = segment.baseAddress else { return }
+            (bytes.start + offset).copyMemory(from: start, byteCount: segment.count)
+            offset += segment.count
+        }
+        let decoder = try ObjectDecoder(
+            bytes: UnsafeRawBufferPointer(start: bytes.start, count: bytes.count), owner: bytes,
+            shapes: message.encoder.shapes, externals: message.encoder.externals, limits: KeyedArchive.Limits(),
+            classes: ClassRegistry())
+        decoder.codingOwner = PortCoder.local
+        return decoder
+    }
+}
+
+/// What an `async` message needs to run: its target, the arguments and a place for the result.
+protocol Serving: Sendable {
+    var object: AnyObject { get }
+    var encoder: ObjectEncoder { get }
+    func decoder() throws -> ObjectDecoder
+}
+
+/// An `async` message to an object of this process.
+final class LocalServing: Serving, @unchecked Sendable {
+    // Used by the one task that runs the message.
+    let object: AnyObject
+    let encoder: ObjectEncoder
+    private let arguments: ObjectDecoder
+
+    init(object: AnyObject, decoder: ObjectDecoder, encoder: ObjectEncoder) {
+        self.object = object
+        self.arguments = decoder
+        self.encoder = encoder
+    }
+
+    func decoder() throws -> ObjectDecoder { arguments }
+}
+
+/// Memory that is freed with its last holder.
+private final class OwnedBytes {
+    let start: UnsafeMutableRawPointer
+    let count: Int
+
+    init(count: Int) {
+        self.count = count
+        start = .allocate(byteCount: max(1, count), alignment: 16)
+    }
+
+    deinit {
+        start.deallocate()
+    }
+}

@@ -1,0 +1,114 @@
+import KeyedArchive
+
+// An error in a `Return`: for `.thrown` the top values are the type's name, a text, whether its content follows, and the
+// content; for `.refused` they are a code, a sentence and a context (empty for none).
+extension PortCoder {
+    /// Writes an error that a method threw, or a refusal, in the place of a result.
+    func encode(_ error: any Error, of call: String, into message: OutboundMessage) -> ReturnStatus {
+        if let refusal = refusal(for: error, of: call) {
+            return encode(refusal, into: message)
+        }
+        do {
+            message.encoder.reset()
+            if let coded = error as? any (Error & Codable) {
+                try encodeContent(coded, into: message)
+            } else if let remote = error as? RemoteError {
+                try encodeText(remote.typeName, remote.message, into: message)
+            } else {
+                let text = exposesErrorText ? String(describing: error) : "the other process withholds the error's text"
+                try encodeText(String(describing: type(of: error)), text, into: message)
+            }
+            try message.encoder.finish()
+            return .thrown
+        } catch {
+            return encode(
+                ConnectionError(.notEncodable, "the method threw an error that cannot be sent", context: call),
+                into: message)
+        }
+    }
+
+    /// Writes a refusal: a code, a sentence and a context.
+    func encode(_ refusal: ConnectionError, into message: OutboundMessage) -> ReturnStatus {
+        message.encoder.reset()
+        // Three scalars and short strings cannot fail to encode; an empty body is still a refusal to the reader.
+        try? message.encode(Int64(refusal.code.rawValue))
+        try? message.encode(refusal.message.cut(toBytes: 1_024))
+        try? message.encode((refusal.context ?? "").cut(toBytes: 256))
+        try? message.encoder.finish()
+        return .refused
+    }
+
+    private func refusal(for error: any Error, of call: String) -> ConnectionError? {
+        switch error {
+        case let error as ArgumentFailure:
+            ConnectionError(.wrongArgument, String(describing: error.underlying), context: call)
+        case let error as ResultFailure:
+            ConnectionError(.notEncodable, "the result cannot be sent: \(error.underlying)", context: call)
+        case is CancellationError:
+            ConnectionError(.cancelled, "the method stopped because it was cancelled", context: call)
+        case let error as ConnectionError:
+            error
+        default:
+            nil
+        }
+    }
+
+    /// An error of a one-way message as its sender is told: a code and a text, without references or content.
+    func summary(of error: any Error, of call: String) -> ConnectionError {
+        if let refusal = refusal(for: error, of: call) { return refusal }
+        let text =
+            error is any (Error & Codable) || exposesErrorText
+            ? String(describing: error) : "the other process withholds the error's text"
+        return ConnectionError(.methodFailed, "\(type(of: error)): \(text)", context: call)
+    }
+
+    private func encodeContent<Failure: Error & Codable>(_ error: Failure, into message: OutboundMessage) throws {
+        try message.encode(String(describing: Failure.self))
+        try message.encode(String(describing: error).cut(toBytes: 1_024))
+        try message.encode(true)
+        try message.encode(error)
+    }
+
+    private func encodeText(_ typeName: String, _ text: String, into message: OutboundMessage) throws {
+        try message.encode(typeName)
+        try message.encode(text.cut(toBytes: 1_024))
+        try message.encode(false)
+    }
+
+    /// The error that a `Return` brings.
+    func error(in reply: Reply, from message: RemoteMessage) -> any Error {
+        do {
+            var decoder = try decoder(
+                reply.body, bulk: reply.bulk, shapes: reply.shapes, references: reply.references)
+            defer { recycle(&decoder) }
+            return try error(decoder, reply.status, from: message)
+        } catch {
+            return ConnectionError(
+                .wrongResult, "the peer returned an error that cannot be read: \(error)", context: message.name,
+                underlying: error)
+        }
+    }
+
+    private func error(
+        _ decoder: ObjectDecoder, _ status: ReturnStatus, from message: RemoteMessage
+    ) throws -> any Error {
+        if status == .refused {
+            let code = try decoder.decodeTop(Int64.self)
+            let sentence = try decoder.decodeTop(String.self)
+            let context = try decoder.decodeTop(String.self)
+            return ConnectionError(
+                .init(rawValue: Int(code)), sentence, context: context.isEmpty ? message.name : context)
+        }
+        let typeName = try decoder.decodeTop(String.self)
+        let text = try decoder.decodeTop(String.self)
+        let hasContent = try decoder.decodeTop(Bool.self)
+        if hasContent, let type = errorTypes[typeName] {
+            return try content(type, decoder)
+        }
+        return RemoteError(typeName: typeName, message: text)
+    }
+
+    private func content<Failure: Error & Codable>(_ type: Failure.Type, _ decoder: ObjectDecoder) throws -> any Error {
+        try decoder.decodeTop(type)
+    }
+}

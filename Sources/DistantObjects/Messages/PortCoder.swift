@@ -1,0 +1,114 @@
+import KeyedArchive
+import Synchronization
+
+/// Puts messages into archives and takes them out: today's `NSPortCoder`.
+///
+/// One for each connection. Values go by copy; objects by reference are entered into the message's table, and the archive
+/// names their place in it. Hooks such as `Vendable.replacementObject(for:)` are given it to ask where a message goes.
+public final class PortCoder: Sendable {
+    /// The connection and its coder hold each other until the connection ends.
+    ///
+    /// A weak reference would make every use of
+    /// the connection slower.
+    private let owner = Mutex<Connection?>(nil)
+    let settings: CoderSettings
+    let errorTypes: [String: any (Error & Codable).Type]
+    let exposesErrorText: Bool
+
+    /// For messages to objects of this process.
+    static let local = PortCoder(configuration: Connection.Configuration())
+
+    init(configuration: Connection.Configuration) {
+        settings = CoderSettings.of(configuration)
+        errorTypes = Dictionary(
+            configuration.errorTypes.map { (String(describing: $0), $0) }, uniquingKeysWith: { first, _ in first })
+        exposesErrorText = configuration.exposesErrorText
+    }
+
+    /// The connection that messages of this coder go over; `nil` once it has ended.
+    public var connection: Connection? {
+        owner.withLock { $0 }
+    }
+
+    func attach(_ connection: Connection) {
+        owner.withLock { $0 = connection }
+    }
+
+    /// An object of this process as it stands in a message's table of references.
+    func vended(_ object: some Vendable) -> AnyObject {
+        // The class's table is made here, where user code may run, and found again at commit, where it may not.
+        _ = ClassMessages.of(object)
+        return object
+    }
+
+    // MARK: Messages
+
+    func takeMessage() -> OutboundMessage {
+        CoderPool.shared.message(for: self)
+    }
+
+    /// Takes a message back.
+    ///
+    /// Runs user code (`deinit` of what it held): never under a lock.
+    func recycle(_ message: OutboundMessage) {
+        message.reset()
+        CoderPool.shared.put(message)
+    }
+
+    /// Breaks the circle of the coder and the connection when that has ended.
+    func detach() {
+        let connection = owner.withLock { owner in
+            defer { owner = nil }
+            return owner
+        }
+        withExtendedLifetime(connection) {}
+    }
+
+    // MARK: Results
+
+    /// A decoder for a message's body, given back with `recycle`, or dropped.
+    func decoder(_ body: ByteSlice, bulk: Int, shapes: [Shape], references: [AnyObject]) throws -> ObjectDecoder {
+        let decoder = CoderPool.shared.decoder(for: self)
+        // Only a message in fragments has memory of its own that may be handed out.
+        try decoder.load(
+            bytes: body.bytes, owner: body.owner, shapes: shapes, externals: references, handsOutSlices: bulk > 0)
+        return decoder
+    }
+
+    /// Takes a decoder back.
+    ///
+    /// Runs user code (`deinit` of what it made): never under a lock.
+    func recycle(_ decoder: inout ObjectDecoder) {
+        decoder.unload()
+        // A class that kept its decoder, which it should not, must never see another message in it.
+        guard isKnownUniquelyReferenced(&decoder) else { return }
+        CoderPool.shared.put(decoder, settings)
+    }
+
+    func result<Result: Codable>(of reply: Reply, from message: RemoteMessage) throws -> Result {
+        defer { finish(reply) }
+        guard reply.status == .result else { throw error(in: reply, from: message) }
+        do {
+            var decoder = try decoder(
+                reply.body, bulk: reply.bulk, shapes: reply.shapes, references: reply.references)
+            defer { recycle(&decoder) }
+            return try decoder.decodeTop(Result.self)
+        } catch {
+            throw ConnectionError(
+                .wrongResult,
+                reply.body.bytes.isEmpty
+                    ? "the method has no result; a \(Result.self) was asked for"
+                    : "the result cannot be read as \(Result.self): \(error)",
+                context: message.name, underlying: error)
+        }
+    }
+
+    func completion(of reply: Reply, from message: RemoteMessage) throws {
+        defer { finish(reply) }
+        guard reply.status == .result else { throw error(in: reply, from: message) }
+    }
+
+    private func finish(_ reply: Reply) {
+        if reply.bulk > 0 { connection?.consumed(bulk: reply.bulk) }
+    }
+}

@@ -1,0 +1,114 @@
+import KeyedArchive
+
+/// A message to a distant object that has a name and waits for its arguments.
+///
+/// `directory.add(foo)` waits for the answer; `.oneWay` does not ask for one; `.blocking` is for plain threads.
+public struct RemoteMessage: Sendable {
+    let target: DistantObject
+    let name: String
+
+    /// Sends the message and waits for its result.
+    ///
+    /// - Returns: A copy of the result, or a `DistantObject` where the method gave an object by reference.
+    /// - Throws: The error the method threw, if its type is known here (`Connection.Configuration.errorTypes`), else
+    ///   `RemoteError`; `ConnectionError`; `CancellationError` at once when the task is cancelled (the other process is told).
+    @discardableResult
+    public func callAsFunction<each Argument: Codable, Result: Codable>(
+        _ argument: repeat each Argument
+    ) async throws -> Result {
+        try await call(repeat each argument, deadline: nil)
+    }
+
+    /// Sends the message and waits until its method has returned.
+    public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
+        try await call(repeat each argument, deadline: nil)
+    }
+
+    /// Sends the message and waits for its result no longer than the deadline.
+    ///
+    /// - Throws: `ConnectionError.deadlineExceeded` when the time is over; the other process is told to stop.
+    @discardableResult
+    public func call<each Argument: Codable, Result: Codable>(
+        _ argument: repeat each Argument, deadline: Duration?
+    ) async throws -> Result {
+        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
+        guard let connection else { return try await LocalCall.result(of: message, on: target) }
+        let reply = try await connection.send(message)
+        return try connection.coder.result(of: reply, from: self)
+    }
+
+    /// Sends the message and waits until its method has returned, no longer than the deadline.
+    public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
+        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
+        guard let connection else { return try await LocalCall.run(message, on: target) }
+        let reply = try await connection.send(message)
+        try connection.coder.completion(of: reply, from: self)
+    }
+
+    /// Sends the message and waits for nothing but room in the peer's queue.
+    ///
+    /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`.
+    public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
+        let (connection, message) = try outbound(repeat each argument, deadline: nil)
+        guard let connection else { return try await LocalCall.run(message, on: target) }
+        try await connection.sendOneWay(message)
+    }
+
+    /// Sends the message from a plain thread and blocks it until the result is there.
+    ///
+    /// The thread reads the connection itself while it waits; calls that come in meanwhile run on the loop's thread.
+    ///
+    /// - Throws: As the async call; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    @discardableResult
+    public func blocking<each Argument: Codable, Result: Codable>(
+        _ argument: repeat each Argument, deadline: Duration? = nil
+    ) throws -> Result {
+        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
+        guard let connection else { throw LocalCall.cannotBlock(self) }
+        let reply = try connection.sendBlocking(message)
+        return try connection.coder.result(of: reply, from: self)
+    }
+
+    /// Sends the message from a plain thread and blocks it until the method has returned.
+    public func blocking<each Argument: Codable>(
+        _ argument: repeat each Argument, deadline: Duration? = nil
+    ) throws {
+        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
+        guard let connection else { throw LocalCall.cannotBlock(self) }
+        let reply = try connection.sendBlocking(message)
+        try connection.coder.completion(of: reply, from: self)
+    }
+
+    /// Sends the message from a plain thread and blocks it only while the peer's queue is full.
+    public func blockingOneWay<each Argument: Codable>(_ argument: repeat each Argument) throws {
+        let (connection, message) = try outbound(repeat each argument, deadline: nil)
+        guard let connection else { throw LocalCall.cannotBlock(self) }
+        try connection.sendOneWayBlocking(message)
+    }
+
+    /// Encodes the arguments.
+    ///
+    /// The connection is `nil` where the target lives in this process.
+    private func outbound<each Argument: Codable>(
+        _ argument: repeat each Argument, deadline: Duration?
+    ) throws -> (Connection?, OutboundMessage) {
+        var connection: Connection?
+        var id = ObjectID.rootDirectory
+        if case .remote(let other, let place) = target.place {
+            connection = other
+            id = place
+        }
+        let message = connection?.coder.takeMessage() ?? OutboundMessage(for: PortCoder.local)
+        do {
+            repeat try message.encode(each argument)
+            try message.encoder.finish()
+        } catch {
+            connection?.coder.recycle(message)
+            throw error
+        }
+        message.target = id
+        message.name = name
+        message.deadline = deadline
+        return (connection, message)
+    }
+}

@@ -1,0 +1,90 @@
+/// The peer's calls that have not had their `Return`, by the number the peer gave them.
+struct AnswerTable {
+    enum Entry {
+        case free
+        /// Entered, not started.
+        case waiting(isCancelled: Bool)
+        /// Runs on the loop or in a task.
+        case running(ServingCall?)
+        /// Returned, and kept until a `Drop`.
+        case kept
+    }
+
+    private var entries: [Entry] = []
+    private let limit: Int
+
+    /// Calls entered and not returned.
+    private(set) var count = 0
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    mutating func enter(_ index: UInt32) throws(ProtocolViolation) {
+        guard Int(index) < limit else {
+            throw ProtocolViolation(.overLimit, "a question's number is not below the \(limit) granted")
+        }
+        while entries.count <= Int(index) { entries.append(.free) }
+        guard case .free = entries[Int(index)] else {
+            throw ProtocolViolation(.outOfStep, "a question's number is used again before its Return")
+        }
+        entries[Int(index)] = .waiting(isCancelled: false)
+        count += 1
+    }
+
+    /// Marks a call as started.
+    ///
+    /// - Returns: Whether the peer has cancelled it already.
+    mutating func start(_ index: UInt32) -> Bool {
+        guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
+        entries[Int(index)] = .running(nil)
+        return isCancelled
+    }
+
+    /// Gives a started call the task that can be cancelled.
+    mutating func attach(_ call: ServingCall, to index: UInt32) {
+        guard Int(index) < entries.count, case .running = entries[Int(index)] else { return }
+        entries[Int(index)] = .running(call)
+    }
+
+    /// - Returns: The task to cancel, outside the lock.
+    mutating func cancel(_ index: UInt32) throws(ProtocolViolation) -> ServingCall? {
+        guard Int(index) < entries.count else {
+            throw ProtocolViolation(.unknownName, "a Cancel names a question that was never asked")
+        }
+        switch entries[Int(index)] {
+        case .waiting:
+            entries[Int(index)] = .waiting(isCancelled: true)
+            return nil
+        case .running(let call):
+            return call
+        case .free, .kept:
+            // It crossed the Return on the way.
+            return nil
+        }
+    }
+
+    mutating func drop(_ index: UInt32) throws(ProtocolViolation) {
+        guard Int(index) < entries.count else {
+            throw ProtocolViolation(.unknownName, "a Drop names a question that was never asked")
+        }
+        if case .kept = entries[Int(index)] { entries[Int(index)] = .free }
+    }
+
+    mutating func finish(_ index: UInt32, keep: Bool) {
+        guard Int(index) < entries.count else { return }
+        entries[Int(index)] = keep ? .kept : .free
+        count -= 1
+    }
+
+    /// Every running task, to be cancelled at the end.
+    mutating func removeAll() -> [ServingCall] {
+        let running = entries.compactMap { entry -> ServingCall? in
+            if case .running(let call) = entry { return call }
+            return nil
+        }
+        entries = []
+        count = 0
+        return running
+    }
+}

@@ -1,0 +1,86 @@
+import PortTransport
+
+/// What a transition of the state wants done; performed after the lock is given up.
+enum Completion {
+    case reply(Waiter, Reply)
+    case fail(Waiter, any Error)
+    /// A one-way message was committed, or never will be.
+    case oneWay(OneWayWaiter, (any Error)?)
+    /// An object whose `deinit` is the user's.
+    case release(AnyObject)
+    case releaseAll([AnyObject])
+    /// An answer nobody waits for any more.
+    case discard(Reply)
+    case peerSaidGoodbye
+    case recycle(OutboundMessage)
+    case cancel(ServingCall)
+    case cancelTimer(TimerToken)
+    case event(ConnectionEvent)
+    case pong(UnsafeContinuation<Void, any Error>, (any Error)?)
+    case perform(@Sendable () -> Void)
+
+    func perform(on connection: Connection) {
+        switch self {
+        case .reply(.task(let continuation), let reply):
+            continuation.resume(returning: reply)
+        case .reply(.blocking(let call), let reply):
+            call.complete(.success(reply))
+            connection.channel.signalDrivers()
+        case .fail(.task(let continuation), let error):
+            continuation.resume(throwing: error)
+        case .fail(.blocking(let call), let error):
+            call.complete(.failure(error))
+            connection.channel.signalDrivers()
+        case .oneWay(let waiter, let error):
+            waiter.complete(error, connection)
+        case .release, .releaseAll:
+            break
+        case .discard(let reply):
+            if reply.bulk > 0 { connection.consumed(bulk: reply.bulk) }
+        case .peerSaidGoodbye:
+            connection.peerSaidGoodbye()
+        case .recycle(let message):
+            connection.coder.recycle(message)
+        case .cancel(let call):
+            call.cancel()
+        case .cancelTimer(let token):
+            connection.loop.cancelTimer(token)
+        case .event(let event):
+            connection.report(event)
+        case .pong(let continuation, nil):
+            continuation.resume()
+        case .pong(let continuation, let error?):
+            continuation.resume(throwing: error)
+        case .perform(let work):
+            work()
+        }
+    }
+}
+
+/// Who waits until a one-way message has found room.
+enum OneWayWaiter {
+    case task(UnsafeContinuation<Void, any Error>)
+    case blocking(BlockingCall)
+
+    func complete(_ error: (any Error)?, _ connection: Connection) {
+        switch self {
+        case .task(let continuation):
+            if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+        case .blocking(let call):
+            call.complete(error.map { .failure($0) } ?? .success(nil))
+            connection.channel.signalDrivers()
+        }
+    }
+}
+
+/// What one turn wants done, in order.
+struct Completions {
+    let first: Completion?
+    let more: [Completion]
+
+    func perform(on connection: Connection) {
+        guard let first else { return }
+        first.perform(on: connection)
+        for completion in more { completion.perform(on: connection) }
+    }
+}

@@ -1,0 +1,143 @@
+/// The messages to one object that have not started.
+///
+/// Read and written under the connection's lock.
+final class Mailbox: @unchecked Sendable {
+    /// A message to the object is about to start, or its first job has not returned.
+    var isBusy = false
+    /// Messages that wait for their turn, in the order of their openers.
+    var waiting = Fifo<InboundCall>()
+    /// The object was released while messages to it waited.
+    ///
+    /// Exported again, it must not overtake them.
+    var isLingering = false
+
+    var isIdle: Bool { !isBusy && waiting.isEmpty }
+}
+
+/// An object of ours that the peer may name, and the mailbox of the messages to it.
+///
+/// Everything mutable is read and written under the connection's lock.
+final class Export: @unchecked Sendable {
+    let id: ObjectID
+    let object: AnyObject
+    let messages: ClassMessages
+    /// The number of the last opener that mentions it.
+    ///
+    /// A release that was sent before that one arrived is ignored.
+    var lastMention: UInt64
+    let mailbox: Mailbox
+
+    init(id: ObjectID, object: AnyObject, messages: ClassMessages, lastMention: UInt64, mailbox: Mailbox) {
+        self.id = id
+        self.object = object
+        self.messages = messages
+        self.lastMention = lastMention
+        self.mailbox = mailbox
+    }
+}
+
+/// The objects of ours that the peer may name: slots, each with a generation.
+struct ExportTable {
+    private struct Slot {
+        var export: Export?
+        var generation: UInt32
+    }
+
+    private var slots: [Slot] = []
+    private var free: [UInt32] = []
+    private var byObject: [ObjectIdentifier: Export] = [:]
+    /// Mailboxes of released objects that are not idle.
+    ///
+    /// Their messages hold the objects, so the keys stay valid.
+    private var lingering: [ObjectIdentifier: Mailbox] = [:]
+
+    /// How many objects are exported now, the root directory included.
+    private(set) var count = 0
+
+    /// The id of an object, found or given now, mentioned by the opener with that number.
+    ///
+    /// Called at commit only: an id picked earlier could name another object by the time the message is sent.
+    mutating func mention(_ object: AnyObject, messages: @autoclosure () -> ClassMessages, number: UInt64) -> ObjectID {
+        let key = ObjectIdentifier(object)
+        if let known = byObject[key] {
+            known.lastMention = number
+            return known.id
+        }
+        let index: UInt32
+        if let reused = free.popLast() {
+            index = reused
+        } else {
+            index = UInt32(slots.count)
+            slots.append(Slot(export: nil, generation: 0))
+        }
+        let id = ObjectID(slot: index, generation: slots[Int(index)].generation)
+        let mailbox = lingering.isEmpty ? nil : lingering.removeValue(forKey: key)
+        mailbox?.isLingering = false
+        let export = Export(
+            id: id, object: object, messages: messages(), lastMention: number, mailbox: mailbox ?? Mailbox())
+        slots[Int(index)].export = export
+        byObject[key] = export
+        count += 1
+        return id
+    }
+
+    /// The object a peer's message names.
+    func resolve(_ id: ObjectID) throws(ProtocolViolation) -> Export {
+        guard Int(id.slot) < slots.count else {
+            throw ProtocolViolation(.unknownName, "an object was named that this connection was never given")
+        }
+        let slot = slots[Int(id.slot)]
+        guard slot.generation == id.generation, let export = slot.export else {
+            throw ProtocolViolation(.outOfStep, "an object was named by an id that has been released")
+        }
+        return export
+    }
+
+    /// Frees an object unless an opener the peer had not entered mentions it.
+    ///
+    /// - Returns: What was freed, for the caller to let go of outside the lock.
+    mutating func release(_ id: ObjectID, entered: UInt64) throws(ProtocolViolation) -> Export? {
+        let export = try resolve(id)
+        guard export.lastMention <= entered else { return nil }
+        guard id != .rootDirectory else {
+            throw ProtocolViolation(.outOfStep, "the root directory cannot be released")
+        }
+        slots[Int(id.slot)].export = nil
+        let key = ObjectIdentifier(export.object)
+        byObject[key] = nil
+        if !export.mailbox.isIdle {
+            export.mailbox.isLingering = true
+            lingering[key] = export.mailbox
+        }
+        count -= 1
+        // A slot whose generation would start again at 0 is never used again.
+        if id.generation < .max {
+            slots[Int(id.slot)].generation = id.generation + 1
+            free.append(id.slot)
+        }
+        return export
+    }
+
+    /// The last message to an object that was released has been handled.
+    mutating func forget(_ export: Export) {
+        export.mailbox.isLingering = false
+        lingering[ObjectIdentifier(export.object)] = nil
+    }
+
+    /// All exports, for the statistics and the end.
+    var all: [Export] { slots.compactMap(\.export) }
+
+    /// - Returns: All exports, and the calls that still wait in a mailbox.
+    mutating func removeAll() -> (exports: [Export], calls: [InboundCall]) {
+        let exports = all
+        // A mailbox and the calls in it hold each other.
+        let calls =
+            exports.flatMap { $0.mailbox.waiting.removeAll() } + lingering.values.flatMap { $0.waiting.removeAll() }
+        lingering = [:]
+        slots = []
+        free = []
+        byObject = [:]
+        count = 0
+        return (exports, calls)
+    }
+}

@@ -1,0 +1,50 @@
+/// The objects of the peer that are known here, each with its one proxy.
+struct ImportTable {
+    private struct Entry {
+        let generation: UInt32
+        weak var proxy: DistantObject?
+    }
+
+    private var entries: [UInt32: Entry] = [:]
+    private let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var count: Int { entries.count }
+
+    /// The proxy for an object that a message mentions: the living one, or a new one.
+    ///
+    /// The caller holds it strongly until the message is decoded or thrown away. That is the pin: an entry with a living
+    /// proxy is never released.
+    mutating func proxy(
+        for id: ObjectID, make: () -> DistantObject
+    ) throws(ProtocolViolation) -> DistantObject {
+        if let entry = entries[id.slot] {
+            guard entry.generation == id.generation else {
+                throw ProtocolViolation(.outOfStep, "an id was given to another object before it was released")
+            }
+            if let proxy = entry.proxy { return proxy }
+        } else if entries.count >= limit {
+            throw ProtocolViolation(.overLimit, "more than \(limit) references are held on this connection")
+        }
+        let proxy = make()
+        entries[id.slot] = Entry(generation: id.generation, proxy: proxy)
+        return proxy
+    }
+
+    /// Removes an id whose proxy died, unless the object was mentioned again since and has a new one.
+    mutating func releaseIfDead(_ id: ObjectID) -> Bool {
+        guard let entry = entries[id.slot], entry.generation == id.generation, entry.proxy == nil else { return false }
+        entries[id.slot] = nil
+        return true
+    }
+
+    /// The living proxies, for the statistics.
+    var ids: [ObjectID] { entries.map { ObjectID(slot: $0.key, generation: $0.value.generation) } }
+
+    mutating func removeAll() {
+        entries = [:]
+    }
+}

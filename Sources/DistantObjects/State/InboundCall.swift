@@ -1,0 +1,128 @@
+import KeyedArchive
+import PortTransport
+
+/// A call of the peer whose header and tables have been entered and whose arguments have not been decoded.
+///
+/// The references are held strongly until the call is decoded or thrown away: that pins the imports among them. A class,
+/// because it passes through several queues: moving it costs one count instead of one for each field.
+final class InboundCall: @unchecked Sendable {
+    // Made by the reading thread, owned by the connection's lock while it waits, by who serves it afterwards.
+
+    /// `nil` for a one-way message.
+    let question: UInt32?
+    let keepsAnswer: Bool
+    /// The number of its opener.
+    let number: UInt64
+    let export: Export
+    /// `nil` if the object's class does not list the message.
+    let message: MessageBody?
+    /// The message's name, kept only where no message has it.
+    let unknownName: String
+    let argumentCount: Int
+    let references: [AnyObject]
+    let shapes: [Shape]
+    /// Nanoseconds of the monotonic clock; `nil` without a deadline.
+    let deadline: UInt64?
+    /// Which barriers it stands behind.
+    let epoch: UInt32
+    /// It came after an orderly close had begun.
+    let isLate: Bool
+    let body: InboundBody
+
+    init(
+        question: UInt32?, keepsAnswer: Bool, number: UInt64, export: Export, message: MessageBody?,
+        unknownName: String,
+        argumentCount: Int, references: [AnyObject], shapes: [Shape], deadline: UInt64?, epoch: UInt32, isLate: Bool,
+        body: InboundBody
+    ) {
+        self.question = question
+        self.keepsAnswer = keepsAnswer
+        self.number = number
+        self.export = export
+        self.message = message
+        self.unknownName = unknownName
+        self.argumentCount = argumentCount
+        self.references = references
+        self.shapes = shapes
+        self.deadline = deadline
+        self.epoch = epoch
+        self.isLate = isLate
+        self.body = body
+    }
+
+    var name: String { message?.name ?? unknownName }
+
+    /// For error messages: `Directory.add`.
+    var qualifiedName: String { message?.qualifiedName ?? "\(export.messages.className).\(unknownName)" }
+
+    var isComplete: Bool {
+        if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }
+        return true
+    }
+}
+
+extension ByteSlice {
+    /// No bytes.
+    static var empty: ByteSlice {
+        ByteSlice(owner: Nothing.shared, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
+    private final class Nothing: Sendable {
+        static let shared = Nothing()
+    }
+}
+
+/// The bytes of a message, there or still on the way in fragments.
+enum InboundBody {
+    case whole(ByteSlice)
+    case arriving(PartialMessage)
+
+    /// The bytes, and how much of the bulk window they take; `nil` if the sender gave up in the middle.
+    var bytes: (ByteSlice, bulk: Int)? {
+        switch self {
+        case .whole(let slice):
+            return (slice, 0)
+        case .arriving(let partial):
+            guard let slice = partial.bytes else { return nil }
+            return (slice, slice.bytes.count)
+        }
+    }
+}
+
+/// A fragmented message whose continuations are on the way.
+///
+/// Read and written under the connection's lock.
+final class PartialMessage: @unchecked Sendable {
+    enum Purpose {
+        case call(Export)
+        /// With what the opener brought.
+        case reply(question: UInt32, ReturnStatus, references: [AnyObject], shapes: [Shape])
+    }
+
+    let purpose: Purpose
+    var bytes: ByteSlice?
+    var isAborted = false
+
+    init(purpose: Purpose) {
+        self.purpose = purpose
+    }
+}
+
+/// An answer whose header and tables have been entered; its body is decoded by who waits for it.
+final class Reply: @unchecked Sendable {
+    // Made by the reading thread, then owned by who waits.
+    let status: ReturnStatus
+    let body: ByteSlice
+    /// How much of the bulk window the body takes.
+    let bulk: Int
+    let references: [AnyObject]
+    let shapes: [Shape]
+
+    init(status: ReturnStatus, body: ByteSlice, bulk: Int, references: [AnyObject], shapes: [Shape]) {
+        self.status = status
+        self.body = body
+        self.bulk = bulk
+        self.references = references
+        self.shapes = shapes
+    }
+}

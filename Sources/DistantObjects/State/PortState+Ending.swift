@@ -1,0 +1,33 @@
+extension PortState {
+    /// What is left when a connection ends: all of it is answered, cancelled or let go outside the lock.
+    struct Remains {
+        var questions: [Question]
+        var pending: [PendingCommit]
+        var exports: [Export]
+        var calls: [InboundCall]
+        var partials: [PartialMessage]
+        var serving: [ServingCall]
+        var pings: [UnsafeContinuation<Void, any Error>]
+        var completions: Completions
+        var peerGoodbye: (entered: UInt64, reason: GoodbyeReason?, text: String)?
+        var violation: String?
+        var wasHandshake: Bool
+    }
+
+    /// The last transition: every table is empty after it.
+    mutating func end() -> Remains {
+        let wasHandshake = phase == .handshake
+        phase = .ended
+        let (freed, waiting) = exports.removeAll()
+        let remains = Remains(
+            questions: questions.removeAll(), pending: pending.removeAll(), exports: freed,
+            calls: ready.removeAll() + waiting,
+            partials: Array(partials.values), serving: answers.removeAll(),
+            pings: Array(pings.values), completions: takeCompletions(), peerGoodbye: peerGoodbye, violation: violation,
+            wasHandshake: wasHandshake)
+        partials = [:]
+        pings = [:]
+        imports.removeAll()
+        return remains
+    }
+}

@@ -1,0 +1,359 @@
+import KeyedArchive
+import PortTransport
+
+// Entering: the header and tables of each frame, in order, before the next frame is looked at. No user code runs here.
+extension PortState {
+    /// One opener.
+    ///
+    /// What it wants done is left to do `afterwards`, or in `ready`.
+    mutating func receive(
+        _ frame: borrowing InboundFrame, channel: Channel, makeProxy: (ObjectID) -> DistantObject
+    ) throws(ProtocolViolation) {
+        entered = frame.number
+        framesIn += 1
+        guard let kind = FrameKind(rawValue: frame.kind) else {
+            throw ProtocolViolation(.malformed, "a frame has the unknown kind \(frame.kind)")
+        }
+        if case .handshake = phase, kind != .hello, kind != .goodbye {
+            throw ProtocolViolation(.outOfStep, "the first frame is not a Hello")
+        }
+        if frame.bulkLength != nil, kind != .call, kind != .return {
+            throw ProtocolViolation(.malformed, "a frame of kind \(kind) cannot come in fragments")
+        }
+        if frame.flags & 0x7F != 0, kind != .call, kind != .return, kind != .credit {
+            throw ProtocolViolation(.malformed, "a frame of kind \(kind) has no flags")
+        }
+        guard frame.bytes.count <= ProtocolLimits.tablesBytes + limits.message else {
+            throw ProtocolViolation(.overLimit, "a message is larger than the \(limits.message) bytes granted")
+        }
+        var reader = WireReader(frame.bytes)
+        switch kind {
+        case .call:
+            try receiveCall(&reader, frame, makeProxy: makeProxy)
+        case .return:
+            try receiveReturn(&reader, frame, makeProxy: makeProxy)
+        case .cancel:
+            if let call = try answers.cancel(reader.number32()) { afterwards(.cancel(call)) }
+            try reader.end()
+        case .drop:
+            try answers.drop(reader.number32())
+            try reader.end()
+        case .release:
+            try receiveRelease(&reader)
+        case .credit:
+            try receiveCredit(&reader, flags: frame.flags, channel: channel)
+        case .ping:
+            let token = try reader.number()
+            try reader.end()
+            commitNumber(.pong, token, to: channel)
+        case .pong:
+            let token = try reader.number()
+            try reader.end()
+            guard let waiting = pings.removeValue(forKey: token) else {
+                throw ProtocolViolation(.outOfStep, "a Pong answers nothing")
+            }
+            afterwards(.pong(waiting, nil))
+        case .barrier:
+            let token = try reader.number()
+            try reader.end()
+            guard barriers.waitingCount < ProtocolLimits.barriers else {
+                throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.barriers) barriers wait")
+            }
+            for token in barriers.barrier(token) { commitNumber(.pong, token, to: channel) }
+        case .failed:
+            try receiveFailed(&reader)
+        case .goodbye:
+            try receiveGoodbye(&reader)
+        case .hello:
+            throw ProtocolViolation(.outOfStep, "a second Hello")
+        case .item, .end, .provide, .accept:
+            throw ProtocolViolation(.unknownName, "a frame of kind \(kind) needs a feature that was not agreed on")
+        }
+    }
+
+    /// The peer's `Hello`, read apart because the accept rule decides what follows.
+    static func readHello(_ frame: borrowing InboundFrame) throws(ProtocolViolation) -> PeerGrants {
+        guard frame.flags == 0, frame.bulkLength == nil else {
+            throw ProtocolViolation(.malformed, "a Hello has no flags and comes in one piece")
+        }
+        var reader = WireReader(frame.bytes)
+        let magic = try reader.raw(4)
+        guard magic.elementsEqual(ProtocolLimits.magic) else {
+            throw ProtocolViolation(.incompatible, "the peer does not speak the Distant Objects protocol")
+        }
+        var grants = PeerGrants()
+        grants.version = try reader.number()
+        guard grants.version == ProtocolLimits.version else {
+            throw ProtocolViolation(
+                .incompatible,
+                "the peer speaks protocol version \(grants.version), this side version \(ProtocolLimits.version)")
+        }
+        grants.features = try reader.number()
+        grants.queuedCalls = Int(clamping: try reader.number())
+        _ = try reader.number()
+        grants.message = try reader.number()
+        grants.name = try reader.text(limit: ProtocolLimits.nameBytes)
+        guard grants.queuedCalls >= 1 else {
+            throw ProtocolViolation(.malformed, "the peer grants no calls at all")
+        }
+        // What a later version adds stands behind; it is skipped.
+        return grants
+    }
+
+    // MARK: Calls
+
+    private mutating func receiveCall(
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, makeProxy: (ObjectID) -> DistantObject
+    ) throws(ProtocolViolation) {
+        let flags = CallFlags(rawValue: frame.flags & 0x7F)
+        guard flags.isSubset(of: .known) else { throw ProtocolViolation(.malformed, "a Call has unknown flags") }
+        guard inboundCredits > 0 else {
+            throw ProtocolViolation(.overLimit, "more than the \(limits.queuedCalls) calls granted are queued")
+        }
+        inboundCredits -= 1
+        let number = frame.number
+        let question: UInt32? = flags.contains(.oneWay) ? nil : try reader.number32()
+        let export = try exports.resolve(reader.objectID())
+        let (message, name) = try readName(&reader, export.messages)
+        var deadline: UInt64?
+        if flags.contains(.deadline) {
+            let (nanoseconds, overflow) = try reader.number().multipliedReportingOverflow(by: 1_000)
+            let (instant, isFar) = monotonicNow().addingReportingOverflow(nanoseconds)
+            deadline = overflow || isFar ? .max : instant
+        }
+        let argumentCount = Int(clamping: try reader.number())
+        let references = try readReferences(&reader, makeProxy)
+        let shapes = try readShapes(&reader)
+        // After our Goodbye nothing is answered; its watermark tells the peer that this was not delivered. The references
+        // were entered and are let go like those of any message.
+        guard !goodbyeSent else {
+            afterwards(.releaseAll(references))
+            return
+        }
+        if let question { try answers.enter(question) }
+        unfinished += 1
+        let mailbox = export.mailbox
+        let startsAtOnce = frame.bulkLength == nil && mailbox.isIdle
+        let body: InboundBody
+        if frame.bulkLength != nil {
+            let partial = PartialMessage(purpose: .call(export))
+            partials[number] = partial
+            body = .arriving(partial)
+        } else {
+            let bytes = frame.retain(reader.offset..<frame.bytes.count)
+            // What has to wait gets memory of its own size instead of holding a whole read buffer.
+            body = .whole(startsAtOnce ? bytes : bytes.compacted())
+        }
+        let call = InboundCall(
+            question: question, keepsAnswer: flags.contains(.keepAnswer), number: number, export: export,
+            message: message, unknownName: name, argumentCount: argumentCount, references: references, shapes: shapes,
+            deadline: deadline, epoch: barriers.enter(), isLate: phase != .open, body: body)
+        if startsAtOnce {
+            mailbox.isBusy = true
+            ready.append(call)
+        } else {
+            mailbox.waiting.append(call)
+            startNext(of: export)
+        }
+    }
+
+    /// - Returns: The message; where the class does not list it, its name.
+    private mutating func readName(
+        _ reader: inout WireReader, _ table: ClassMessages
+    ) throws(ProtocolViolation) -> (MessageBody?, unknown: String) {
+        let reference = try reader.number()
+        guard reference >= 2 else {
+            let name = try reader.text(limit: ProtocolLimits.nameBytes)
+            if reference == 0 { try namesIn.append(InternedName(name: name)) }
+            return (table[name], name)
+        }
+        if let message = try namesIn.meaning(reference - 2, in: table) { return (message, "") }
+        return (nil, try namesIn[reference - 2].name)
+    }
+
+    /// The next message to the object starts if its turn has come and its bytes are there.
+    mutating func startNext(of export: Export) {
+        guard phase != .ended else { return }
+        let mailbox = export.mailbox
+        if mailbox.isIdle, mailbox.isLingering { exports.forget(export) }
+        guard !mailbox.isBusy, let head = mailbox.waiting.first, head.isComplete, let call = mailbox.waiting.popFirst()
+        else { return }
+        mailbox.isBusy = true
+        ready.append(call)
+    }
+
+    // MARK: Answers to our calls
+
+    private mutating func receiveReturn(
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, makeProxy: (ObjectID) -> DistantObject
+    ) throws(ProtocolViolation) {
+        guard let status = ReturnStatus(rawValue: frame.flags & 0x7F) else {
+            throw ProtocolViolation(.malformed, "a Return has an unknown status")
+        }
+        let question = try reader.number32()
+        let index = try questions.answered(question)
+        guard !questions.isArriving(index) else {
+            throw ProtocolViolation(.outOfStep, "a second Return to one question")
+        }
+        let references = try readReferences(&reader, makeProxy)
+        let shapes = try readShapes(&reader)
+        if frame.bulkLength != nil {
+            questions.setArriving(index)
+            partials[frame.number] = PartialMessage(
+                purpose: .reply(question: question, status, references: references, shapes: shapes))
+            return
+        }
+        let body = frame.retain(reader.offset..<frame.bytes.count)
+        try complete(
+            question, with: Reply(status: status, body: body, bulk: 0, references: references, shapes: shapes))
+    }
+
+    private mutating func complete(_ wire: UInt32, with reply: Reply) throws(ProtocolViolation) {
+        let question = questions.finish(try questions.answered(wire))
+        if let timer = question.timer { afterwards(.cancelTimer(timer)) }
+        if let waiter = question.waiter {
+            afterwards(.reply(waiter, reply))
+        } else {
+            // Given up: its references are let go, outside the lock.
+            afterwards(.discard(reply))
+        }
+    }
+
+    /// A fragmented message is complete, or was given up by its sender.
+    mutating func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws(ProtocolViolation) {
+        guard let partial = partials.removeValue(forKey: number) else {
+            // A call that crossed our Goodbye was not kept.
+            if goodbyeSent { return }
+            throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
+        }
+        partial.bytes = bytes
+        partial.isAborted = bytes == nil
+        switch partial.purpose {
+        case .call(let export):
+            startNext(of: export)
+        case .reply(let question, let status, let references, let shapes):
+            let reply = Reply(
+                status: bytes == nil ? .refused : status, body: bytes ?? .empty, bulk: bytes?.bytes.count ?? 0,
+                references: references, shapes: shapes)
+            try complete(question, with: reply)
+        }
+    }
+
+    // MARK: Tables
+
+    private mutating func readReferences(
+        _ reader: inout WireReader, _ makeProxy: (ObjectID) -> DistantObject
+    ) throws(ProtocolViolation) -> [AnyObject] {
+        let count = try reader.count(minimum: 3)
+        guard count > 0 else { return [] }
+        guard count <= ProtocolLimits.referencesInMessage else {
+            throw ProtocolViolation(
+                .overLimit, "a message carries more than \(ProtocolLimits.referencesInMessage) references")
+        }
+        var references: [AnyObject] = []
+        references.reserveCapacity(count)
+        for _ in 0..<count {
+            let owner = try reader.byte()
+            let id = try reader.objectID()
+            switch owner {
+            case 0:
+                references.append(try exports.resolve(id).object)
+            case 1:
+                references.append(try imports.proxy(for: id) { makeProxy(id) })
+            default:
+                throw ProtocolViolation(.malformed, "a reference belongs to neither side")
+            }
+        }
+        return references
+    }
+
+    private mutating func readShapes(_ reader: inout WireReader) throws(ProtocolViolation) -> [Shape] {
+        let count = try reader.count(minimum: 1)
+        guard count > 0 else { return [] }
+        guard count <= ProtocolLimits.shapesInMessage else {
+            throw ProtocolViolation(.overLimit, "a message has more than \(ProtocolLimits.shapesInMessage) shapes")
+        }
+        var shapes: [Shape] = []
+        shapes.reserveCapacity(count)
+        for _ in 0..<count {
+            let reference = try reader.number()
+            guard reference < 2 else {
+                shapes.append(try shapesIn[reference - 2])
+                continue
+            }
+            let definition = try reader.raw(reader.count(minimum: 1))
+            let shape: Shape
+            do {
+                var offset = 0
+                shape = try Shape.parse(definition, at: &offset, limits: limits.archive)
+                guard offset == definition.count else {
+                    throw ArchiveError(.corrupt, "a definition is longer than its content")
+                }
+            } catch {
+                throw ProtocolViolation(.malformed, "a class shape cannot be read: \(error)")
+            }
+            if reference == 0 { try shapesIn.append(shape) }
+            shapes.append(shape)
+        }
+        return shapes
+    }
+
+    // MARK: Small frames
+
+    private mutating func receiveRelease(_ reader: inout WireReader) throws(ProtocolViolation) {
+        let watermark = try reader.number()
+        guard watermark <= sent else {
+            throw ProtocolViolation(.unknownName, "a Release names a frame that was never sent")
+        }
+        let count = try reader.count(minimum: 2)
+        for _ in 0..<count {
+            if let freed = try exports.release(reader.objectID(), entered: watermark) {
+                afterwards(.release(freed))
+            }
+        }
+        try reader.end()
+    }
+
+    private mutating func receiveCredit(
+        _ reader: inout WireReader, flags: UInt8, channel: Channel
+    ) throws(ProtocolViolation) {
+        let amount = try reader.number()
+        try reader.end()
+        switch flags {
+        case 0:
+            guard amount <= UInt64(grants.queuedCalls - credits) else {
+                throw ProtocolViolation(.overLimit, "more call credit is given back than was used")
+            }
+            credits += Int(amount)
+            commitPending(to: channel)
+        case 1:
+            channel.bulkCredit(amount)
+        default:
+            throw ProtocolViolation(.malformed, "a Credit of an unknown kind")
+        }
+    }
+
+    private mutating func receiveFailed(_ reader: inout WireReader) throws(ProtocolViolation) {
+        let number = try reader.number()
+        let code = try reader.number()
+        let text = try reader.text(limit: 256)
+        try reader.end()
+        guard number <= sent else {
+            throw ProtocolViolation(.unknownName, "a Failed names a frame that was never sent")
+        }
+        let error = ConnectionError(.init(rawValue: Int(clamping: code)), text)
+        afterwards(.event(.oneWayFailed(number: number, error)))
+    }
+
+    private mutating func receiveGoodbye(_ reader: inout WireReader) throws(ProtocolViolation) {
+        let watermark = try reader.number()
+        let reason = GoodbyeReason(rawValue: try reader.number())
+        let text = try reader.text(limit: 1_024)
+        guard watermark <= sent else {
+            throw ProtocolViolation(.unknownName, "a Goodbye names a frame that was never sent")
+        }
+        guard peerGoodbye == nil else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
+        peerGoodbye = (watermark, reason, text)
+        afterwards(.peerSaidGoodbye)
+    }
+}

@@ -1,0 +1,248 @@
+import KeyedArchive
+import PortTransport
+
+// Commit: what names are given, watermarks written and a frame appended in one critical section.
+extension PortState {
+    /// Room for a header, tables and a body in one frame; what is larger goes out in fragments.
+    private static var wholeFrame: Int { 61_440 }
+
+    mutating func append(_ kind: FrameKind, flags: UInt8 = 0, to channel: Channel) {
+        sent += 1
+        _ = channel.enqueue(kind: kind.rawValue, flags: flags, prefix: prefix.bytes)
+    }
+
+    private mutating func append(_ kind: FrameKind, flags: UInt8, body: OutboundMessage, to channel: Channel) -> UInt64
+    {
+        sent += 1
+        let encoder = body.encoder
+        if prefix.count + encoder.byteCount <= Self.wholeFrame {
+            encoder.forEachSegment { prefix.append(contentsOf: $0) }
+            return channel.enqueue(kind: kind.rawValue, flags: flags, prefix: prefix.bytes)
+        }
+        return channel.enqueue(
+            kind: kind.rawValue, flags: flags, prefix: prefix.bytes,
+            segments: encoder.takeSegments().map { OutboundSegment(owner: $0.owner, bytes: $0.bytes) })
+    }
+
+    /// Commits a call; the caller has made sure of credit.
+    ///
+    /// - Returns: The number of its opener.
+    mutating func commitCall(_ message: OutboundMessage, question: Ticket?, to channel: Channel) -> UInt64 {
+        var flags: CallFlags = []
+        prefix.reset()
+        if let question {
+            prefix.append(questions.name(question))
+        } else {
+            flags.insert(.oneWay)
+        }
+        prefix.append(message.target)
+        switch namesOut.reference(to: message.name) {
+        case .new:
+            prefix.append(byte: 0)
+            prefix.append(message.name)
+        case .inline:
+            prefix.append(byte: 1)
+            prefix.append(message.name)
+        case .known(let number):
+            prefix.append(UInt64(number) + 2)
+        }
+        if let deadline = message.deadline {
+            flags.insert(.deadline)
+            prefix.append(UInt64(max(0, deadline.microseconds)))
+        }
+        prefix.append(message.argumentCount)
+        appendTables(of: message.encoder)
+        credits -= 1
+        return append(.call, flags: flags.rawValue, body: message, to: channel)
+    }
+
+    /// Commits the answer to a call of the peer.
+    mutating func commitReturn(
+        _ message: OutboundMessage, status: ReturnStatus, question: UInt32, keep: Bool, to channel: Channel
+    ) {
+        prefix.reset()
+        prefix.append(question)
+        appendTables(of: message.encoder)
+        answers.finish(question, keep: keep)
+        _ = append(.return, flags: status.rawValue, body: message, to: channel)
+    }
+
+    /// Writes the reference table and the shapes.
+    ///
+    /// Ids are found or given here and nowhere else.
+    private mutating func appendTables(of encoder: ObjectEncoder) {
+        let externals = encoder.externals
+        prefix.append(externals.count)
+        for object in externals {
+            if let proxy = object as? DistantObject, case .remote(_, let id) = proxy.place {
+                prefix.append(byte: 0)
+                prefix.append(id)
+            } else {
+                prefix.append(byte: 1)
+                prefix.append(exports.mention(object, messages: ClassMessages.known(object), number: sent + 1))
+            }
+        }
+        let shapes = encoder.shapes
+        prefix.append(shapes.count)
+        for shape in shapes {
+            switch shapesOut.reference(to: shape) {
+            case .known(let number):
+                prefix.append(UInt64(number) + 2)
+            case .new:
+                prefix.append(byte: 0)
+                appendDefinition(shape)
+            case .inline:
+                prefix.append(byte: 1)
+                appendDefinition(shape)
+            }
+        }
+    }
+
+    private mutating func appendDefinition(_ shape: Shape) {
+        let definition = shape.definition
+        prefix.append(definition.count)
+        definition.withUnsafeBytes { prefix.append(contentsOf: $0) }
+    }
+
+    /// Whether header and tables fit in an opener, and the whole in what the peer takes.
+    borrowing func checkSize(of message: OutboundMessage) throws {
+        let encoder = message.encoder
+        guard message.name.utf8.count <= ProtocolLimits.nameBytes else {
+            throw ConnectionError(
+                .noSuchMessage, "the name of a message has at most \(ProtocolLimits.nameBytes) bytes",
+                context: message.name.cut(toBytes: 64))
+        }
+        guard encoder.externals.count <= ProtocolLimits.referencesInMessage else {
+            throw ConnectionError(
+                .tooLarge,
+                "a message carries at most \(ProtocolLimits.referencesInMessage) references, this one has \(encoder.externals.count)",
+                context: message.name)
+        }
+        var tables = message.name.utf8.count + encoder.externals.count * 11
+        for shape in encoder.shapes { tables += shape.definition.count + 5 }
+        guard encoder.shapes.count <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
+            throw ConnectionError(
+                .tooLarge, "the classes of this message have too many and too long keys for one message",
+                context: message.name)
+        }
+        guard UInt64(encoder.byteCount) <= grants.message else {
+            throw ConnectionError(
+                .tooLarge, "the message has \(encoder.byteCount) bytes; the peer takes at most \(grants.message)",
+                context: message.name)
+        }
+    }
+
+    // MARK: Credit
+
+    /// Commits what waited for credit, in the order it came.
+    mutating func commitPending(to channel: Channel) {
+        while credits > 0, let next = pending.popFirst() {
+            switch next.kind {
+            case .question(let ticket, let waiter):
+                let number = commitCall(next.message, question: ticket, to: channel)
+                questions.commit(ticket, number: number, waiter: waiter)
+            case .oneWay(_, let waiter):
+                _ = commitCall(next.message, question: nil, to: channel)
+                afterwards(.oneWay(waiter, nil))
+            }
+            afterwards(.recycle(next.message))
+        }
+    }
+
+    /// Gives a started call's room back to the peer.
+    ///
+    /// Sent for half the queue at once, so that most calls cost no frame.
+    mutating func giveBackCredit(to channel: Channel) {
+        owedCredits += 1
+        guard owedCredits >= max(1, limits.queuedCalls / 2) else { return }
+        prefix.reset()
+        prefix.append(owedCredits)
+        inboundCredits += owedCredits
+        owedCredits = 0
+        append(.credit, flags: 0, to: channel)
+    }
+
+    // MARK: Small frames
+
+    mutating func commitHello(to channel: Channel, name: String) {
+        prefix.reset()
+        for byte in ProtocolLimits.magic { prefix.append(byte: byte) }
+        prefix.append(ProtocolLimits.version)
+        prefix.append(ProtocolLimits.features)
+        prefix.append(limits.queuedCalls)
+        prefix.append(limits.runningCalls)
+        prefix.append(UInt64(limits.message))
+        prefix.append(name.cut(toBytes: ProtocolLimits.nameBytes))
+        append(.hello, to: channel)
+    }
+
+    mutating func commitGoodbye(_ reason: GoodbyeReason, _ text: String, to channel: Channel) {
+        guard !goodbyeSent else { return }
+        goodbyeSent = true
+        prefix.reset()
+        prefix.append(entered)
+        prefix.append(reason.rawValue)
+        prefix.append(text.cut(toBytes: 1_024))
+        append(.goodbye, to: channel)
+    }
+
+    mutating func commitNumber(_ kind: FrameKind, _ number: UInt64, flags: UInt8 = 0, to channel: Channel) {
+        prefix.reset()
+        prefix.append(number)
+        append(kind, flags: flags, to: channel)
+    }
+
+    /// Says what went wrong with a one-way message.
+    mutating func commitFailed(_ number: UInt64, _ error: ConnectionError, to channel: Channel) {
+        prefix.reset()
+        prefix.append(number)
+        prefix.append(UInt64(error.code.rawValue))
+        prefix.append(error.description.cut(toBytes: 256))
+        append(.failed, to: channel)
+    }
+
+    /// Tells the owner which of its objects are no longer referred to here.
+    ///
+    /// The ids of one frame and the watermark are sampled together, under the lock under which mentions are entered.
+    mutating func commitReleases(_ dead: [ObjectID], to channel: Channel) {
+        var rest = dead[...]
+        while !rest.isEmpty {
+            let chunk = rest.prefix(ProtocolLimits.referencesInMessage)
+            rest = rest.dropFirst(chunk.count)
+            let released = chunk.filter { imports.releaseIfDead($0) }
+            guard !released.isEmpty else { continue }
+            prefix.reset()
+            prefix.append(entered)
+            prefix.append(released.count)
+            for id in released { prefix.append(id) }
+            append(.release, to: channel)
+        }
+    }
+}
+
+/// The fixed numbers of protocol version 1.
+enum ProtocolLimits {
+    static let version: UInt64 = 1
+    static let features: UInt64 = 0
+    static let referencesInMessage = 4_096
+    static let shapesInMessage = 4_096
+    static let openerBytes = 49_152
+    /// What may stand before a body: the tables, a name and a few numbers.
+    static let tablesBytes = 53_248
+    static let nameBytes = 1_024
+    static let barriers = 256
+    /// Calls being refused take numbers too, at most one for each thread of a loop.
+    static let refusals = 64
+
+    /// The bytes "DOBJ".
+    static var magic: [UInt8] { [0x44, 0x4F, 0x42, 0x4A] }
+}
+
+extension Duration {
+    var microseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000)
+        return overflow || carried ? .max : sum
+    }
+}

@@ -1,0 +1,169 @@
+import KeyedArchive
+import PortTransport
+
+/// All that one connection knows: its tables, counters and what waits.
+///
+/// A struct of pure transitions: nothing here does I/O, calls user code or takes a lock. What a transition wants done is
+/// left to do `afterwards` and performed by the `Connection` after it gave up the lock. Frames to be sent are put together
+/// in `prefix` and handed to the channel in the same critical section, which makes the order of commit the order on the wire.
+struct PortState: ~Copyable {
+    enum Phase {
+        /// No `Hello` of the peer has been accepted.
+        case handshake
+        case open
+        /// Our side has begun an orderly close: no new calls in either direction, answers still go out.
+        case closing
+        case ended
+    }
+
+    let limits: Connection.Limits
+    var phase = Phase.handshake
+    var prefix = PrefixBuffer()
+
+    /// Openers committed and entered so far: the two watermarks.
+    var sent: UInt64 = 0
+    var entered: UInt64 = 0
+
+    /// What the peer's `Hello` granted.
+    var grants = PeerGrants()
+    /// Calls we may still commit, and those the peer may.
+    var credits = 0
+    var inboundCredits: Int
+    /// Starts of the peer's calls not yet given back as credit.
+    var owedCredits = 0
+
+    var exports = ExportTable()
+    var imports: ImportTable
+    var questions = QuestionTable()
+    var answers: AnswerTable
+    var namesOut = OutboundInterning<String>()
+    var namesIn = InboundInterning<InternedName>()
+    var shapesOut = OutboundInterning<Shape>()
+    var shapesIn = InboundInterning<Shape>()
+
+    /// Calls whose turn has come, in the order they may start.
+    var ready = Fifo<InboundCall>()
+    var running = 0
+    /// Calls entered and not finished, one-way messages too.
+    var unfinished = 0
+    /// Calls encoded and waiting for credit.
+    var pending = Fifo<PendingCommit>()
+    var partials: [UInt64: PartialMessage] = [:]
+    /// What is to be done after the lock is given up: nearly always one thing, which needs no array.
+    private var firstCompletion: Completion?
+    private var moreCompletions: [Completion] = []
+
+    var barriers = BarrierCounts()
+    var pings: [UInt64: UnsafeContinuation<Void, any Error>] = [:]
+    var nextToken: UInt64 = 0
+
+    /// What the peer said in its `Goodbye`.
+    var peerGoodbye: (entered: UInt64, reason: GoodbyeReason?, text: String)?
+    var goodbyeSent = false
+    /// The rule of the protocol that the peer broke.
+    var violation: String?
+    var framesIn: UInt64 = 0
+
+    init(limits: Connection.Limits) {
+        self.limits = limits
+        inboundCredits = limits.queuedCalls
+        imports = ImportTable(limit: limits.references)
+        answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
+    }
+
+    mutating func afterwards(_ completion: Completion) {
+        if firstCompletion == nil { firstCompletion = completion } else { moreCompletions.append(completion) }
+    }
+
+    mutating func takeCompletions() -> Completions {
+        let taken = Completions(first: firstCompletion, more: moreCompletions)
+        firstCompletion = nil
+        if !moreCompletions.isEmpty { moreCompletions = [] }
+        return taken
+    }
+}
+
+/// One wait of a one-way message for room, named by its cancellation.
+///
+/// Guarded by the connection's lock.
+final class OneWayPlace: @unchecked Sendable {
+    var isWithdrawn = false
+}
+
+/// What the other side accepts, from its `Hello`.
+struct PeerGrants {
+    var version: UInt64 = 0
+    var features: UInt64 = 0
+    var queuedCalls: Int = 0
+    /// Bytes of the largest message.
+    var message: UInt64 = 0
+    var name = ""
+}
+
+/// An encoded call that waits for credit.
+///
+/// Guarded by the connection's lock.
+final class PendingCommit: @unchecked Sendable {
+    enum Kind {
+        case question(Ticket, Waiter)
+        case oneWay(OneWayPlace, OneWayWaiter)
+    }
+
+    let message: OutboundMessage
+    let kind: Kind
+
+    init(message: OutboundMessage, kind: Kind) {
+        self.message = message
+        self.kind = kind
+    }
+}
+
+/// A name of the peer's that was interned, with the message it means in each class it was sent to.
+struct InternedName {
+    let name: String
+    // Nearly every name is sent to objects of one class: only the last one is remembered.
+    var lastTable: ObjectIdentifier?
+    var lastMessage: MessageBody?
+}
+
+/// Counts the calls in front of each barrier that have not been handled.
+struct BarrierCounts {
+    private(set) var epoch: UInt32 = 0
+    /// Calls since the last barrier.
+    private var current = 0
+    /// For each barrier that waits: its token and the calls between it and the one before.
+    private var waiting: [(token: UInt64, unhandled: Int)] = []
+
+    var waitingCount: Int { waiting.count }
+
+    mutating func enter() -> UInt32 {
+        current += 1
+        return epoch
+    }
+
+    /// - Returns: The barriers that nothing stands before any more, in order.
+    mutating func handled(_ callEpoch: UInt32) -> [UInt64] {
+        guard callEpoch != epoch else {
+            current -= 1
+            return []
+        }
+        let first = epoch &- UInt32(waiting.count)
+        waiting[Int(callEpoch &- first)].unhandled -= 1
+        return passed()
+    }
+
+    mutating func barrier(_ token: UInt64) -> [UInt64] {
+        waiting.append((token, current))
+        current = 0
+        epoch &+= 1
+        return passed()
+    }
+
+    private mutating func passed() -> [UInt64] {
+        let count = waiting.prefix { $0.unhandled == 0 }.count
+        guard count > 0 else { return [] }
+        let tokens = waiting.prefix(count).map(\.token)
+        waiting.removeFirst(count)
+        return tokens
+    }
+}

@@ -1,0 +1,143 @@
+import PortTransport
+
+/// Who waits for an answer.
+enum Waiter {
+    case task(UnsafeContinuation<Reply, any Error>)
+    case blocking(BlockingCall)
+}
+
+/// A call that was given a number here and has not had its `Return`.
+struct Question {
+    enum Phase {
+        case free
+        /// Given out, not committed.
+        case reserved
+        /// Cancelled before it was committed.
+        case withdrawn
+        /// Committed; somebody waits.
+        case sent
+        /// Committed and given up; only the `Return` is still to come.
+        case abandoned
+    }
+
+    var phase: Phase
+    /// Tells uses of one slot apart, for cancellations that come late.
+    var serial: UInt32
+    var waiter: Waiter?
+    /// The number of its opener, once committed.
+    var number: UInt64
+    /// What the frames call it, once committed.
+    var wire: UInt32 = 0
+    var timer: TimerToken?
+    /// The opener of its `Return` has come, the rest is on the way.
+    var isArriving = false
+}
+
+/// Names one use of a question's slot.
+struct Ticket: Sendable, Equatable {
+    let index: UInt32
+    let serial: UInt32
+}
+
+/// The calls of ours that are under way.
+///
+/// Slots are used again, the one freed last first.
+///
+/// A question gets its number on the wire at commit: any number of callers may wait for credit, but the peer's table is
+/// bounded by what it granted.
+struct QuestionTable {
+    private(set) var slots: [Question] = []
+    private var free: [UInt32] = []
+    /// For each number on the wire the slot that has it.
+    private var committed: [UInt32] = []
+    private var freeNumbers: [UInt32] = []
+    private(set) var count = 0
+
+    mutating func reserve() -> Ticket {
+        count += 1
+        if let index = free.popLast() {
+            slots[Int(index)].phase = .reserved
+            return Ticket(index: index, serial: slots[Int(index)].serial)
+        }
+        slots.append(Question(phase: .reserved, serial: 0, waiter: nil, number: 0, timer: nil))
+        return Ticket(index: UInt32(slots.count - 1), serial: 0)
+    }
+
+    /// The question, if the ticket is not of an earlier use of the slot.
+    subscript(ticket: Ticket) -> Question? {
+        get {
+            guard Int(ticket.index) < slots.count, slots[Int(ticket.index)].serial == ticket.serial,
+                slots[Int(ticket.index)].phase != .free
+            else { return nil }
+            return slots[Int(ticket.index)]
+        }
+        set {
+            guard let newValue, Int(ticket.index) < slots.count, slots[Int(ticket.index)].serial == ticket.serial else {
+                return
+            }
+            slots[Int(ticket.index)] = newValue
+        }
+    }
+
+    /// Gives a question its number on the wire.
+    mutating func name(_ ticket: Ticket) -> UInt32 {
+        let wire: UInt32
+        if let reused = freeNumbers.popLast() {
+            wire = reused
+            committed[Int(wire)] = ticket.index
+        } else {
+            wire = UInt32(committed.count)
+            committed.append(ticket.index)
+        }
+        slots[Int(ticket.index)].wire = wire
+        slots[Int(ticket.index)].phase = .sent
+        return wire
+    }
+
+    mutating func commit(_ ticket: Ticket, number: UInt64, waiter: consuming Waiter) {
+        let index = Int(ticket.index)
+        slots[index].number = number
+        slots[index].waiter = waiter
+    }
+
+    /// Ends a question; its slot, and its number if it has one, may be used again.
+    mutating func finish(_ index: UInt32) -> Question {
+        let position = Int(index)
+        let question = slots[position]
+        if question.phase == .sent || question.phase == .abandoned { freeNumbers.append(question.wire) }
+        slots[position].phase = .free
+        slots[position].waiter = nil
+        slots[position].timer = nil
+        slots[position].isArriving = false
+        slots[position].serial &+= 1
+        free.append(index)
+        count -= 1
+        return question
+    }
+
+    /// The slot of the open question that a `Return` of the peer names.
+    func answered(_ wire: UInt32) throws(ProtocolViolation) -> UInt32 {
+        guard Int(wire) < committed.count else {
+            throw ProtocolViolation(.unknownName, "a Return names a question that was never asked")
+        }
+        let index = committed[Int(wire)]
+        let question = slots[Int(index)]
+        guard question.phase == .sent || question.phase == .abandoned, question.wire == wire else {
+            throw ProtocolViolation(.outOfStep, "a Return names a question that is not open")
+        }
+        return index
+    }
+
+    func isArriving(_ index: UInt32) -> Bool { slots[Int(index)].isArriving }
+
+    mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
+
+    /// Ends all that were committed.
+    mutating func removeAll() -> [Question] {
+        let open = slots.filter { $0.phase == .sent || $0.phase == .abandoned }
+        for index in slots.indices where slots[index].phase == .sent || slots[index].phase == .abandoned {
+            _ = finish(UInt32(index))
+        }
+        return open
+    }
+}

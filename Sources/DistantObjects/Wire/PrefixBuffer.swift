@@ -1,0 +1,92 @@
+/// The scratch memory in which a frame's header and tables are put together at commit.
+///
+/// One for each connection, used under the connection's lock. It is not an array so that writing it costs no uniqueness
+/// check; the memory is kept between frames and given back by `free()`.
+package struct PrefixBuffer: ~Copyable {
+    private var base: UnsafeMutableRawPointer?
+    private var capacity = 0
+    private(set) var count = 0
+
+    package init() {}
+
+    deinit {
+        base?.deallocate()
+    }
+
+    /// What has been written since `reset()`.
+    var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base, count: count)
+    }
+
+    /// Starts the next frame.
+    ///
+    /// Memory an unusually large one took is given back.
+    mutating func reset() {
+        count = 0
+        if capacity > 16_384 {
+            base?.deallocate()
+            base = nil
+            capacity = 0
+        }
+    }
+
+    mutating func append(byte: UInt8) {
+        reserve(1)
+        base!.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    /// Writes an unsigned number in groups of seven bits, the lowest first; the top bit says that more follow.
+    mutating func append(_ value: UInt64) {
+        reserve(10)
+        var rest = value
+        while rest >= 0x80 {
+            base!.storeBytes(of: UInt8(truncatingIfNeeded: rest) | 0x80, toByteOffset: count, as: UInt8.self)
+            count += 1
+            rest >>= 7
+        }
+        base!.storeBytes(of: UInt8(truncatingIfNeeded: rest), toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    mutating func append(_ value: UInt32) {
+        append(UInt64(value))
+    }
+
+    mutating func append(_ value: Int) {
+        append(UInt64(value))
+    }
+
+    mutating func append(contentsOf bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
+        reserve(bytes.count)
+        (base! + count).copyMemory(from: start, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    /// Writes a length in bytes and the UTF-8 of the text.
+    mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { utf8 in
+            append(utf8.count)
+            append(contentsOf: UnsafeRawBufferPointer(utf8))
+        }
+    }
+
+    mutating func append(_ id: ObjectID) {
+        append(id.slot)
+        append(id.generation)
+    }
+
+    private mutating func reserve(_ more: Int) {
+        guard count + more > capacity else { return }
+        let larger = max(128, max(capacity * 2, count + more))
+        let fresh = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
+        if let base {
+            fresh.copyMemory(from: base, byteCount: count)
+            base.deallocate()
+        }
+        base = fresh
+        capacity = larger
+    }
+}

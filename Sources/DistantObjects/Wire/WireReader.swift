@@ -1,0 +1,83 @@
+/// Reads the header and tables of a frame; every step is checked against the bytes that are there.
+package struct WireReader {
+    private let bytes: UnsafeRawBufferPointer
+    package private(set) var offset = 0
+
+    package init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    var remaining: Int { bytes.count - offset }
+
+    mutating func byte() throws(ProtocolViolation) -> UInt8 {
+        guard offset < bytes.count else { throw ProtocolViolation(.malformed, "a frame ends in the middle of a field") }
+        let value = bytes[offset]
+        offset += 1
+        return value
+    }
+
+    mutating func number() throws(ProtocolViolation) -> UInt64 {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while true {
+            let next = try byte()
+            // The tenth group has room for one bit only.
+            if shift == 63, next > 1 { throw ProtocolViolation(.malformed, "a number does not fit in 64 bits") }
+            value |= UInt64(next & 0x7F) << shift
+            if next < 0x80 { return value }
+            shift += 7
+            if shift > 63 { throw ProtocolViolation(.malformed, "a number does not fit in 64 bits") }
+        }
+    }
+
+    mutating func number32() throws(ProtocolViolation) -> UInt32 {
+        let value = try number()
+        guard let narrow = UInt32(exactly: value) else {
+            throw ProtocolViolation(.malformed, "a number does not fit in 32 bits")
+        }
+        return narrow
+    }
+
+    /// A count of things of which each takes at least `minimum` bytes of this frame.
+    mutating func count(minimum: Int) throws(ProtocolViolation) -> Int {
+        let value = try number()
+        guard value <= UInt64(remaining / max(1, minimum)) else {
+            throw ProtocolViolation(.malformed, "a count is larger than the frame")
+        }
+        return Int(value)
+    }
+
+    mutating func raw(_ length: Int) throws(ProtocolViolation) -> UnsafeRawBufferPointer {
+        guard length >= 0, length <= remaining else {
+            throw ProtocolViolation(.malformed, "a length is larger than the frame")
+        }
+        let slice = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + length])
+        offset += length
+        return slice
+    }
+
+    mutating func text(limit: Int) throws(ProtocolViolation) -> String {
+        let length = try count(minimum: 1)
+        guard length <= limit else {
+            throw ProtocolViolation(.malformed, "a name or text is longer than the \(limit) bytes allowed")
+        }
+        let utf8 = try raw(length)
+        guard let text = String(validating: utf8, as: UTF8.self) else {
+            throw ProtocolViolation(.malformed, "a name or text is not valid UTF-8")
+        }
+        return text
+    }
+
+    mutating func objectID() throws(ProtocolViolation) -> ObjectID {
+        let slot = try number32()
+        let generation = try number32()
+        return ObjectID(slot: slot, generation: generation)
+    }
+
+    /// The frame must end here.
+    func end() throws(ProtocolViolation) {
+        guard offset == bytes.count else {
+            throw ProtocolViolation(.malformed, "a frame is longer than its content")
+        }
+    }
+}
