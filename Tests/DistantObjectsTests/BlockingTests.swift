@@ -1,0 +1,160 @@
+import DistantObjects
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+@Suite("Blocking calls from plain threads")
+struct BlockingTests {
+    @Test("A plain thread calls and gets results, errors and references")
+    func calls() async throws {
+        let pair = try await Pair()
+        let client = pair.client
+        let outcome = try await onThread {
+            let directory = try client.blockingRoot()
+            var sum = 0
+            for number in 0..<200 { sum += try directory.echo.blocking(number) as Int }
+            let count: Int = try directory.add.blocking(Foo(name: "James", age: 40))
+            try directory.clear.blocking()
+            do {
+                let _: Int = try directory.age.blocking("nobody")
+            } catch is RemoteError {
+                return sum + count
+            }
+            return -1
+        }
+        #expect(outcome == 19_901)
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("Callbacks run while a plain thread waits for its call")
+    func callback() async throws {
+        let pair = try await Pair()
+        let client = pair.client
+        let observer = Observer()
+        let count = try await onThread {
+            let directory = try client.blockingRoot()
+            try directory.watch.blocking(observer)
+            var last = 0
+            for _ in 0..<50 { last = try directory.tell.blocking("hello") }
+            try directory.forget.blocking()
+            return last
+        }
+        #expect(count == 50)
+        #expect(observer.notes.withLock { $0.count } == 50)
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("Several threads call over one connection at a time")
+    func threads() async throws {
+        let pair = try await Pair()
+        let client = pair.client
+        let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+            for thread in 0..<8 {
+                group.addTask {
+                    try await onThread {
+                        let directory = try client.blockingRoot()
+                        var sum = 0
+                        for number in 0..<100 { sum += try directory.echo.blocking(number + thread) as Int }
+                        return sum
+                    }
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+        #expect(sum == 8 * 4_950 + 100 * 28)
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("One-way messages from a plain thread arrive in order, also when the queue is full")
+    func oneWay() async throws {
+        var server = Connection.Configuration()
+        server.limits.queuedCalls = 8
+        let pair = try await Pair(server: server)
+        let client = pair.client
+        _ = try await onThread {
+            let directory = try client.blockingRoot()
+            for number in 0..<1_000 { try directory.note.blockingOneWay(number) }
+            return try directory.echo.blocking(0) as Int
+        }
+        #expect(pair.directory.log.withLock { $0 } == Array(0..<1_000))
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("In a task and on the loop's thread a blocking call throws instead of stopping everything")
+    func refused() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        await expectCode(.wouldBlock) { let _: Int = try directory.echo.blocking(1) }
+        try await pair.client.run {
+            await expectCode(.wouldBlock) { let _: Int = try directory.echo.blocking(1) }
+        }
+        await pair.close()
+    }
+
+    @Test("A deadline and the death of the peer end a blocking call")
+    func ends() async throws {
+        let pair = try await Pair()
+        let client = pair.client
+        let codes = try await onThread { () -> [ConnectionError.Code] in
+            let directory = try client.blockingRoot()
+            var codes: [ConnectionError.Code] = []
+            do {
+                let _: Int = try directory.message("wait").blocking(deadline: .milliseconds(20))
+            } catch let error as ConnectionError {
+                codes.append(error.code)
+            }
+            return codes
+        }
+        #expect(codes == [.deadlineExceeded])
+        let server = pair.server
+        let started = pair.directory.started
+        let second = Task {
+            try await onThread { () -> ConnectionError.Code? in
+                do {
+                    let _: Int = try client.blockingRoot().message("wait").blocking()
+                    return nil
+                } catch let error as ConnectionError {
+                    return error.code
+                }
+            }
+        }
+        await started.wait(for: 2)
+        server.invalidate()
+        #expect(try await second.value == .outcomeUnknown)
+        _ = await client.ended
+    }
+}
+
+/// Runs the body on a thread of its own that no task or loop knows.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        let work = ThreadWork { continuation.resume(with: Swift.Result { try body() }) }
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<ThreadWork>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(work).toOpaque())
+        if status == 0 { pthread_detach(thread) }
+    }
+}
+
+private final class ThreadWork: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) {
+        self.run = run
+    }
+}

@@ -1,0 +1,89 @@
+import DistantObjects
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+@Suite("Listening at a path")
+struct ListenerTests {
+    @Test("Each process that connects is a connection of its own; look-ups wait until something is vended")
+    func accepts() async throws {
+        let place = try Place()
+        let listener = try Listener(at: .path(place.socket))
+        let serving = Task {
+            for try await connection in listener { connection.vend(Directory()) }
+        }
+        let one = try await Connection.open(.path(place.socket))
+        let two = try await Connection.open(.path(place.socket))
+        let first: Int = try await one.root.add(Foo(name: "a", age: 1))
+        let second: Int = try await two.root.add(Foo(name: "b", age: 1))
+        #expect(first == 1 && second == 1)
+        #expect(one.peer?.uid == PeerCredentials.current.uid)
+        await one.close()
+        await two.close()
+        listener.close()
+        try await serving.value
+        #expect(!FileManager.default.fileExists(atPath: place.socket))
+    }
+
+    @Test("The accept rule refuses with its reason")
+    func refuses() async throws {
+        let place = try Place()
+        var configuration = Connection.Configuration()
+        configuration.accept = Connection.AcceptRule { _ in "not today" }
+        let listener = try Listener(at: .path(place.socket), configuration: configuration)
+        do {
+            _ = try await Connection.open(.path(place.socket))
+            Issue.record("the connection was accepted")
+        } catch let error as ConnectionError {
+            #expect(error.code == .peerRefused)
+            #expect(error.message.contains("not today"))
+        }
+        listener.close()
+    }
+
+    @Test("Nobody listening, a path too long, a name taken: each is an error that names the path")
+    func paths() async throws {
+        let place = try Place()
+        await expectCode(.transport) { _ = try await Connection.open(.path(place.socket)) }
+        let long = place.directory + "/" + String(repeating: "x", count: 200)
+        await expectCode(.transport) { _ = try await Connection.open(.path(long)) }
+        await expectCode(.transport) { _ = try Listener(at: .path(long)) }
+        let listener = try Listener(at: .path(place.socket))
+        await expectCode(.transport) { _ = try Listener(at: .path(place.socket)) }
+        listener.close()
+        let again = try Listener(at: .path(place.socket))
+        again.close()
+    }
+
+    @Test("A peer that connects and says nothing is ended by the handshake's time limit")
+    func silence() async throws {
+        let place = try Place()
+        var configuration = Connection.Configuration()
+        configuration.handshakeTimeout = .milliseconds(50)
+        let listener = try Listener(at: .path(place.socket), configuration: configuration)
+        let raw = try RawPeer(connectingTo: place.socket)
+        let frames = try await onThread { raw.readToEnd() }
+        #expect(frames.last?.kind == 16)
+        listener.close()
+    }
+}
+
+/// A directory of the test's own, removed with it.
+final class Place {
+    let directory: String
+    var socket: String { directory + "/s" }
+
+    init() throws {
+        directory = FileManager.default.temporaryDirectory.path + "/do-" + UUID().uuidString.prefix(8)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: directory)
+    }
+}

@@ -1,0 +1,81 @@
+import DistantObjects
+import Synchronization
+import Testing
+
+@Suite("One-way messages")
+struct OneWayTests {
+    @Test("They are handled in the order they were sent, and a barrier waits for them")
+    func order() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        for number in 0..<5_000 { try await directory.note.oneWay(number) }
+        try await pair.client.barrier()
+        #expect(pair.directory.log.withLock { $0 } == Array(0..<5_000))
+        await pair.close()
+    }
+
+    @Test("A call after one-way messages to the same object sees their effect")
+    func callAfter() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        for number in 1...100 { try await directory.noteSlowly.oneWay(number) }
+        let _: Int = try await directory.echo(1)
+        #expect(pair.directory.log.withLock { $0.filter { $0 > 0 } } == Array(1...100))
+        await pair.close()
+    }
+
+    @Test("An error of a one-way message reaches both event hooks, and the server lives")
+    func errors() async throws {
+        let here = Signal()
+        let there = Signal()
+        let code = Mutex<ConnectionError.Code?>(nil)
+        var client = Connection.Configuration()
+        client.onEvent = { event in
+            guard case .oneWayFailed(_, let error) = event else { return }
+            code.withLock { $0 = error.code }
+            here.send()
+        }
+        var server = Connection.Configuration()
+        server.onEvent = { event in
+            if case .oneWayFailedHere = event { there.send() }
+        }
+        let pair = try await Pair(client: client, server: server)
+        let directory = try await pair.client.root
+        try await directory.noteAndThrow.oneWay(3)
+        await here.wait()
+        await there.wait()
+        #expect(code.withLock { $0 } == .methodFailed)
+        let still: Int = try await directory.echo(1)
+        #expect(still == 1)
+        await pair.close()
+    }
+
+    @Test("Without credit the sender waits, and everything arrives in order")
+    func credit() async throws {
+        var server = Connection.Configuration()
+        server.limits.queuedCalls = 2
+        let pair = try await Pair(server: server)
+        let directory = try await pair.client.root
+        for number in 0..<500 { try await directory.note.oneWay(number) }
+        try await pair.client.barrier()
+        #expect(pair.directory.log.withLock { $0 } == Array(0..<500))
+        await pair.close()
+    }
+
+    @Test("A failure whose text has few characters and many bytes is reported cut, not trapped on")
+    func longCharacters() async throws {
+        let failed = Signal()
+        var client = Connection.Configuration()
+        client.onEvent = { event in
+            if case .oneWayFailed = event { failed.send() }
+        }
+        let pair = try await Pair(client: client)
+        let directory = try await pair.client.root
+        try await directory.message("a" + String(repeating: "\u{301}", count: 500)).oneWay()
+        await failed.wait()
+        await expectCode(.noSuchMessage) { try await directory.message(String(repeating: "x", count: 2_000))() }
+        let still: Int = try await directory.echo(1)
+        #expect(still == 1)
+        await pair.close()
+    }
+}

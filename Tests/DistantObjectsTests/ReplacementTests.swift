@@ -1,0 +1,126 @@
+import DistantObjects
+import Testing
+
+/// By reference by its type; by copy where it is wrapped, or where its hook says so.
+private final class Badge: Vendable, ObjectCoding {
+    let owner: String
+    let travels: Bool
+
+    init(owner: String, travels: Bool = false) {
+        self.owner = owner
+        self.travels = travels
+    }
+
+    init(coder: ObjectDecoder) throws {
+        owner = try coder.decode(String.self, forKey: "owner")
+        travels = try coder.decode(Bool.self, forKey: "travels")
+    }
+
+    func encode(with coder: ObjectEncoder) throws {
+        try coder.encode(owner, forKey: "owner")
+        try coder.encode(travels, forKey: "travels")
+    }
+
+    static var messages: MessageTable<Badge> { Message("name", Badge.name) }
+
+    func name() -> String { owner }
+
+    func replacementObject(for coder: PortCoder) throws -> PortReplacement? {
+        if owner == "deputy" { return .reference(Badge(owner: "chief")) }
+        return travels ? .copy(self) : nil
+    }
+}
+
+private struct Lost: Error, Codable {
+    var badge: DistantObject
+}
+
+private final class Desk: Vendable {
+    let badge = Badge(owner: "desk")
+
+    static var messages: MessageTable<Desk> {
+        Message("nameOf", Desk.nameOf)
+        Message("take", Desk.take)
+        Message("give", Desk.give)
+        Message("giveCopy", Desk.giveCopy)
+        Message("giveAll", Desk.giveAll)
+        Message("lose", Desk.lose)
+    }
+
+    func nameOf(_ badge: DistantObject) async throws -> String { try await badge.name() }
+    func take(_ badge: Badge) -> String { "a copy of \(badge.owner)" }
+    func give() -> Badge { badge }
+    func giveCopy() -> ByCopy<Badge> { ByCopy(badge) }
+    func giveAll() -> [String: Badge] { ["one": badge, "two": Badge(owner: "two")] }
+    func lose() throws { throw Lost(badge: DistantObject(standingFor: badge)) }
+}
+
+@Suite("By copy or by reference")
+struct ReplacementTests {
+    private func withDesk(_ body: (DistantObject, Connection) async throws -> Void) async throws {
+        var configuration = Connection.Configuration()
+        configuration.errorTypes = [Lost.self]
+        let (client, server) = try await Connection.pair(first: configuration)
+        server.vend(Desk())
+        do { try await body(try await client.root, client) }
+        await client.close()
+        _ = await server.ended
+        #expect(client.statistics.isAtRest && server.statistics.isAtRest)
+    }
+
+    @Test("By type: an object of a class that is both goes by reference")
+    func byType() async throws {
+        try await withDesk { desk, _ in
+            let name: String = try await desk.nameOf(Badge(owner: "guest"))
+            #expect(name == "guest")
+            let badge: DistantObject = try await desk.give()
+            let owner: String = try await badge.name()
+            #expect(owner == "desk")
+        }
+    }
+
+    @Test("By place: ByCopy sends a copy of an argument and of a result, ByReference asks no hook")
+    func byPlace() async throws {
+        try await withDesk { desk, _ in
+            let told: String = try await desk.take(ByCopy(Badge(owner: "guest")))
+            #expect(told == "a copy of guest")
+            let copy: Badge = try await desk.giveCopy()
+            #expect(copy.owner == "desk")
+            let name: String = try await desk.nameOf(ByReference(Badge(owner: "deputy", travels: true)))
+            #expect(name == "deputy")
+        }
+    }
+
+    @Test("By hook: another object by reference, or a copy")
+    func byHook() async throws {
+        try await withDesk { desk, _ in
+            let name: String = try await desk.nameOf(Badge(owner: "deputy"))
+            #expect(name == "chief")
+            let told: String = try await desk.take(Badge(owner: "traveller", travels: true))
+            #expect(told == "a copy of traveller")
+        }
+    }
+
+    @Test("Collections go by copy, each element by its own rule")
+    func collections() async throws {
+        try await withDesk { desk, _ in
+            let all: [String: DistantObject] = try await desk.giveAll()
+            let one: String? = try await all["one"]?.name()
+            let two: String? = try await all["two"]?.name()
+            #expect(one == "desk" && two == "two")
+        }
+    }
+
+    @Test("An error carries references as results do")
+    func errors() async throws {
+        try await withDesk { desk, _ in
+            do {
+                try await desk.lose()
+                Issue.record("nothing was thrown")
+            } catch let lost as Lost {
+                let owner: String = try await lost.badge.name()
+                #expect(owner == "desk")
+            }
+        }
+    }
+}

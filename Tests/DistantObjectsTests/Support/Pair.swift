@@ -1,0 +1,41 @@
+import DistantObjects
+import Testing
+
+/// Two connected ends in this process; the second one vends a `Directory`.
+struct Pair {
+    let client: Connection
+    let server: Connection
+    let directory: Directory
+
+    /// - Parameter over: How the bytes go.
+    init(
+        client: Connection.Configuration = .init(), server: Connection.Configuration = .init(),
+        over transport: Connection.PairTransport = .socketpair
+    ) async throws {
+        directory = Directory()
+        var client = client
+        client.name = "client"
+        var server = server
+        server.name = "server"
+        (self.client, self.server) = try await Connection.pair(over: transport, first: client, second: server)
+        self.server.vend(directory)
+    }
+
+    /// Closes both in order and checks that nothing is left.
+    func close() async {
+        await client.close()
+        _ = await server.ended
+        #expect(client.statistics.isAtRest)
+        #expect(server.statistics.isAtRest)
+    }
+
+    /// Waits until both ends hold no reference and no call: releases are on their way for a moment after the last use.
+    func rest() async throws {
+        for _ in 0..<2_000 {
+            if client.statistics.isAtRest, server.statistics.isAtRest { return }
+            try await client.ping()
+            try await server.ping()
+        }
+        Issue.record("something is left: \(client.statistics) \(server.statistics)")
+    }
+}

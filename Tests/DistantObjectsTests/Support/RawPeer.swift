@@ -1,0 +1,117 @@
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// A peer that speaks bytes: whatever the protocol forbids too.
+final class RawPeer: @unchecked Sendable {
+    // One test uses it at a time.
+    private(set) var descriptor: CInt
+
+    struct Frame {
+        var kind: UInt8
+        var flags: UInt8
+        var body: [UInt8]
+    }
+
+    init(descriptor: CInt) {
+        self.descriptor = descriptor
+    }
+
+    init(connectingTo path: String) throws {
+        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { target in
+            target.copyBytes(from: path.utf8.prefix(target.count - 1))
+        }
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(status == 0)
+    }
+
+    deinit {
+        close()
+    }
+
+    func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    func send(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func send(_ kind: UInt8, flags: UInt8 = 0, _ body: [UInt8]) {
+        send(Self.frame(kind, flags: flags, body))
+    }
+
+    static func frame(_ kind: UInt8, flags: UInt8 = 0, _ body: [UInt8], length: UInt32? = nil) -> [UInt8] {
+        let length = length ?? UInt32(body.count)
+        return (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + [kind, flags, 0, 0] + body
+    }
+
+    /// A correct `Hello`.
+    static let hello: [UInt8] =
+        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(0) + number(1_024) + number(1_024) + number(1 << 20) + text("raw")
+
+    static func number(_ value: UInt64) -> [UInt8] {
+        var rest = value
+        var bytes: [UInt8] = []
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        return bytes + [UInt8(rest)]
+    }
+
+    static func text(_ text: String) -> [UInt8] { number(UInt64(text.utf8.count)) + Array(text.utf8) }
+
+    /// A `Call` of the root directory.
+    static func call(
+        question: UInt64 = 0, slot: UInt64 = 0, generation: UInt64 = 0, name: [UInt8] = [0] + text("root"),
+        arguments: UInt64 = 1, references: [UInt8] = [0], shapes: [UInt8] = [0], body: [UInt8] = []
+    ) -> [UInt8] {
+        number(question) + number(slot) + number(generation) + name + number(arguments) + references + shapes + body
+    }
+
+    /// The next frame, or `nil` at the end.
+    ///
+    /// Blocks.
+    func read() -> Frame? {
+        guard let header = read(8) else { return nil }
+        let length = (0..<4).reduce(0) { $0 | Int(header[$1]) << (8 * $1) }
+        guard let body = read(length) else { return nil }
+        return Frame(kind: header[4], flags: header[5], body: body)
+    }
+
+    func readToEnd() -> [Frame] {
+        var frames: [Frame] = []
+        while let frame = read() { frames.append(frame) }
+        return frames
+    }
+
+    private func read(_ count: Int) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            var chunk = [UInt8](repeating: 0, count: count - bytes.count)
+            let got = recv(descriptor, &chunk, chunk.count, 0)
+            guard got > 0 else { return nil }
+            bytes += chunk[..<got]
+        }
+        return bytes
+    }
+}
