@@ -1,0 +1,39 @@
+// An exhaustive check of the release rule: every state two parties can reach, within the bounds of `Bound`, by the steps
+// of `Machine`. In each of them
+//   - a message reaches the very object its sender meant;
+//   - no object is freed while a message under way mentions it, or while the other side has it pinned or has a proxy;
+//   - no slot is used again while its former object is still referred to;
+//   - whatever is held has something that will release it, so that at rest, without proxies, both tables are empty;
+//   - after the end the tables are empty, and nothing enters them any more.
+// The variants leave out or change one part of the rule each, and must be found wrong: they show that the search sees.
+// Exit status 0 when every verdict is the expected one.
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+func padded(_ text: String, to width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+}
+
+let clock = ContinuousClock()
+var failures = 0
+for variant in Variant.allCases {
+    var search = Search(variant)
+    let start = clock.now
+    let result = search.run()
+    let isExpected = result.verdict == variant.expected
+    if !isExpected { failures += 1 }
+    let milliseconds = (clock.now - start) / .milliseconds(1)
+    var line = padded(variant.rawValue, to: 46) + padded("states=\(result.states)", to: 17) + result.verdict.rawValue
+    if !isExpected { line += "  WRONG: expected \(variant.expected.rawValue)" }
+    line += "  (\(Int(milliseconds)) ms)"
+    if !result.trace.isEmpty { line += "  " + result.trace.joined(separator: "; ") }
+    print(line)
+}
+if failures > 0 {
+    print("\(failures) verdicts are not the expected ones")
+}
+exit(failures == 0 ? 0 : 1)
