@@ -1,0 +1,39 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Whole lines to the terminal, at once: two programs write to it.
+public enum Console {
+    /// A line on standard output.
+    public static func say(_ line: String = "") {
+        put(line, 1)
+    }
+
+    /// A line on standard error, with the program's name before it.
+    public static func complain(_ program: String, _ sentence: String) {
+        put("\(program): \(sentence)", 2)
+    }
+
+    private static func put(_ line: String, _ descriptor: CInt) {
+        var bytes = Array((line + "\n").utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            // Nobody reads any more, or an interruption: the line is not worth more than another try.
+            if count < 0 && errno != EINTR { return }
+            bytes = bytes.dropFirst(max(0, count))
+        }
+    }
+}
+
+/// Words of the command line that are not understood; the description says which.
+public struct UsageError: Error, CustomStringConvertible {
+    /// What is wrong with them.
+    public let description: String
+
+    /// Makes an error.
+    public init(_ description: String) {
+        self.description = description
+    }
+}

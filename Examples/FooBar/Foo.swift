@@ -1,0 +1,32 @@
+public import DistantObjects
+
+/// Somebody with a name and an age; sent by copy.
+public final class Foo: ObjectCoding {
+    /// Who it is.
+    public let name: String
+    /// In years.
+    public var age: Int
+
+    /// Makes a Foo.
+    public init(name: String, age: Int) {
+        self.name = name
+        self.age = age
+    }
+
+    /// Reads a Foo from an archive or a message.
+    public init(coder: ObjectDecoder) throws {
+        name = try coder.decode(String.self, forKey: "name")
+        age = try coder.decode(Int.self, forKey: "age")
+    }
+
+    /// Writes it.
+    public func encode(with coder: ObjectEncoder) throws {
+        try coder.encode(name, forKey: "name")
+        try coder.encode(age, forKey: "age")
+    }
+}
+
+extension Foo: CustomStringConvertible {
+    /// The name and the age.
+    public var description: String { "\(name), \(age)" }
+}

@@ -1,0 +1,103 @@
+import DistantObjects
+import FooBar
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Meets a FooBarServer, launched or found at a socket, and shows what the two can do.
+@main
+struct FooBarClient {
+    static func main() async {
+        do {
+            let options = try Options(Array(CommandLine.arguments.dropFirst()))
+            if options.wantsHelp {
+                Console.say(Options.usage)
+            } else {
+                try await show(options)
+            }
+        } catch let error as UsageError {
+            Console.complain("FooBarClient", "\(error)\n\n\(Options.usage)")
+            exit(2)
+        } catch {
+            Console.complain("FooBarClient", sentence(for: error))
+            exit(1)
+        }
+    }
+
+    private static func show(_ options: Options) async throws {
+        let connection = try await connect(options.way)
+        try await Tour(directory: try await connection.root, waitsAtSteps: options.waitsAtSteps).run()
+        try await stop(connection)
+    }
+
+    private static func connect(_ way: Options.Way) async throws -> Connection {
+        switch way {
+        case .socketpair:
+            return try await launch(over: .socketpair, "a socketpair")
+        case .pipes:
+            return try await launch(over: .pipes, "its standard input and output")
+        case .socket(let path):
+            let connection = try await Connection.open(.path(path), configuration: .fooBar)
+            Console.say("FooBarServer is found at \(path).")
+            return connection
+        }
+    }
+
+    private static func launch(over transport: ChildProcess.Transport, _ words: String) async throws -> Connection {
+        let connection = try await Connection.launch(try serverPath(), over: transport, configuration: .fooBar)
+        if let child = connection.child {
+            Console.say("FooBarServer is launched over \(words) and runs as process \(child.pid).")
+        }
+        return connection
+    }
+
+    /// The two programs are built side by side.
+    private static func serverPath() throws -> String {
+        let own =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let directory = own.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        let path = (directory.isEmpty ? "." : directory) + "/FooBarServer"
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw Tour.Surprise(
+                description: "there is no server at \(path); build it: swift build --product FooBarServer")
+        }
+        return path
+    }
+
+    /// By now no proxy is left; the server ends when its tables are as empty as ours.
+    private static func stop(_ connection: Connection) async throws {
+        try await connection.root(named: "session").stop()
+        Console.say("\nThe server is told to stop; nothing is left on either side.")
+        let statistics = await connection.rest()
+        Console.say("   " + statistics.tables)
+        guard statistics.isAtRest else {
+            throw Tour.Surprise(description: "at the end the tables hold \(statistics.tables)")
+        }
+        let end = await connection.ended
+        guard case .closedByPeer = end else {
+            throw Tour.Surprise(description: "the server did not close the connection in order (\(end))")
+        }
+        if let status = await connection.child?.waitForExit(), status != .exited(0) {
+            throw Tour.Surprise(description: "the server ended with \(status)")
+        }
+    }
+
+    private static func sentence(for error: any Error) -> String {
+        guard let error = error as? ConnectionError else { return "\(error)" }
+        switch error.code {
+        case .outcomeUnknown, .notDelivered, .notSent, .closed:
+            return "the server has ended in the middle of our talk (\(error))"
+        default:
+            return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import DistantObjects
+import Synchronization
+
+/// An object of the client that the server calls.
+final class Observer: Vendable {
+    private let seen = Mutex<[String]>([])
+
+    static var messages: MessageTable<Observer> {
+        Message("added", Observer.added)
+    }
+
+    func added(_ name: String) {
+        seen.withLock { $0.append(name) }
+    }
+
+    /// The names the server has told so far.
+    var names: [String] { seen.withLock { $0 } }
+}

@@ -1,0 +1,56 @@
+import FooBar
+
+/// What the command line asks for.
+struct Options {
+    enum Way: Equatable {
+        case socketpair
+        case pipes
+        case socket(path: String)
+    }
+
+    var way = Way.socketpair
+    /// Waits a little before each step, so that one can read along.
+    var waitsAtSteps = false
+    var wantsHelp = false
+
+    static let usage = """
+        Usage: FooBarClient [--over socketpair | pipes | socket] [--path PATH] [--step]
+
+        Shows, step by step, what two processes can do with distant objects.
+
+          --over socketpair   launch FooBarServer over a socketpair (the default)
+          --over pipes        launch it over its standard input and output
+          --over socket       connect to the server at --path PATH, which was started with
+                              FooBarServer --path PATH; --path alone means the same
+          --step              wait for Enter before each step
+          --help              this text
+        """
+
+    init(_ arguments: [String]) throws {
+        var over: String?
+        var path: String?
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--over":
+                over = rest.popFirst()
+                guard let over, ["socketpair", "pipes", "socket"].contains(over) else {
+                    throw UsageError("--over needs socketpair, pipes or socket after it")
+                }
+            case "--path":
+                path = rest.popFirst()
+                guard let path, !path.isEmpty else { throw UsageError("--path needs a path after it") }
+            case "--step": waitsAtSteps = true
+            case "--help", "-h": wantsHelp = true
+            default: throw UsageError("“\(argument)” is not understood")
+            }
+        }
+        switch (over, path) {
+        case (nil, nil), ("socketpair", nil): way = .socketpair
+        case ("pipes", nil): way = .pipes
+        case (nil, let path?), ("socket", let path?): way = .socket(path: path)
+        case ("socket", nil): throw UsageError("--over socket needs --path and the path the server listens at")
+        default: throw UsageError("--path goes with --over socket only")
+        }
+    }
+}

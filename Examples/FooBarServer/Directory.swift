@@ -1,0 +1,80 @@
+import DistantObjects
+import FooBar
+import Synchronization
+
+/// The object the server vends: clients send it messages and never see a copy of it.
+final class Directory: Vendable {
+    private struct State {
+        var ages: [String: Int] = [:]
+        var observer: DistantObject?
+        var notes: [String] = []
+    }
+
+    private let state = Mutex(State())
+
+    static var messages: MessageTable<Directory> {
+        Message("celebrate", Directory.celebrate)
+        Message("mirror", Directory.mirror)
+        Message("add", Directory.add)
+        Message("lookUp", Directory.lookUp)
+        Message("remove", Directory.remove)
+        Message("watch", Directory.watch)
+        Message("observer", Directory.observer)
+        Message("unwatch", Directory.unwatch)
+        Message("note", Directory.note)
+        Message("notes", Directory.notes)
+    }
+
+    /// Everybody in the Bar gets a year older: in the copy that came here.
+    func celebrate(_ bar: Bar) -> Bar {
+        for foo in bar.foos { foo.age += 1 }
+        return bar
+    }
+
+    /// The graph as it arrived.
+    func mirror(_ team: Team) -> Team { team }
+
+    /// Enters somebody, and tells the observer.
+    func add(_ foo: Foo) async throws -> Int {
+        let name = foo.name
+        let (count, observer) = state.withLock { [age = foo.age] state in
+            state.ages[name] = age
+            return (state.ages.count, state.observer)
+        }
+        try await observer?.added(name)
+        return count
+    }
+
+    func lookUp(_ name: String) throws -> Foo {
+        guard let age = state.withLock({ $0.ages[name] }) else { throw DirectoryError.noSuchName(name) }
+        return Foo(name: name, age: age)
+    }
+
+    /// Takes somebody out; the number of those left.
+    func remove(_ name: String) throws -> Int {
+        try state.withLock { state in
+            guard state.ages.removeValue(forKey: name) != nil else { throw DirectoryError.noSuchName(name) }
+            return state.ages.count
+        }
+    }
+
+    func watch(_ observer: DistantObject) {
+        state.withLock { $0.observer = observer }
+    }
+
+    func observer() -> DistantObject? {
+        state.withLock { $0.observer }
+    }
+
+    func unwatch() {
+        state.withLock { $0.observer = nil }
+    }
+
+    func note(_ text: String) {
+        state.withLock { $0.notes.append(text) }
+    }
+
+    func notes() -> [String] {
+        state.withLock { $0.notes }
+    }
+}
