@@ -1,0 +1,254 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "CFloor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MessagePing = 1, MessageNested, MessageNote, MessageNoted, MessageBlob };
+
+typedef struct {
+    int64_t kind;
+    int64_t sequence;
+    int64_t argument;
+    int64_t result;
+} Message;
+
+_Static_assert(sizeof(Message) == 32, "the smallest message that holds what a call needs");
+
+uint64_t floorNow(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+// MARK: Bytes
+
+static int readAll(int descriptor, void *bytes, size_t length) {
+    char *next = bytes;
+    while (length > 0) {
+        ssize_t count = read(descriptor, next, length);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return errno;
+        if (count == 0) return EPIPE;
+        next += count;
+        length -= (size_t)count;
+    }
+    return 0;
+}
+
+static int writeAll(int descriptor, const void *bytes, size_t length) {
+    const char *next = bytes;
+    while (length > 0) {
+        ssize_t count = write(descriptor, next, length);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return errno;
+        next += count;
+        length -= (size_t)count;
+    }
+    return 0;
+}
+
+// MARK: The launched side
+
+static int serveBlob(size_t length) {
+    // A program that receives an object keeps it, so each gets memory of its own, from the same allocator as ours: large
+    // blocks are fresh pages from the kernel each time, small ones are warm again.
+    void *bytes = malloc(length);
+    if (bytes == NULL) return ENOMEM;
+    int error = readAll(3, bytes, length);
+    free(bytes);
+    return error;
+}
+
+void floorServe(void) {
+    int64_t noted = 0;
+    Message message;
+    while (readAll(3, &message, sizeof message) == 0) {
+        switch (message.kind) {
+        case MessageNote:
+            noted += 1;
+            continue;
+        case MessageNoted:
+            message.result = noted;
+            noted = 0;
+            break;
+        case MessageNested: {
+            Message inner = message;
+            if (writeAll(4, &inner, sizeof inner) != 0) return;
+            if (readAll(3, &inner, sizeof inner) != 0) return;
+            message.result = inner.result;
+            break;
+        }
+        case MessageBlob:
+            if (serveBlob((size_t)message.argument) != 0) return;
+            message.result = message.argument;
+            break;
+        default:
+            message.result = message.argument + 1;
+            break;
+        }
+        if (writeAll(4, &message, sizeof message) != 0) return;
+    }
+}
+
+// MARK: Launching
+
+static void closeOnExec(int descriptor) {
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+
+/// Moves a descriptor out of the way of 3 and 4, which the child gets.
+static int moved(int descriptor) {
+    int high = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
+    close(descriptor);
+    return high;
+}
+
+int floorStart(const char *path, FloorTransport transport, FloorPeer *peer) {
+    signal(SIGPIPE, SIG_IGN);
+    int ours[2], theirs[2];
+    if (transport == FloorSocket) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return errno;
+        ours[0] = moved(ends[0]);
+        ours[1] = ours[0];
+        theirs[0] = moved(ends[1]);
+        theirs[1] = theirs[0];
+    } else {
+        int there[2], back[2];
+        if (pipe(there) != 0) return errno;
+        if (pipe(back) != 0) return errno;
+#ifdef F_SETPIPE_SZ
+        // The longest pipe an ordinary process may have: blobs need fewer switches between the two sides.
+        fcntl(there[1], F_SETPIPE_SZ, 1 << 20);
+        fcntl(back[1], F_SETPIPE_SZ, 1 << 20);
+#endif
+        ours[0] = moved(back[0]);
+        ours[1] = moved(there[1]);
+        theirs[0] = moved(there[0]);
+        theirs[1] = moved(back[1]);
+    }
+    closeOnExec(ours[0]);
+    closeOnExec(ours[1]);
+    closeOnExec(theirs[0]);
+    closeOnExec(theirs[1]);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, theirs[0], 3);
+    posix_spawn_file_actions_adddup2(&actions, theirs[1], 4);
+    char *arguments[] = {(char *)path, (char *)"--floor-serve", NULL};
+    int error = posix_spawn(&peer->process, path, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(theirs[0]);
+    if (theirs[1] != theirs[0]) close(theirs[1]);
+    peer->input = ours[0];
+    peer->output = ours[1];
+    if (error != 0) {
+        close(ours[0]);
+        if (ours[1] != ours[0]) close(ours[1]);
+    }
+    return error;
+}
+
+void floorStop(FloorPeer *peer) {
+    close(peer->input);
+    if (peer->output != peer->input) close(peer->output);
+    while (waitpid(peer->process, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+// MARK: Measuring
+
+int floorPing(FloorPeer *peer, int nested, uint64_t *nanoseconds, size_t count) {
+    for (size_t index = 0; index < count; index++) {
+        uint64_t start = floorNow();
+        Message message = {nested ? MessageNested : MessagePing, (int64_t)index, (int64_t)index, 0};
+        int error = writeAll(peer->output, &message, sizeof message);
+        if (error == 0 && nested) {
+            error = readAll(peer->input, &message, sizeof message);
+            message.result = message.argument + 1;
+            if (error == 0) error = writeAll(peer->output, &message, sizeof message);
+        }
+        if (error == 0) error = readAll(peer->input, &message, sizeof message);
+        if (error != 0) return error;
+        if (message.result != (int64_t)index + 1) return EPROTO;
+        nanoseconds[index] = floorNow() - start;
+    }
+    return 0;
+}
+
+int floorInFlight(FloorPeer *peer, size_t window, size_t count, uint64_t *nanoseconds) {
+    size_t sent = 0, received = 0;
+    uint64_t start = floorNow();
+    while (received < count) {
+        while (sent < count && sent - received < window) {
+            Message message = {MessagePing, (int64_t)sent, (int64_t)sent, 0};
+            int error = writeAll(peer->output, &message, sizeof message);
+            if (error != 0) return error;
+            sent += 1;
+        }
+        Message message;
+        int error = readAll(peer->input, &message, sizeof message);
+        if (error != 0) return error;
+        if (message.result != (int64_t)received + 1) return EPROTO;
+        received += 1;
+    }
+    *nanoseconds = floorNow() - start;
+    return 0;
+}
+
+int floorOneWay(FloorPeer *peer, size_t count, uint64_t *nanoseconds) {
+    uint64_t start = floorNow();
+    for (size_t index = 0; index < count; index++) {
+        Message message = {MessageNote, (int64_t)index, (int64_t)index, 0};
+        int error = writeAll(peer->output, &message, sizeof message);
+        if (error != 0) return error;
+    }
+    Message message = {MessageNoted, 0, 0, 0};
+    int error = writeAll(peer->output, &message, sizeof message);
+    if (error == 0) error = readAll(peer->input, &message, sizeof message);
+    if (error == 0 && message.result != (int64_t)count) error = EPROTO;
+    *nanoseconds = floorNow() - start;
+    return error;
+}
+
+int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanoseconds) {
+    char *bytes = malloc(length);
+    if (bytes == NULL) return ENOMEM;
+    memset(bytes, 7, length);
+    uint64_t start = floorNow();
+    int error = 0;
+    for (size_t index = 0; index < count && error == 0; index++) {
+        Message message = {MessageBlob, (int64_t)index, (int64_t)length, 0};
+        struct iovec parts[2] = {{&message, sizeof message}, {bytes, length}};
+        ssize_t written;
+        do {
+            written = writev(peer->output, parts, 2);
+        } while (written < 0 && errno == EINTR);
+        if (written < (ssize_t)sizeof message) {
+            error = written < 0 ? errno : EPROTO;
+            break;
+        }
+        size_t done = (size_t)written - sizeof message;
+        error = writeAll(peer->output, bytes + done, length - done);
+        if (error == 0) error = readAll(peer->input, &message, sizeof message);
+        if (error == 0 && message.result != (int64_t)length) error = EPROTO;
+    }
+    *nanoseconds = floorNow() - start;
+    free(bytes);
+    return error;
+}

@@ -1,0 +1,180 @@
+import CFloor
+import DistantObjects
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A run: every work asked for, in each way, floor and ours in turns.
+struct Bench {
+    let options: Options
+    let executable: String
+
+    /// The works that could not be done are named on standard error at once; the others are still measured.
+    ///
+    /// - Returns: whether every work was measured.
+    func run() async -> Bool {
+        var isComplete = true
+        for cores in Cores.allCases {
+            do {
+                try place(cores)
+                let peers = try await Peers(self)
+                for work in options.works {
+                    // A call that never returns must not hold up a machine for ever: the alarm ends this process.
+                    alarm(300)
+                    do {
+                        try await measure(work, cores, peers)
+                    } catch {
+                        isComplete = false
+                        complain("\(work.rawValue), cores \(cores.rawValue): \(error)")
+                    }
+                }
+                await peers.close()
+            } catch {
+                isComplete = false
+                complain("cores \(cores.rawValue): \(error)")
+            }
+        }
+        return isComplete
+    }
+
+    private func place(_ cores: Cores) throws {
+        let error = floorPlace(cores == .one ? floorLastCore() : -1)
+        if error != 0 { throw BenchError("the processes cannot be kept on one core here: \(describe(error))") }
+    }
+
+    private func measure(_ work: Work, _ cores: Cores, _ peers: Peers) async throws {
+        let count = options.scale.count(work)
+        switch work {
+        case .nullCall:
+            for transport in [Transport.socket, .pipe] {
+                try await measure(
+                    work, transport, cores, peers, metric: "p50_us", { try $0.ping(count: count) },
+                    { $0.nullCall(count: count) })
+            }
+            if cores == .free { try await measureSpinning(count, peers) }
+        case .callback:
+            for transport in [Transport.socket, .pipe] {
+                try await measure(
+                    work, transport, cores, peers, metric: "p50_us", { try $0.ping(nested: true, count: count) },
+                    { $0.callback(count: count) })
+            }
+        case .graph100, .graph10000:
+            // Beside the time of a null call: the scale of the machine, not of the work.
+            let calls = options.scale.count(.nullCall)
+            try await measure(
+                work, .socket, cores, peers, metric: "p50_us", { try $0.ping(count: calls) },
+                { $0.graph(foos: work == .graph100 ? 100 : 10_000, count: count) })
+        case .inFlight64:
+            try await measure(
+                work, .socket, cores, peers, metric: "calls_per_s", { try $0.inFlight(window: 64, count: count) },
+                { $0.inFlight(window: 64, count: count) })
+        case .oneWay:
+            try await measure(
+                work, .socket, cores, peers, metric: "messages_per_s", { try $0.oneWay(count: count) },
+                { $0.oneWay(count: count) })
+        case .blob1MiB, .blob64MiB:
+            let length = work == .blob1MiB ? 1 << 20 : 64 << 20
+            for transport in [Transport.socket, .pipe] {
+                try await measure(
+                    work, transport, cores, peers, metric: "GB_per_s", { try $0.blob(length: length, count: count) },
+                    { $0.blob(length: length, count: count) })
+            }
+        case .idleConnection:
+            // Where the processes run makes no difference to their memory.
+            if cores == .free { try await measureIdle(count) }
+        case .startup:
+            try await measureStartup(count, cores)
+        }
+    }
+
+    private func measure(
+        _ work: Work, _ transport: Transport, _ cores: Cores, _ peers: Peers, metric: String,
+        _ floor: @escaping (Floor) throws -> Double, _ subject: (Peer) -> Subject
+    ) async throws {
+        let bare = peers.floors[transport]
+        let ours = peers.ours[transport]
+        var samplers: [() async throws -> Double] = []
+        if let bare { samplers.append({ try floor(bare) }) }
+        var apis: [API] = []
+        if let ours {
+            let subject = subject(ours)
+            apis = API.allCases.filter { $0 != .blocking || subject.blocking != nil }
+            for api in apis { samplers.append({ try await ours.sample(subject, api) }) }
+        }
+        let results = try await interleaved(rounds: options.scale.rounds, samplers)
+        guard let floorResult = results.first else { return }
+        if options.isFloorOnly { printFloor(work, transport, cores, metric, floorResult) }
+        for (api, result) in zip(apis, results.dropFirst()) {
+            Line(
+                work: work, transport: transport, api: api, cores: cores, metric: metric, value: result,
+                floor: floorResult
+            ).print()
+        }
+    }
+
+    private func printFloor(_ work: Work, _ transport: Transport, _ cores: Cores, _ metric: String, _ value: Double) {
+        Line(
+            work: work, via: "floor", transport: transport, api: .blocking, cores: cores, metric: metric, value: value,
+            floor: value
+        ).print()
+    }
+
+    /// Calls between two processes that poll before they sleep, beside the floor that sleeps at once.
+    private func measureSpinning(_ count: Int, _ peers: Peers) async throws {
+        guard !options.isFloorOnly, let bare = peers.floors[.socket] else { return }
+        let peer = try await Peer.launch(executable, over: .socket, spins: true)
+        let subject = peer.nullCall(count: count)
+        let results = try await interleaved(
+            rounds: options.scale.rounds,
+            [{ try bare.ping(count: count) }]
+                + API.allCases.map { api in { try await peer.sample(subject, api) } })
+        for (api, result) in zip(API.allCases, results.dropFirst()) {
+            Line(
+                work: .nullCall, transport: .socket, api: api, cores: .free, metric: "p50_us", value: result,
+                floor: results.first, spins: true
+            ).print()
+        }
+        await peer.connection.close()
+    }
+
+    private func measureIdle(_ count: Int) async throws {
+        guard !options.isFloorOnly else { return }
+        let peer = try await Peer.launch(executable, over: .socket)
+        let bytes = try await IdleConnections(peer: peer).bytesEach(count: count)
+        Line(
+            work: .idleConnection, transport: .socket, api: .task, cores: .free, metric: "bytes", value: bytes,
+            floor: nil
+        ).print()
+        await peer.connection.close()
+    }
+
+    private func measureStartup(_ count: Int, _ cores: Cores) async throws {
+        let executable = executable
+        var samplers: [() async throws -> Double] = [{ try Floor.startup(executable: executable, count: count) }]
+        if !options.isFloorOnly {
+            samplers.append {
+                var times: [UInt64] = []
+                for _ in 0..<count {
+                    let start = floorNow()
+                    let peer = try await Peer.launch(executable, over: .socket)
+                    let _: Int64 = try await peer.bench.null(1)
+                    times.append(floorNow() - start)
+                    await peer.connection.close()
+                }
+                return medianMicroseconds(times)
+            }
+        }
+        let results = try await interleaved(rounds: options.scale.rounds, samplers)
+        guard let floor = results.first else { return }
+        if options.isFloorOnly { printFloor(.startup, .socket, cores, "p50_us", floor) }
+        for result in results.dropFirst() {
+            Line(
+                work: .startup, transport: .socket, api: .task, cores: cores, metric: "p50_us", value: result,
+                floor: floor
+            ).print()
+        }
+    }
+}

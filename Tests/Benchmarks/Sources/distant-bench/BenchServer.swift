@@ -1,0 +1,85 @@
+import CFloor
+import DistantObjects
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The object the launched process vends: one message for each work.
+final class BenchServer: Vendable {
+    private let noteCount = Atomic<Int64>(0)
+    private let held = Mutex<[Connection]>([])
+
+    @MessageTableBuilder<BenchServer> static var messages: MessageTable<BenchServer> {
+        Message("null", BenchServer.null)
+        Message("callBack", BenchServer.callBack)
+        Message("sum", BenchServer.sum)
+        Message("note", BenchServer.note)
+        Message("noted", BenchServer.noted)
+        Message("length", BenchServer.length)
+        Message("listen", BenchServer.listen)
+        Message("heldConnections", BenchServer.heldConnections)
+        Message("letGo", BenchServer.letGo)
+        Message("residentBytes", BenchServer.residentBytes)
+    }
+
+    func null(_ value: Int64) -> Int64 { value + 1 }
+
+    func callBack(_ caller: DistantObject, _ value: Int64) async throws -> Int64 {
+        try await caller.value(value)
+    }
+
+    func sum(_ bar: Bar) -> Int64 { bar.sumOfAges }
+
+    func note(_ value: Int64) {
+        noteCount.add(1, ordering: .relaxed)
+    }
+
+    /// The number of notes since the last time.
+    func noted() -> Int64 { noteCount.exchange(0, ordering: .relaxed) }
+
+    func length(_ bytes: Data) -> Int64 { Int64(bytes.count) }
+
+    /// Listens at `path` and holds every connection made there.
+    func listen(_ path: String) throws {
+        let listener = try Listener(at: .path(path))
+        Task {
+            for try await connection in listener {
+                connection.vend(self)
+                held.withLock { $0.append(connection) }
+            }
+        }
+    }
+
+    func heldConnections() -> Int64 { Int64(held.withLock { $0.count }) }
+
+    func letGo() {
+        let connections = held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+        for connection in connections { connection.invalidate() }
+    }
+
+    func residentBytes() -> Int64 { Int64(floorResidentBytes()) }
+
+    /// The launched process: vends the object and lives as long as the connection.
+    static func serve(_ configuration: Connection.Configuration) async throws {
+        _ = floorRaiseDescriptorLimit()
+        let connection = try await Connection.parent(configuration: configuration)
+        connection.vend(BenchServer())
+        _ = await connection.ended
+    }
+}
+
+/// The object the measuring process hands over to be called back.
+final class Caller: Vendable {
+    @MessageTableBuilder<Caller> static var messages: MessageTable<Caller> {
+        Message("value", Caller.value)
+    }
+
+    func value(_ value: Int64) -> Int64 { value + 1 }
+}

@@ -1,0 +1,59 @@
+import CFloor
+
+/// The bare system calls, over one transport, with their own second process.
+final class Floor {
+    private var peer = FloorPeer()
+
+    init(_ transport: Transport, executable: String) throws {
+        let error = floorStart(executable, transport == .socket ? FloorSocket : FloorPipe, &peer)
+        if error != 0 { throw BenchError("the floor's process could not be started: \(describe(error))") }
+    }
+
+    deinit {
+        floorStop(&peer)
+    }
+
+    /// Microseconds of one round trip, or of two that are nested.
+    func ping(nested: Bool = false, count: Int) throws -> Double {
+        var times = [UInt64](repeating: 0, count: count)
+        try check(floorPing(&peer, nested ? 1 : 0, &times, count))
+        return medianMicroseconds(times)
+    }
+
+    /// Round trips a second.
+    func inFlight(window: Int, count: Int) throws -> Double {
+        try rate(count) { floorInFlight(&peer, window, count, &$0) }
+    }
+
+    /// Messages a second.
+    func oneWay(count: Int) throws -> Double {
+        try rate(count) { floorOneWay(&peer, count, &$0) }
+    }
+
+    /// Gigabytes a second.
+    func blob(length: Int, count: Int) throws -> Double {
+        try rate(length * count) { floorBlob(&peer, length, count, &$0) } / 1e9
+    }
+
+    /// Microseconds from launching a process to its first answer.
+    static func startup(executable: String, count: Int) throws -> Double {
+        var times: [UInt64] = []
+        for _ in 0..<count {
+            let start = floorNow()
+            let floor = try Floor(.socket, executable: executable)
+            _ = try floor.ping(count: 1)
+            times.append(floorNow() - start)
+        }
+        return medianMicroseconds(times)
+    }
+
+    private func rate(_ count: Int, _ body: (inout UInt64) -> CInt) throws -> Double {
+        var nanoseconds: UInt64 = 0
+        try check(body(&nanoseconds))
+        return Double(count) / Double(max(nanoseconds, 1)) * 1e9
+    }
+
+    private func check(_ error: CInt) throws {
+        if error != 0 { throw BenchError("the floor's other process failed: \(describe(error))") }
+    }
+}

@@ -1,0 +1,62 @@
+import CFloor
+import DistantObjects
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Many connections between two processes of which none does anything.
+struct IdleConnections {
+    let peer: Peer
+
+    /// Bytes of memory that each of `count` connections takes, both ends together.
+    ///
+    /// Each has made one call: what a connection sets up at its first use belongs to it.
+    func bytesEach(count: Int) async throws -> Double {
+        let available = floorRaiseDescriptorLimit()
+        if available < UInt64(count) + 100 {
+            throw BenchError("\(count) connections need more open descriptors than the \(available) allowed here")
+        }
+        var template = Array("/tmp/distant-bench-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            throw BenchError("no directory for the socket could be made: \(describe(errno))")
+        }
+        let directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        defer { rmdir(directory) }
+        let path = directory + "/idle"
+        let _: Void = try await peer.bench.listen(path)
+        defer { unlink(path) }
+
+        // The first ones fill what the connections of a process share.
+        let first = try await connect(to: path, count: 100)
+        let before = try await residentBytes()
+        let idle = try await connect(to: path, count: count)
+        let after = try await residentBytes()
+        let held: Int64 = try await peer.bench.heldConnections()
+        let _: Void = try await peer.bench.letGo()
+        for connection in first + idle { connection.invalidate() }
+        if held != Int64(first.count + idle.count) {
+            throw BenchError("the other side holds \(held) connections, not \(first.count + idle.count)")
+        }
+        return Double(after - before) / Double(count)
+    }
+
+    private func connect(to path: String, count: Int) async throws -> [Connection] {
+        var connections: [Connection] = []
+        connections.reserveCapacity(count)
+        for _ in 0..<count {
+            let connection = try await Connection.open(.path(path))
+            let bench = try await connection.root
+            let _: Int64 = try await bench.null(1)
+            connections.append(connection)
+        }
+        return connections
+    }
+
+    private func residentBytes() async throws -> Int64 {
+        let other: Int64 = try await peer.bench.residentBytes()
+        return other + Int64(floorResidentBytes())
+    }
+}

@@ -1,0 +1,49 @@
+/// One result: a JSON object on a line of its own.
+struct Line {
+    var work: Work
+    /// `table` for messages by name through a message table; `floor` for bare system calls alone.
+    var via = "table"
+    var transport: Transport
+    var api: API
+    var cores: Cores
+    var metric: String
+    var value: Double
+    /// The same work by bare system calls, in the same run; nil where there is nothing to compare with.
+    var floor: Double?
+    /// Whether both ends polled before they slept.
+    var spins = false
+
+    func print() {
+        var fields = [
+            ("work", quoted(work.rawValue)),
+            ("via", quoted(via)),
+            ("transport", quoted(transport.rawValue)),
+            ("api", quoted(api.rawValue)),
+            ("cores", quoted(cores.rawValue)),
+            ("metric", quoted(metric)),
+            ("value", number(value)),
+            ("floor", number(floor)),
+            ("ratio", number(floor.map { value / $0 })),
+        ]
+        if spins { fields.append(("spin", "true")) }
+        put("{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}")
+    }
+
+    /// The names printed are plain words: nothing in them needs an escape.
+    private func quoted(_ text: String) -> String {
+        "\"\(text)\""
+    }
+
+    /// Four digits are more than two runs agree on.
+    private func number(_ value: Double?) -> String {
+        guard let value, value.isFinite else { return "null" }
+        if value.magnitude >= 1000 { return "\(Int64(value.rounded()))" }
+        var scale = 1000.0
+        var magnitude = value.magnitude
+        while magnitude >= 10 {
+            magnitude /= 10
+            scale /= 10
+        }
+        return "\((value * scale).rounded() / scale)"
+    }
+}

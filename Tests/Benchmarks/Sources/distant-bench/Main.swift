@@ -1,0 +1,45 @@
+import CFloor
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+@main
+struct Main {
+    static func main() async {
+        do {
+            let options = try Options(Array(CommandLine.arguments.dropFirst()))
+            switch options.mode {
+            case .help: put(Options.usage)
+            case .serveFloor: floorServe()
+            case .serve: try await BenchServer.serve(Peer.configuration(spins: options.spins))
+            case .measure:
+                let bench = Bench(options: options, executable: try executablePath())
+                if await !bench.run() { exit(1) }
+            }
+        } catch {
+            complain("\(error)")
+            exit(2)
+        }
+    }
+
+    private static func executablePath() throws -> String {
+        var path = [CChar](repeating: 0, count: 4096)
+        let error = floorExecutablePath(&path, path.count)
+        if error != 0 { throw BenchError("the path of this executable is not to be had: \(describe(error))") }
+        return String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// Says on standard error what went wrong.
+func complain(_ sentence: String) {
+    put("distant-bench: \(sentence)", 2)
+}
+
+/// A whole line at once: who reads the results sees each as soon as it is there.
+func put(_ line: String, _ descriptor: CInt = 1) {
+    let bytes = Array((line + "\n").utf8)
+    _ = write(descriptor, bytes, bytes.count)
+}

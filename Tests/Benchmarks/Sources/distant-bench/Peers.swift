@@ -1,0 +1,20 @@
+import DistantObjects
+
+/// The launched processes of one placement, which they inherit: a floor and one of ours for each transport.
+struct Peers {
+    var floors: [Transport: Floor] = [:]
+    var ours: [Transport: Peer] = [:]
+
+    init(_ bench: Bench) async throws {
+        for transport in [Transport.socket, .pipe] {
+            floors[transport] = try Floor(transport, executable: bench.executable)
+            if !bench.options.isFloorOnly {
+                ours[transport] = try await Peer.launch(bench.executable, over: transport)
+            }
+        }
+    }
+
+    func close() async {
+        for peer in ours.values { await peer.connection.close() }
+    }
+}

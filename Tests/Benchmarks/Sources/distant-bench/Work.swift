@@ -1,0 +1,64 @@
+/// What is measured.
+enum Work: String, CaseIterable {
+    case nullCall = "null-call"
+    case callback
+    case graph100 = "graph-100"
+    case graph10000 = "graph-10000"
+    case inFlight64 = "in-flight-64"
+    case oneWay = "one-way"
+    case blob1MiB = "blob-1MiB"
+    case blob64MiB = "blob-64MiB"
+    case idleConnection = "idle-connection"
+    case startup
+}
+
+/// What joins the two processes.
+enum Transport: String {
+    case socket
+    case pipe
+}
+
+/// How the program that calls is written.
+enum API: String, CaseIterable {
+    /// In a closure that runs on the connection's loop.
+    case run
+    /// On a plain thread that waits.
+    case blocking
+    /// In an ordinary task.
+    case task
+}
+
+/// Where the two processes may run.
+enum Cores: String, CaseIterable {
+    /// Both on the same core.
+    case one
+    /// Wherever the system puts them.
+    case free
+}
+
+/// How often each thing is done.
+struct Scale {
+    /// Samples of each kind, taken in turns; their median is reported.
+    var rounds: Int
+    /// By how much the counts of a sample are multiplied.
+    var factor: Int
+
+    static let quick = Scale(rounds: 3, factor: 1)
+    static let full = Scale(rounds: 9, factor: 5)
+
+    /// How often one sample repeats `work`.
+    func count(_ work: Work) -> Int {
+        switch work {
+        case .nullCall: 1000 * factor
+        case .callback: 500 * factor
+        case .graph100: 300 * factor
+        case .graph10000: 10 * factor
+        case .inFlight64: 20_000 * factor
+        case .oneWay: 50_000 * factor
+        case .blob1MiB: 100 * factor
+        case .blob64MiB: 2 * factor
+        case .idleConnection: 5000
+        case .startup: 2 * factor
+        }
+    }
+}
