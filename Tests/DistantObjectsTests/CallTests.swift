@@ -131,6 +131,30 @@ struct CallTests {
         await pair.close()
     }
 
+    @Test("Messages that were refused for their long names leave nothing behind for the answers after them")
+    func longNames() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        let name = String(repeating: "x", count: 2_000)
+        for _ in 0..<20 {
+            await withTaskGroup { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        await expectCode(.noSuchMessage) { try await directory.message(name)(Array(0..<1_000)) }
+                    }
+                }
+            }
+            let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<64 {
+                    group.addTask { try await directory.echo(number) }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(sum == 64 * 63 / 2)
+        }
+        await pair.close()
+    }
+
     @Test("Calls inside run give the same results")
     func run() async throws {
         let pair = try await Pair()

@@ -50,6 +50,8 @@ final class OutboundMessage: @unchecked Sendable {
         encoder.reset()
         encoder.codingOwner = nil
         argumentCount = 0
+        // Answers have no name, and are measured with it: a long one must not stay for them.
+        name = ""
         deadline = nil
     }
 }
