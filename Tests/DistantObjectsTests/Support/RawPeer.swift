@@ -11,6 +11,8 @@ import Testing
 final class RawPeer: @unchecked Sendable {
     // One test uses it at a time.
     private(set) var descriptor: CInt
+    /// Where it writes; over a socket the same.
+    private var output: CInt
 
     struct Frame {
         var kind: UInt8
@@ -18,12 +20,27 @@ final class RawPeer: @unchecked Sendable {
         var body: [UInt8]
     }
 
+    /// A read or write that does not end within this time fails like one whose peer is gone.
+    private static let patience = 20
+
     init(descriptor: CInt) {
         self.descriptor = descriptor
+        output = descriptor
+        bound()
+    }
+
+    /// Over two pipes.
+    init(reading: CInt, writing: CInt) {
+        descriptor = reading
+        output = writing
+        // The other end may be closed at any time.
+        signal(SIGPIPE, SIG_IGN)
     }
 
     init(connectingTo path: String) throws {
         descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        output = descriptor
+        bound()
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { target in
@@ -41,15 +58,44 @@ final class RawPeer: @unchecked Sendable {
         close()
     }
 
+    private func bound() {
+        var time = timeval(tv_sec: Self.patience, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
+        }
+    }
+
     func close() {
+        if output >= 0, output != descriptor { Glibc.close(output) }
         if descriptor >= 0 { Glibc.close(descriptor) }
         descriptor = -1
+        output = -1
+    }
+
+    /// Ends what it sends; it can still read.
+    func finishSending() {
+        if output == descriptor {
+            shutdown(output, CInt(SHUT_WR))
+        } else if output >= 0 {
+            Glibc.close(output)
+            output = -1
+        }
+    }
+
+    /// Bytes that have come and were not read.
+    var unread: Int {
+        var count: CInt = 0
+        return ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
     }
 
     func send(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            let count = rest.withUnsafeBytes { bytes in
+                output == descriptor
+                    ? Glibc.send(output, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+                    : write(output, bytes.baseAddress, bytes.count)
+            }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }
@@ -65,8 +111,7 @@ final class RawPeer: @unchecked Sendable {
     }
 
     /// A correct `Hello`.
-    static let hello: [UInt8] =
-        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(0) + number(1_024) + number(1_024) + number(1 << 20) + text("raw")
+    static let hello = greeting()
 
     static func number(_ value: UInt64) -> [UInt8] {
         var rest = value
@@ -79,6 +124,18 @@ final class RawPeer: @unchecked Sendable {
     }
 
     static func text(_ text: String) -> [UInt8] { number(UInt64(text.utf8.count)) + Array(text.utf8) }
+
+    /// A `Hello` that grants so much.
+    static func greeting(queuedCalls: UInt64 = 1_024, message: UInt64 = 1 << 20) -> [UInt8] {
+        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(0) + number(queuedCalls) + number(1_024) + number(message)
+            + text("raw")
+    }
+
+    /// A `Return`, whose body's only value is the object in that slot of its own, or else the integer 5.
+    static func result(question: UInt64 = 0, slot: UInt64? = nil) -> [UInt8] {
+        guard let slot else { return number(question) + [0, 0] + [0, 1, 5] }
+        return number(question) + [1, 1] + number(slot) + [0, 0] + [0, 2, 0xD7, 0]
+    }
 
     /// A `Call` of the root directory.
     static func call(
@@ -104,11 +161,17 @@ final class RawPeer: @unchecked Sendable {
         return frames
     }
 
+    private var isReadable: Bool {
+        var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return Glibc.poll(&poll, 1, CInt(Self.patience) * 1_000) > 0
+    }
+
     private func read(_ count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count < count {
             var chunk = [UInt8](repeating: 0, count: count - bytes.count)
-            let got = recv(descriptor, &chunk, chunk.count, 0)
+            guard isReadable else { return nil }
+            let got = Glibc.read(descriptor, &chunk, chunk.count)
             guard got > 0 else { return nil }
             bytes += chunk[..<got]
         }

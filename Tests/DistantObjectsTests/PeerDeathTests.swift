@@ -1,0 +1,354 @@
+import DistantObjects
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// A connection whose other end is a `RawPeer`, with everything that a death must not do twice counted.
+struct Bereaved {
+    enum Transport: String, CaseIterable, Sendable { case socketpair, pipes }
+
+    let connection: Connection
+    let raw: RawPeer
+    let opened: Signal
+    let ended: Signal
+
+    /// - Parameter hello: What the peer says when it was greeted; a connection whose peer does not greet is not made.
+    init(_ transport: Transport, hello: [UInt8] = RawPeer.hello, server: Bool = false) async throws {
+        let (raw, ours) = try Self.ends(transport)
+        let (opened, ended) = (Signal(), Signal())
+        var configuration = Connection.Configuration()
+        configuration.onEvent = { event in
+            switch event {
+            case .opened: opened.send()
+            case .ended: ended.send()
+            default: break
+            }
+        }
+        // A server hears the greeting first, so it may lie in the kernel already; a client speaks first.
+        raw.send(1, hello)
+        connection = try await Self.adopt(ours, isInitiator: !server, configuration)
+        _ = try await onThread { raw.read() == nil }
+        self.raw = raw
+        self.opened = opened
+        self.ended = ended
+    }
+
+    static func ends(_ transport: Transport) throws -> (RawPeer, (reading: CInt, writing: CInt)) {
+        var first: [CInt] = [-1, -1]
+        var second: [CInt] = [-1, -1]
+        switch transport {
+        case .socketpair:
+            try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &first) == 0)
+            // The raw peer sends no credentials of its own; the kernel adds them from here on.
+            var on: CInt = 1
+            setsockopt(first[1], SOL_SOCKET, SO_PASSCRED, &on, socklen_t(MemoryLayout<CInt>.size))
+            return (RawPeer(descriptor: first[0]), (first[1], first[1]))
+        case .pipes:
+            try #require(pipe(&first) == 0 && pipe(&second) == 0)
+            return (RawPeer(reading: first[0], writing: second[1]), (second[0], first[1]))
+        }
+    }
+
+    static func adopt(
+        _ ends: (reading: CInt, writing: CInt), isInitiator: Bool, _ configuration: Connection.Configuration
+    ) async throws -> Connection {
+        if ends.reading == ends.writing {
+            return try await .adopt(socket: ends.reading, isInitiator: isInitiator, configuration: configuration)
+        }
+        return try await .adopt(
+            reading: ends.reading, writing: ends.writing, isInitiator: isInitiator, configuration: configuration)
+    }
+
+    /// A proxy of the peer's only object.
+    func root() async throws -> DistantObject {
+        async let root = connection.root
+        let raw = raw
+        let call = try await onThread { raw.read() }
+        #expect(call?.kind == 2)
+        raw.send(3, RawPeer.result(slot: 1))
+        return try await root
+    }
+
+    /// The end, of which nothing is left.
+    func expectEnd(_ isExpected: (ConnectionEnd) -> Bool, location: SourceLocation = #_sourceLocation) async {
+        let end = await connection.ended
+        #expect(isExpected(end), "\(end)", sourceLocation: location)
+        #expect(connection.statistics.isAtRest, "\(connection.statistics)", sourceLocation: location)
+        #expect(opened.count == 1 && ended.count == 1, sourceLocation: location)
+    }
+
+    static func isLost(_ end: ConnectionEnd) -> Bool {
+        if case .lost = end { return true }
+        return false
+    }
+}
+
+/// A call that counts how often it ends.
+final class CountedCall: Sendable {
+    let ends = Signal()
+    private let code = Mutex<ConnectionError.Code?>(nil)
+
+    init(_ body: @escaping @Sendable () async throws -> Void) {
+        Task {
+            do {
+                try await body()
+            } catch let error as ConnectionError {
+                code.withLock { $0 = error.code }
+            } catch {
+                Issue.record("\(error) was thrown")
+            }
+            ends.send()
+        }
+    }
+
+    func expect(_ expected: ConnectionError.Code?, location: SourceLocation = #_sourceLocation) async {
+        await ends.wait()
+        #expect(ends.count == 1, sourceLocation: location)
+        #expect(code.withLock { $0 } == expected, sourceLocation: location)
+    }
+}
+
+@Suite("A peer that dies", .serialized, .bounded())
+struct PeerDeathTests {
+    typealias Transport = Bereaved.Transport
+
+    @Test(
+        "Before or within its Hello: opening fails", arguments: Transport.allCases,
+        [0, 3, 8, 11, RawPeer.hello.count + 7])
+    func handshake(transport: Transport, bytes: Int) async throws {
+        for isInitiator in [true, false] {
+            let (raw, ours) = try Bereaved.ends(transport)
+            raw.send(Array(RawPeer.frame(1, RawPeer.hello).prefix(bytes)))
+            raw.close()
+            await expectCode(.closed) {
+                _ = try await Bereaved.adopt(ours, isInitiator: isInitiator, Connection.Configuration())
+            }
+        }
+    }
+
+    @Test("After the handshake, with nothing under way: the connection ends as lost", arguments: Transport.allCases)
+    func idle(transport: Transport) async throws {
+        for isServer in [false, true] {
+            let pair = try await Bereaved(transport, server: isServer)
+            pair.raw.close()
+            await pair.expectEnd(Bereaved.isLost)
+        }
+    }
+
+    @Test(
+        "A call larger than the kernel takes, which the peer does not read, was not sent", arguments: Transport.allCases
+    )
+    func notWritten(transport: Transport) async throws {
+        let pair = try await Bereaved(transport)
+        let root = try await pair.root()
+        let large = CountedCall { let _: Int = try await root.bytes([UInt8](repeating: 1, count: 1_000_000)) }
+        // Committed behind a call that is not written, and small: it passes the large one.
+        await eventually("the opener is written") { pair.raw.unread > 0 }
+        pair.raw.close()
+        await large.expect(.notSent)
+        await pair.expectEnd(Bereaved.isLost)
+        await expectCode(.closed) { let _: Int = try await root.echo(1) }
+    }
+
+    @Test("A call that it did not read has an unknown outcome", arguments: Transport.allCases)
+    func unread(transport: Transport) async throws {
+        let pair = try await Bereaved(transport)
+        let call = CountedCall { _ = try await pair.connection.root }
+        await eventually("the call is written") { pair.raw.unread > 0 }
+        pair.raw.close()
+        await call.expect(.outcomeUnknown)
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    /// What it still sends of its answer.
+    static let parts: [[UInt8]] = [
+        [],
+        Array(RawPeer.frame(3, RawPeer.result(slot: 1)).prefix(5)),
+        Array(RawPeer.frame(3, RawPeer.result(slot: 1)).dropLast()),
+        // An opener of 100,000 bytes that mentions an object, and a continuation with some of them.
+        RawPeer.frame(3, flags: 0x80, [0xA0, 0x86, 1, 0, 0, 0, 0, 0] + RawPeer.result(slot: 1).prefix(6)),
+        RawPeer.frame(3, flags: 0x80, [0xA0, 0x86, 1, 0, 0, 0, 0, 0] + RawPeer.result(slot: 1).prefix(6))
+            + RawPeer.frame(255, [2, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 5_000)),
+        RawPeer.frame(3, flags: 0x80, [0xA0, 0x86, 1, 0, 0, 0, 0, 0] + RawPeer.result(slot: 1).prefix(6))
+            + Array(RawPeer.frame(255, [2, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 5_000)).prefix(3_000)),
+    ]
+
+    @Test(
+        "A call that it read and did not answer whole has an unknown outcome", arguments: Transport.allCases,
+        parts.indices)
+    func unanswered(transport: Transport, part: Int) async throws {
+        let pair = try await Bereaved(transport)
+        let call = CountedCall { _ = try await pair.connection.root }
+        let raw = pair.raw
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        raw.send(Self.parts[part])
+        raw.close()
+        await call.expect(.outcomeUnknown)
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    @Test("After its answer: the call has its result, and the proxy is invalid", arguments: Transport.allCases)
+    func answered(transport: Transport) async throws {
+        let pair = try await Bereaved(transport)
+        let root = try await pair.root()
+        pair.raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+        await expectCode(.closed) { let _: Int = try await root.echo(1) }
+        await expectCode(.closed) { try await root.note.oneWay(1) }
+    }
+
+    @Test("With an answer written and its death behind it: the answer counts", arguments: Transport.allCases)
+    func answerThenDeath(transport: Transport) async throws {
+        let pair = try await Bereaved(transport)
+        let call = CountedCall { _ = try await pair.connection.root }
+        let raw = pair.raw
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        raw.send(3, RawPeer.result(slot: 1))
+        raw.close()
+        await call.expect(nil)
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    @Test(
+        "With a Goodbye: what is after its watermark was not delivered, what is before it may have run",
+        arguments: Transport.allCases, [UInt64(1), 2, 3])
+    func goodbye(transport: Transport, watermark: UInt64) async throws {
+        let pair = try await Bereaved(transport)
+        // Openers 2 and 3; the first is Hello.
+        let first = CountedCall { _ = try await pair.connection.root(named: "a") }
+        let raw = pair.raw
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        let second = CountedCall { _ = try await pair.connection.root(named: "b") }
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        raw.send(16, RawPeer.number(watermark) + [0] + RawPeer.text("gone"))
+        raw.close()
+        await first.expect(watermark < 2 ? .notDelivered : .outcomeUnknown)
+        await second.expect(watermark < 3 ? .notDelivered : .outcomeUnknown)
+        await pair.expectEnd { if case .closedByPeer("gone") = $0 { true } else { false } }
+    }
+
+    @Test("With calls, one-way messages, pings and barriers that wait: each ends once", arguments: Transport.allCases)
+    func waiting(transport: Transport) async throws {
+        let pair = try await Bereaved(transport, hello: RawPeer.greeting(queuedCalls: 1))
+        // The credit is never given back: this one is sent, and nothing behind it.
+        let sent = CountedCall { _ = try await pair.connection.root }
+        let raw = pair.raw
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        let connection = pair.connection
+        let calls = (0..<20).map { _ in CountedCall { _ = try await connection.root } }
+        let proxy = try await Self.proxy(of: connection, raw)
+        let messages = (0..<20).map { number in CountedCall { try await proxy.note.oneWay(number) } }
+        let pings = (0..<5).map { _ in CountedCall { try await connection.ping() } }
+        let barriers = (0..<5).map { _ in CountedCall { try await connection.barrier() } }
+        let blocking = CountedCall { try await onThread { _ = try connection.blockingRoot() } }
+        let blockingMessage = CountedCall { try await onThread { try proxy.note.blockingOneWay(1) } }
+        await eventually("all wait") {
+            connection.statistics.pending == 42 && connection.statistics.questions == 22
+                && connection.statistics.framesOut == 13
+        }
+        raw.close()
+        await sent.expect(.outcomeUnknown)
+        for call in calls + messages + [blocking, blockingMessage] { await call.expect(.notSent) }
+        for control in pings + barriers { await control.expect(.closed) }
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    /// A proxy that comes as an argument, since calls get no answer any more.
+    private static func proxy(of connection: Connection, _ raw: RawPeer) async throws -> DistantObject {
+        let directory = Directory()
+        connection.vend(directory, as: "d")
+        // The root directory's answer tells the slot of the directory, which is the first one given.
+        raw.send(2, RawPeer.call(body: [0, 2, 0x81, 0x64]))
+        let frame = try await onThread { raw.read() }
+        #expect(frame?.kind == 3 && frame?.flags == 0)
+        raw.send(
+            2, flags: 1,
+            Array(
+                RawPeer.call(
+                    slot: 1, name: [0] + RawPeer.text("watch"), references: [1, 1, 9, 0], body: [0, 2, 0xD7, 0]
+                ).dropFirst()))
+        await eventually("the proxy has come") { directory.observer.withLock { $0 != nil } }
+        return try #require(directory.observer.withLock { $0 })
+    }
+
+    @Test("While it calls: the serving task is cancelled, its references are let go", arguments: Transport.allCases)
+    func caller(transport: Transport) async throws {
+        let pair = try await Bereaved(transport, server: true)
+        let directory = Directory()
+        pair.connection.vend(directory)
+        let raw = pair.raw
+        // One that runs, one that waits for its turn behind it, and one of which a part has come.
+        raw.send(2, RawPeer.call(question: 0, body: [0, 1, 0x80]))
+        #expect(try await onThread { raw.read()?.kind } == 3)
+        raw.send(2, RawPeer.call(question: 1, slot: 1, name: [0] + RawPeer.text("wait"), arguments: 0, body: [0, 0]))
+        raw.send(
+            2,
+            flags: 0x80,
+            [0xA0, 0x86, 1, 0, 0, 0, 0, 0]
+                + RawPeer.call(
+                    question: 2, slot: 1, name: [0] + RawPeer.text("watch"), references: [1, 1, 9, 0]))
+        raw.send(2, RawPeer.call(question: 3, slot: 1, name: [0] + RawPeer.text("names"), arguments: 0, body: [0, 0]))
+        await directory.started.wait()
+        raw.close()
+        await directory.stopped.wait()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    @Test("While this side closes: the close ends, and as its own", arguments: Transport.allCases)
+    func closing(transport: Transport) async throws {
+        let pair = try await Bereaved(transport, server: true)
+        let directory = Directory()
+        pair.connection.vend(directory)
+        let raw = pair.raw
+        raw.send(2, RawPeer.call(question: 0, body: [0, 1, 0x80]))
+        #expect(try await onThread { raw.read()?.kind } == 3)
+        raw.send(2, RawPeer.call(question: 1, slot: 1, name: [0] + RawPeer.text("wait"), arguments: 0, body: [0, 0]))
+        await directory.started.wait()
+        let call = CountedCall { _ = try await pair.connection.root }
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        let closed = CountedCall { await pair.connection.close(within: .seconds(600)) }
+        await expectClosing(pair.connection)
+        raw.close()
+        await closed.expect(nil)
+        await call.expect(.outcomeUnknown)
+        await pair.expectEnd { if case .closedHere = $0 { true } else { false } }
+    }
+
+    /// Returns once the connection is closing: it refuses calls before it looks whether they are cancelled.
+    private func expectClosing(_ connection: Connection) async {
+        while true {
+            let call = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                _ = try await connection.root
+            }
+            if case .failure(let error) = await call.result, error is ConnectionError { return }
+            await Task.yield()
+        }
+    }
+
+    @Test("Nothing of the connection is left in memory", arguments: Transport.allCases)
+    func freed(transport: Transport) async throws {
+        weak var connection: Connection?
+        weak var observer: Observer?
+        do {
+            let pair = try await Bereaved(transport)
+            connection = pair.connection
+            let root = try await pair.root()
+            let strong = Observer()
+            observer = strong
+            let call = CountedCall { try await root.watch(strong) }
+            let raw = pair.raw
+            #expect(try await onThread { raw.read()?.kind } == 2)
+            raw.close()
+            await call.expect(.outcomeUnknown)
+            await pair.expectEnd(Bereaved.isLost)
+        }
+        await eventually("the connection and what it exported are freed") { connection == nil && observer == nil }
+    }
+}
