@@ -184,6 +184,11 @@ int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanosecon
     return bits;
 }
 
+bool port_is_hung_up(int descriptor) {
+    struct pollfd polled = {descriptor, 0, 0};
+    return poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
 void port_signal_set(const int ends[2]) {
     uint64_t one = 1;
     while (write(ends[1], &one, sizeof one) < 0 && errno == EINTR) {}

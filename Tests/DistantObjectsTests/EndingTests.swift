@@ -1,8 +1,9 @@
+import Dispatch
 import DistantObjects
 import Synchronization
 import Testing
 
-@Suite("Closing and ending")
+@Suite("Closing and ending", .bounded())
 struct EndingTests {
     @Test("An orderly close answers what was read and refuses what comes after")
     func orderly() async throws {
@@ -24,6 +25,49 @@ struct EndingTests {
             Issue.record("the server did not close")
             return
         }
+    }
+
+    @Test("An orderly close waits for the answers to this side's own calls, too", arguments: [true, false])
+    func ownCalls(overSocket: Bool) async throws {
+        let pair = try await Pair(over: overSocket ? .socketpair : .pipes)
+        let directory = try await pair.client.root
+        let task = Task { () -> Int in try await directory.hold() }
+        await pair.directory.started.wait()
+        let closing = Task { await pair.client.close(within: .seconds(60)) }
+        await pair.client.refusesCalls()
+        // What comes from the peer meanwhile is refused and not left without an answer.
+        await expectCode(.closed) { _ = try await pair.server.root }
+        pair.directory.go.send()
+        #expect(try await task.value == 7)
+        await closing.value
+        guard case .closedByPeer = await pair.server.ended else {
+            Issue.record("the server did not see an orderly close")
+            return
+        }
+        #expect(pair.client.statistics.isAtRest)
+        #expect(pair.server.statistics.isAtRest)
+    }
+
+    @Test("One-way messages sent before an orderly close are all handled", arguments: [true, false])
+    func oneWayBeforeClose(overSocket: Bool) async throws {
+        let pair = try await Pair(over: overSocket ? .socketpair : .pipes)
+        do {
+            let directory = try await pair.client.root
+            // It holds up its object, so that the others wait in the mailbox when the goodbye comes.
+            try await directory.block.oneWay()
+            for number in 0..<600 { try await directory.note.oneWay(number) }
+            try await directory.noteSlowly.oneWay(600)
+        }
+        let closing = Task { await pair.client.close(within: .seconds(60)) }
+        await pair.server.refusesCalls()
+        #expect(pair.directory.log.withLock { $0.isEmpty })
+        pair.directory.gate.signal()
+        await closing.value
+        guard case .closedByPeer = await pair.server.ended else {
+            Issue.record("the server did not see an orderly close")
+            return
+        }
+        #expect(pair.directory.log.withLock { $0 } == Array(0...600) + [-600])
     }
 
     @Test("A connection cut in the middle of a call ends it once, with an unknown outcome")

@@ -313,23 +313,58 @@ struct PeerDeathTests {
         let call = CountedCall { _ = try await pair.connection.root }
         #expect(try await onThread { raw.read()?.kind } == 2)
         let closed = CountedCall { await pair.connection.close(within: .seconds(600)) }
-        await expectClosing(pair.connection)
+        await pair.connection.refusesCalls()
         raw.close()
         await closed.expect(nil)
         await call.expect(.outcomeUnknown)
         await pair.expectEnd { if case .closedHere = $0 { true } else { false } }
     }
 
-    /// Returns once the connection is closing: it refuses calls before it looks whether they are cancelled.
-    private func expectClosing(_ connection: Connection) async {
-        while true {
-            let call = Task {
-                withUnsafeCurrentTask { $0?.cancel() }
-                _ = try await connection.root
-            }
-            if case .failure(let error) = await call.result, error is ConnectionError { return }
-            await Task.yield()
+    @Test("A peer that said goodbye and reads on gets the answers to its calls", arguments: Transport.allCases)
+    func goodbyeWithCalls(transport: Transport) async throws {
+        let (pair, directory) = try await withCalls(transport)
+        let raw = pair.raw
+        let call = CountedCall { _ = try await pair.connection.root }
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        raw.send(16, RawPeer.number(2) + [0, 0])
+        raw.finishSending()
+        // It answers nothing more, as its goodbye says; what it called goes on.
+        await call.expect(.notDelivered)
+        #expect(directory.stopped.count == 0)
+        directory.go.send()
+        let frames = try await onThread { raw.readToEnd() }
+        #expect(frames.map(\.kind) == [3, 3, 16])
+        raw.close()
+        await pair.expectEnd { if case .closedByPeer = $0 { true } else { false } }
+    }
+
+    @Test("A peer that said goodbye and is gone before the answers is noticed", arguments: Transport.allCases)
+    func goodbyeThenDeath(transport: Transport) async throws {
+        let (pair, directory) = try await withCalls(transport)
+        pair.raw.send(16, RawPeer.number(2) + [0, 0])
+        pair.raw.finishSending()
+        await pair.connection.refusesCalls()
+        pair.raw.close()
+        await directory.stopped.wait()
+        await pair.expectEnd { if case .closedByPeer = $0 { true } else { false } }
+    }
+
+    /// A server with a call that runs until it is told to end and one that follows.
+    private func withCalls(_ transport: Transport) async throws -> (Bereaved, Directory) {
+        let pair = try await Bereaved(transport, server: true)
+        let directory = Directory()
+        pair.connection.vend(directory)
+        let raw = pair.raw
+        raw.send(2, RawPeer.call(question: 0, body: [0, 1, 0x80]))
+        #expect(try await onThread { raw.read()?.kind } == 3)
+        for question: UInt64 in 0...1 {
+            raw.send(
+                2,
+                RawPeer.call(
+                    question: question, slot: 1, name: [0] + RawPeer.text("hold"), arguments: 0, body: [0, 0]))
         }
+        await directory.started.wait(for: 2)
+        return (pair, directory)
     }
 
     @Test("Nothing of the connection is left in memory", arguments: Transport.allCases)

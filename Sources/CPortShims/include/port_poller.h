@@ -1,9 +1,11 @@
 #ifndef PORT_POLLER_H
 #define PORT_POLLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/// Interest in a descriptor, and what happened to it. A registration without interest stays silent, also at hang-up.
+/// Interest in a descriptor, and what happened to it. A registration without interest stays silent; where the system can,
+/// it still tells once that the other side has gone.
 /// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
 /// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone.
 enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8 };
@@ -40,6 +42,9 @@ int port_poller_wait(const port_poller *poller, port_event *events, int capacity
 /// Waits until one descriptor is ready or `wake` is readable (-1: none). Returns the PORT_ bits, 0 after the time or a
 /// wake.
 int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanoseconds);
+
+/// True if whoever could read what is written to the descriptor is gone.
+bool port_is_hung_up(int descriptor);
 
 /// A descriptor that becomes readable when written to, and stays so until cleared; for `port_wait_one`.
 int port_signal_open(int ends[2]);

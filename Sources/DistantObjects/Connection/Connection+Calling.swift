@@ -260,7 +260,8 @@ extension PortState {
             question.timer = nil
             questions[ticket] = question
             commitNumber(.cancel, UInt64(question.wire), to: channel)
-            return [.fail(waiter, error)] + (timer.map { [.cancelTimer($0)] } ?? [])
+            return [.fail(waiter, error)] + (phase == .closing ? [.closeIfIdle] : [])
+                + (timer.map { [.cancelTimer($0)] } ?? [])
         case .free, .withdrawn, .abandoned:
             return []
         }

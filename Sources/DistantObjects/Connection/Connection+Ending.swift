@@ -88,7 +88,7 @@ extension Connection {
 
     // MARK: Closing
 
-    /// Closes in order: new calls are refused, those of the peer that were read are answered, both sides say goodbye.
+    /// Closes in order: new calls are refused, those under way are answered in both directions, both sides say goodbye.
     ///
     /// - Parameter limit: How long that may take; then the connection is cut. A method that never returns must not hold a
     ///   program up for ever.
@@ -141,10 +141,12 @@ extension Connection {
         finishClosingIfIdle()
     }
 
-    /// Says goodbye once every call that was read is answered.
+    /// Says goodbye once every call that was read is answered, and every answer waited for here has come.
     func finishClosingIfIdle() {
         let saidGoodbye = state.withLock { state in
-            guard state.phase == .closing, state.unfinished == 0, !state.goodbyeSent else { return false }
+            guard state.phase == .closing, state.unfinished == 0, !state.goodbyeSent, !state.questions.isAwaited else {
+                return false
+            }
             state.commitGoodbye(.closed, "", to: channel)
             return true
         }
@@ -154,6 +156,7 @@ extension Connection {
     func peerSaidGoodbye() {
         let reason = state.withLock { $0.peerGoodbye?.reason }
         if reason == .closed {
+            failUnanswered()
             beginClosing(decision: nil)
         } else {
             channel.finishWriting()
@@ -164,6 +167,25 @@ extension Connection {
                 return life.end != nil
             }
             if isOver { loop.cancelTimer(timer) }
+        }
+    }
+
+    /// The peer has answered, before its goodbye, every call it took: no answer comes to the others.
+    ///
+    /// They may be what a method waits for whose answer the peer waits for.
+    private func failUnanswered() {
+        let (goodbye, questions, pings) = state.withLock { state in
+            defer { state.pings = [:] }
+            return (state.peerGoodbye, state.questions.removeUnanswered(), Array(state.pings.values))
+        }
+        let end = ConnectionEnd.closedByPeer(goodbye?.text ?? "")
+        for question in questions {
+            if let timer = question.timer { loop.cancelTimer(timer) }
+            guard let waiter = question.waiter else { continue }
+            Completion.fail(waiter, outcome(of: question.number, end, goodbye?.entered)).perform(on: self)
+        }
+        for ping in pings {
+            ping.resume(throwing: ConnectionError(.closed, end.sentence, context: name))
         }
     }
 
@@ -219,7 +241,7 @@ extension Connection {
         for question in remains.questions {
             if let timer = question.timer { loop.cancelTimer(timer) }
             guard let waiter = question.waiter else { continue }
-            Completion.fail(waiter, outcome(of: question.number, end, remains)).perform(on: self)
+            Completion.fail(waiter, outcome(of: question.number, end, remains.peerGoodbye?.entered)).perform(on: self)
         }
         for ping in remains.pings {
             ping.resume(throwing: ConnectionError(.closed, end.sentence, context: name))
@@ -249,11 +271,11 @@ extension Connection {
         }
     }
 
-    private func outcome(of number: UInt64, _ end: ConnectionEnd, _ remains: PortState.Remains) -> ConnectionError {
+    private func outcome(of number: UInt64, _ end: ConnectionEnd, _ entered: UInt64?) -> ConnectionError {
         if !channel.isWritten(number) {
             return ConnectionError(.notSent, "\(end.sentence); the call was not sent", context: name)
         }
-        if let goodbye = remains.peerGoodbye, number > goodbye.entered {
+        if let entered, number > entered {
             return ConnectionError(.notDelivered, "\(end.sentence); the peer did not take the call", context: name)
         }
         return ConnectionError(

@@ -12,6 +12,8 @@ enum Completion {
     /// An answer nobody waits for any more.
     case discard(Reply)
     case peerSaidGoodbye
+    /// What an orderly close waited for may have been the last.
+    case closeIfIdle
     case recycle(OutboundMessage)
     case cancel(ServingCall)
     case cancelTimer(TimerToken)
@@ -39,6 +41,8 @@ enum Completion {
             if reply.bulk > 0 { connection.consumed(bulk: reply.bulk) }
         case .peerSaidGoodbye:
             connection.peerSaidGoodbye()
+        case .closeIfIdle:
+            connection.finishClosingIfIdle()
         case .recycle(let message):
             connection.coder.recycle(message)
         case .cancel(let call):

@@ -63,7 +63,7 @@ extension PortState {
         case .failed:
             try receiveFailed(&reader)
         case .goodbye:
-            try receiveGoodbye(&reader)
+            try receiveGoodbye(&reader, channel: channel)
         case .hello:
             throw ProtocolViolation(.outOfStep, "a second Hello")
         case .item, .end, .provide, .accept:
@@ -211,6 +211,7 @@ extension PortState {
     private mutating func complete(_ wire: UInt32, with reply: Reply) throws(ProtocolViolation) {
         let question = questions.finish(try questions.answered(wire))
         if let timer = question.timer { afterwards(.cancelTimer(timer)) }
+        if phase == .closing { afterwards(.closeIfIdle) }
         if let waiter = question.waiter {
             afterwards(.reply(waiter, reply))
         } else {
@@ -345,7 +346,9 @@ extension PortState {
         afterwards(.event(.oneWayFailed(number: number, error)))
     }
 
-    private mutating func receiveGoodbye(_ reader: inout WireReader) throws(ProtocolViolation) {
+    private mutating func receiveGoodbye(
+        _ reader: inout WireReader, channel: Channel
+    ) throws(ProtocolViolation) {
         let watermark = try reader.number()
         let reason = GoodbyeReason(rawValue: try reader.number())
         let text = try reader.text(limit: 1_024)
@@ -354,6 +357,8 @@ extension PortState {
         }
         guard peerGoodbye == nil else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
         peerGoodbye = (watermark, reason, text)
+        // It ends its stream now, and reads ours until what it asked for is answered.
+        if reason == .closed { channel.outliveInput() }
         afterwards(.peerSaidGoodbye)
     }
 }

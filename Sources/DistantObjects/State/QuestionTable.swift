@@ -132,6 +132,17 @@ struct QuestionTable {
 
     mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
 
+    /// Whether somebody waits for the answer to a call that was committed.
+    var isAwaited: Bool { slots.contains { $0.phase == .sent } }
+
+    /// Ends those that were committed and whose answer has not begun to come.
+    mutating func removeUnanswered() -> [Question] {
+        let open = slots.indices.filter {
+            (slots[$0].phase == .sent || slots[$0].phase == .abandoned) && !slots[$0].isArriving
+        }
+        return open.map { finish(UInt32($0)) }
+    }
+
     /// Ends all that were committed.
     mutating func removeAll() -> [Question] {
         let open = slots.filter { $0.phase == .sent || $0.phase == .abandoned }

@@ -168,7 +168,7 @@ extension Channel {
             writing.pointee.isFinished = true
             finishes = true
         }
-        let ends = writing.pointee.endsWhenWritten
+        let ends = writing.pointee.isLastWrite
         let hadInterest = writing.pointee.hasInterest
         writing.pointee.hasInterest = false
         queueLock.unlock()

@@ -78,6 +78,34 @@ extension Channel {
         gated.pointee.outputInterest = interest
     }
 
+    /// The input is over and the output is not: has the poller tell when the peer is gone altogether.
+    func watchForHangUp() {
+        gate.lock()
+        if let eventLoop, case .streams(_, let output) = link, gated.pointee.outputSource == 0, !gated.pointee.isOver,
+            !gated.pointee.outputIsClosed
+        {
+            gated.pointee.outputSource = (try? eventLoop.addSource(output.descriptor, interest: 0, self)) ?? 0
+        }
+        gate.unlock()
+        // It may be gone already.
+        noticeHangUp()
+    }
+
+    /// Ends a channel whose input is over if nobody will read its output.
+    func noticeHangUp() {
+        gate.lock()
+        var isGone = false
+        if gated.pointee.inputEnded, gated.pointee.end == nil, !gated.pointee.isOver, !gated.pointee.outputIsClosed {
+            if case .memory(let end) = link {
+                isGone = end.isPeerClosed
+            } else {
+                isGone = port_is_hung_up(link.outputDescriptor)
+            }
+        }
+        gate.unlock()
+        if isGone { end(.endOfFile) }
+    }
+
     /// Takes the output's descriptor from the poller.
     ///
     /// Called with the gate held.

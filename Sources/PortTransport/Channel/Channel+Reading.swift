@@ -121,10 +121,14 @@ extension Channel {
             setReadInterest(false)
         }
         queueLock.lock()
-        let isWritten = writing.pointee.isClosed || (writing.pointee.queue.isEmpty && !writing.pointee.isFlushing)
         writing.pointee.endsWhenWritten = true
+        let goesOn = !writing.pointee.isLastWrite
+        let isWritten =
+            writing.pointee.isClosed || (!goesOn && writing.pointee.queue.isEmpty && !writing.pointee.isFlushing)
         queueLock.unlock()
-        if isWritten { end(.endOfFile) } else { flush() }
+        guard !isWritten else { return end(.endOfFile) }
+        if goesOn { watchForHangUp() }
+        flush()
     }
 
     /// One receive, and the delivery of what it brought.

@@ -127,6 +127,13 @@ extension Channel {
         if !isSeen { flush() }
     }
 
+    /// The peer is about to end its stream in order: the channel goes on until `finishWriting`, or until nobody reads it,
+    /// so that what the peer asked for is still answered.
+    package func outliveInput() {
+        guard !isForked else { return }
+        queueLock.withLock { writing.pointee.outlivesInput = true }
+    }
+
     /// Ends the output after what is enqueued; frames enqueued later are not sent.
     package func finishWriting() {
         guard !isForked else { return }

@@ -22,10 +22,15 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var isClosed = false
         /// The input has ended; so does the channel, once everything is written.
         var endsWhenWritten = false
+        /// The input may end before the output does: the channel ends when this side has finished writing.
+        var outlivesInput = false
         var sendsCredentials = false
         var pacing = BulkPacing()
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
+
+        /// The input is over, and so is the output or it need not go on.
+        var isLastWrite: Bool { endsWhenWritten && (finishRequested || !outlivesInput) }
 
         /// The next write is of whole frames alone.
         @inline(__always)
@@ -224,6 +229,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
         if bits & UInt32(PORT_WRITABLE) != 0 { flush(isWritable: true) }
+        if bits & UInt32(PORT_HANG_UP) != 0 { noticeHangUp() }
         return turn
     }
 
@@ -232,7 +238,9 @@ package final class Channel: PollHandler, @unchecked Sendable {
         switch work {
         case .turn:
             readLock.withLock({ reading.pointee.handler })?.turnEnded(onLoop: true)
-        case .flush: flush(isWritable: true)
+        case .flush:
+            flush(isWritable: true)
+            if case .memory = link { noticeHangUp() }
         case .read: readMemory()
         case .drain: drainAfterFailedWrite()
         case .end: deliverEnd()

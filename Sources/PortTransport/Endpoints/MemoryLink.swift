@@ -83,6 +83,9 @@ package enum MemoryLink {
             }
         }
 
+        /// Whether nobody will read what is written here.
+        var isPeerClosed: Bool { shared.lock.withLock { shared.isClosed[1 - side] } }
+
         func attach(_ channel: Channel) {
             shared.lock.withLock { shared.channels[side].channel = channel }
         }

@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import Synchronization
 
@@ -150,6 +151,8 @@ final class Directory: Vendable {
     let observer = Mutex<DistantObject?>(nil)
     let started = Signal()
     let stopped = Signal()
+    let go = Signal()
+    let gate = DispatchSemaphore(value: 0)
     let log = Mutex<[Int]>([])
     let own = Observer()
 
@@ -169,6 +172,8 @@ final class Directory: Vendable {
         Message("mine", Directory.isMine)
         Message("secret", Directory.secret)
         Message("wait", Directory.wait)
+        Message("block", Directory.block)
+        Message("hold", Directory.hold)
         Message("note", Directory.note)
         Message("noteSlowly", Directory.noteSlowly)
         Message("noteAndThrow", Directory.noteAndThrow)
@@ -220,6 +225,25 @@ final class Directory: Vendable {
         defer { stopped.send() }
         try await Task.sleep(for: .seconds(3_600))
         return 1
+    }
+
+    /// Holds its thread, and so this object, until the gate is opened.
+    func block() {
+        started.send()
+        gate.wait()
+    }
+
+    /// Answers when the test says so, or when it is cancelled.
+    func hold() async throws -> Int {
+        started.send()
+        defer { stopped.send() }
+        await withTaskCancellationHandler {
+            await go.wait()
+        } onCancel: {
+            go.send()
+        }
+        try Task.checkCancellation()
+        return 7
     }
 
     func note(_ number: Int) { log.withLock { $0.append(number) } }

@@ -39,3 +39,17 @@ struct Pair {
         Issue.record("something is left: \(client.statistics) \(server.statistics)")
     }
 }
+
+extension Connection {
+    /// Returns once the connection is closing: it refuses calls before it looks whether they are cancelled.
+    func refusesCalls() async {
+        while true {
+            let call = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                _ = try await root
+            }
+            if case .failure(let error) = await call.result, error is ConnectionError { return }
+            await Task.yield()
+        }
+    }
+}
