@@ -74,7 +74,7 @@ struct ListenerTests {
 }
 
 /// A directory of the test's own, removed with it.
-final class Place {
+final class Place: Sendable {
     let directory: String
     var socket: String { directory + "/s" }
 

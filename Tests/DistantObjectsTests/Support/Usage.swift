@@ -1,0 +1,31 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What the whole process uses now: to be looked at in an exit test, where no other test runs.
+enum Usage {
+    /// Open descriptors, the one that lists them included.
+    static var descriptors: Int { entries("/proc/self/fd") }
+
+    /// The sockets and pipes among them, by the names the kernel gives.
+    static var channels: [String] {
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return numbers.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+            .filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted()
+    }
+
+    static var threads: Int { entries("/proc/self/task") }
+
+    /// Bytes of memory that are resident.
+    static var memory: Int {
+        guard let data = FileManager.default.contents(atPath: "/proc/self/statm") else { return 0 }
+        let fields = String(decoding: data, as: UTF8.self).split(separator: " ")
+        return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4_096
+    }
+
+    private static func entries(_ path: String) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
+    }
+}
