@@ -39,7 +39,8 @@ let package = Package(
         .testTarget(
             name: "DistantObjectsTests", dependencies: ["DistantObjects", "PortTransport"], swiftSettings: settings),
         .testTarget(
-            name: "ExampleTests", dependencies: ["FooBarClient", "FooBarServer"], swiftSettings: settings),
+            name: "ExampleTests", dependencies: ["FooBarClient", "FooBarServer", "CPortShims"],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

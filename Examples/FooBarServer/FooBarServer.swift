@@ -11,18 +11,20 @@ import FooBar
 @main
 struct FooBarServer {
     static let usage = """
-        Usage: FooBarServer --path PATH
+        Usage: FooBarServer --path PATH | --activated
 
         Serves the FooBar example at a socket until a client stops it:
         run FooBarClient --path PATH in another terminal.
+        With --activated it serves at the socket that a service manager such as systemd has opened.
         Without arguments it is for FooBarClient, which launches it itself.
         """
 
     static func main() async {
         do {
-            switch try path(Array(CommandLine.arguments.dropFirst())) {
-            case .some(let path): try await serve(at: path)
-            case .none: try await serveParent()
+            switch try way(Array(CommandLine.arguments.dropFirst())) {
+            case .path(let path): try await serve(try Listener(at: .path(path), configuration: .fooBar))
+            case .activated: try await serve(try Listener(activatedAs: nil, configuration: .fooBar))
+            case .parent: try await serveParent()
             }
         } catch is HelpRequest {
             Console.say(usage)
@@ -37,13 +39,22 @@ struct FooBarServer {
 
     private struct HelpRequest: Error {}
 
-    private static func path(_ arguments: [String]) throws -> String? {
+    private enum Way {
+        case parent
+        case path(String)
+        case activated
+    }
+
+    private static func way(_ arguments: [String]) throws -> Way {
         switch arguments.first {
-        case nil: return nil
+        case nil: return .parent
         case "--help", "-h": throw HelpRequest()
         case "--path":
             guard arguments.count == 2 else { throw UsageError("--path needs one path after it") }
-            return arguments[1]
+            return .path(arguments[1])
+        case "--activated":
+            guard arguments.count == 1 else { throw UsageError("nothing follows --activated") }
+            return .activated
         case let argument?: throw UsageError("“\(argument)” is not understood")
         }
     }
@@ -64,9 +75,8 @@ struct FooBarServer {
     /// As a server of its own.
     ///
     /// Each client gets a directory to itself; any of them may stop the server.
-    private static func serve(at path: String) async throws {
-        let listener = try Listener(at: .path(path), configuration: .fooBar)
-        Console.say("FooBarServer: listening at \(path)")
+    private static func serve(_ listener: Listener) async throws {
+        Console.say("FooBarServer: listening at \(listener.address)")
         try await withThrowingTaskGroup(of: Void.self) { clients in
             for try await connection in listener {
                 let session = Session(connection) { listener.close() }

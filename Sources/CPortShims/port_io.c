@@ -320,6 +320,26 @@ int port_listen(int socket, int backlog) {
     return listen(socket, backlog);
 }
 
+bool port_is_listener(int descriptor) {
+    struct sockaddr_un address;
+    socklen_t length = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &length) < 0 || address.sun_family != AF_UNIX) return false;
+    int type = 0;
+    length = sizeof type;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_STREAM) return false;
+    int listens = 0;
+    length = sizeof listens;
+    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens;
+}
+
+void port_bound_path(int socket, char *path, size_t size) {
+    struct sockaddr_un address = {0};
+    socklen_t length = sizeof address;
+    if (getsockname(socket, (struct sockaddr *)&address, &length) < 0 || address.sun_family != AF_UNIX) length = 0;
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    snprintf(path, size, "%.*s", length > start ? (int)(length - start) : 0, address.sun_path);
+}
+
 int port_accept(int listener) {
     int accepted;
     do {

@@ -27,6 +27,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         public static let wrongDescriptor = Code(rawValue: "wrongDescriptor")
         /// The process was not started with a channel to its parent.
         public static let noParent = Code(rawValue: "noParent")
+        /// No service manager has passed this process such a socket.
+        public static let notActivated = Code(rawValue: "notActivated")
         /// A program could not be started.
         public static let launchFailed = Code(rawValue: "launchFailed")
         /// The peer's bytes are not what the protocol allows.

@@ -88,7 +88,7 @@ final class Program {
     }
 
     /// The programs are built beside the tests: in one of the folders the running image lies in.
-    private static func url(_ name: String) throws -> URL {
+    static func url(_ name: String) throws -> URL {
         let images = [
             Bundle(for: Program.self).bundlePath, "/proc/self/exe", CommandLine.arguments[0],
         ]

@@ -47,6 +47,10 @@ int port_connect(const char *path);
 int port_bind(const char *path, uint32_t mode);
 int port_accept(int listener);
 int port_listen(int socket, int backlog);
+/// True if the descriptor is a Unix domain stream socket that listens.
+bool port_is_listener(int descriptor);
+/// The path a socket is bound to, cut to `size` bytes with the terminating zero; empty if it has none.
+void port_bound_path(int socket, char *path, size_t size);
 /// The longest path that fits, without the terminating zero.
 int port_longest_path(void);
 

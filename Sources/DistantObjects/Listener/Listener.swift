@@ -26,19 +26,40 @@ public final class Listener: AsyncSequence, Sendable {
     ///   - address: The path; its directory must exist.
     ///   - configuration: For every connection that is accepted.
     /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be made.
-    public init(at address: Connection.Address, configuration: Connection.Configuration = .init()) throws {
-        self.address = address
+    public convenience init(at address: Connection.Address, configuration: Connection.Configuration = .init()) throws {
+        try self.init(address.path, configuration) { loop in try SocketListener(path: address.path, loop: loop) }
+    }
+
+    /// Listens at a socket that a service manager such as systemd opened and passed to this process.
+    ///
+    /// The environment's `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` tell of such sockets; they are read once and unset, so
+    /// that programs started from here do not take them for theirs. The socket's file is the service manager's and stays.
+    /// - Parameters:
+    ///   - name: What the service manager calls the socket (`FileDescriptorName=`); `nil`: the first that is not taken.
+    ///   - configuration: For every connection that is accepted.
+    /// - Throws: `ConnectionError.transport` if no such socket was passed, or it is no listening Unix domain stream socket.
+    public convenience init(activatedAs name: String?, configuration: Connection.Configuration = .init()) throws {
+        try self.init(name ?? "activation", configuration) { loop in
+            try SocketListener(activatedAs: name, loop: loop)
+        }
+    }
+
+    private init(
+        _ place: String, _ configuration: Connection.Configuration, _ listen: (EventLoop) throws -> SocketListener
+    ) throws {
         // Each connection of the listener uses the one loop made here.
         let loop = try Connection.eventLoop(configuration)
         var configuration = configuration
         configuration.loop = loop
         let queue = AcceptQueue(configuration: configuration)
         self.queue = queue
-        socket = try Connection.transporting(address.path) {
-            let socket = try SocketListener(path: address.path, loop: loop)
+        let socket = try Connection.transporting(place) {
+            let socket = try listen(loop)
             try socket.start { endpoint, _ in queue.accept(endpoint) }
             return socket
         }
+        self.socket = socket
+        address = .path(socket.path)
     }
 
     deinit {

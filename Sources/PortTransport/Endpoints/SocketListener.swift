@@ -26,6 +26,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     package let path: String
     private let loop: EventLoop
     private let descriptor: CInt
+    /// -1: the socket and its file are somebody else's, who may hand them to this process's successor.
     private let lockFile: CInt
     private let identity: (UInt64, UInt64)
     private let lock = Lock()
@@ -59,6 +60,26 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         }
         var status = stat()
         identity = lstat(path, &status) == 0 ? (UInt64(status.st_dev), UInt64(status.st_ino)) : (0, 0)
+    }
+
+    /// Listens at a socket that a service manager opened and passed to this process; its file stays when this one closes.
+    ///
+    /// - Parameter name: What the service manager calls it; nil: the first that is not taken.
+    /// - Throws: `notActivated` if there is none; `wrongDescriptor` if it is no listening Unix domain socket.
+    package init(activatedAs name: String?, loop: EventLoop = .shared) throws(TransportError) {
+        let passed = try ActivationSockets.shared.take(named: name)
+        self.loop = loop
+        descriptor = passed.descriptor
+        // Shared with the service manager, which only polls it. Of a connection that was given up meanwhile the poller may
+        // still tell, and a loop that waits for the next one would do nothing else.
+        _ = port_set_nonblocking(descriptor)
+        lockFile = -1
+        identity = (0, 0)
+        path = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+            guard let start = buffer.baseAddress else { return "" }
+            port_bound_path(passed.descriptor, start, buffer.count)
+            return String(cString: start)
+        }
     }
 
     deinit {
@@ -124,10 +145,10 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         if state.source != 0 { loop.removeSource(state.source, descriptor, interest: state.interest) }
         lock.unlock()
         withExtendedLifetime(acceptor) {}
-        guard loop.isAlive else {
+        guard loop.isAlive, lockFile >= 0 else {
             // A forked child leaves the parent's files alone.
             port_close(descriptor)
-            port_close(lockFile)
+            if lockFile >= 0 { port_close(lockFile) }
             return
         }
         var status = stat()
