@@ -82,7 +82,7 @@ struct FuzzValue: Codable {
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
-    if let graph = try? ArchivedGraph(bytes), let again = try? graph.compactBytes() {
+    if let graph = try? ArchivedGraph(bytes), let again = try? graph.bytes(format: .compact) {
         guard let second = try? ArchivedGraph(again), second == graph else { fatalError("another graph came back") }
     }
     var limits = Limits()

@@ -18,9 +18,9 @@ struct ArchivedGraphTests {
         #expect(graph.roots["foos"] == .list([.reference(0), .reference(1), .reference(0)]))
         #expect(graph.roots["never"] == .null)
         #expect(graph.roots["twice"] == .present(.null))
-        #expect(graph.objects[1].typeName == "Foo")
+        #expect(graph.objects[1].className == "Foo")
         #expect(graph.objects[1]["name"] == .string("y"))
-        let bytes = try graph.compactBytes()
+        let bytes = try graph.bytes(format: .compact)
         #expect(try ArchivedGraph(bytes) == graph)
         let foos = try KeyedUnarchiver(bytes).decode([Foo].self, forKey: "foos")
         #expect(foos[0] === foos[2])
@@ -35,7 +35,7 @@ struct ArchivedGraphTests {
             _ = graph.add(className: "Node", fields: [("value", .integer(Int64(number))), ("next", next)])
         }
         graph.setRoot(.reference(0), forKey: "root")
-        let bytes = try graph.compactBytes()
+        let bytes = try graph.bytes(format: .compact)
         let copy = try ArchivedGraph(bytes)
         #expect(copy == graph)
         #expect(copy.description.hasSuffix("#999999 = Node{value: 999999, next: nil}\n"))
@@ -54,7 +54,7 @@ struct ArchivedGraphTests {
         #expect(throws: ArchiveError.self) { try graph.setValue(.null, forKey: "age", of: 7) }
         #expect(throws: ArchiveError.self) { try graph.setValue(.null, forKey: "other", of: foo) }
         graph.setRoot(.reference(7), forKey: "root")
-        #expect(throws: ArchiveError.self) { try graph.compactBytes() }
+        #expect(throws: ArchiveError.self) { try graph.bytes(format: .compact) }
     }
 
     @Test("Property lists of mixed values come back as they were")

@@ -8,4 +8,60 @@ public struct ArchiveFormat: Sendable, Hashable {
     ///
     /// Described byte by byte in <doc:ArchiveFormat>.
     public static let compact = ArchiveFormat("compact")
+
+    /// The format of Apple's `NSKeyedArchiver`, as a binary property list.
+    ///
+    /// What is written how: <doc:AppleFormat>.
+    public static let binary = ArchiveFormat("binary")
+
+    /// The format of Apple's `NSKeyedArchiver`, as a property list in XML.
+    public static let xml = ArchiveFormat("xml")
+}
+
+extension ArchiveFormat: CustomStringConvertible {
+    /// The name of the format.
+    public var description: String { name }
+
+    /// The format of an archive, by what it begins with; nil if it begins like none.
+    ///
+    /// Only the beginning is looked at: what follows may still be broken.
+    public static func recognise(_ bytes: some Collection<UInt8>) -> ArchiveFormat? {
+        if bytes.starts(with: PlistTable.magic) { return .binary }
+        if bytes.starts(with: CompactFile.magic.prefix(5)) { return .compact }
+        if bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) { return .xml }
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes.dropFirst(0)
+        let start = text.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }.prefix(2)
+        // An old-style property list may begin with "<" too, but only hexadecimal digits follow.
+        guard start.first == UInt8(ascii: "<"), let next = start.dropFirst().first else { return nil }
+        let isMark = next == UInt8(ascii: "?") || next == UInt8(ascii: "!")
+        let isName = next == UInt8(ascii: "p") || next == UInt8(ascii: "d")
+        return isMark || isName ? .xml : nil
+    }
+
+    /// The format, or an error that says what the bytes may be instead.
+    static func recognise(_ bytes: UnsafeRawBufferPointer, limits: Limits) throws -> ArchiveFormat {
+        guard bytes.count <= limits.bytes else {
+            throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
+        }
+        if let format = recognise(bytes) { return format }
+        if bytes.starts(with: Array("bplist".utf8)) {
+            throw ArchiveError(.unsupported, "a binary property list of a version other than 0")
+        }
+        switch bytes.first(where: { $0 != 0x20 && !(0x09...0x0D).contains($0) }) {
+        case nil: throw ArchiveError(.truncated, "an empty file, not an archive")
+        case UInt8(ascii: "{"), UInt8(ascii: "("), UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: "/"):
+            throw ArchiveError(
+                .unsupported, "a property list in the old (OpenStep) style, or other text: convert it to XML first")
+        default: throw ArchiveError(.corrupt, "not an archive, or of a version this library does not know")
+        }
+    }
+}
+
+extension PlistTable {
+    /// Checks a property list in binary form or XML.
+    static func open(_ owner: ArchiveBytes, _ format: ArchiveFormat, limits: Limits) throws -> PlistTable {
+        if format == .binary { return try PlistTable(owner.bytes, owner: owner, limits: limits) }
+        let binary = ArchiveBytes(try XMLPlistReader.binary(owner.bytes, limits: limits))
+        return try PlistTable(binary.bytes, owner: binary, limits: limits)
+    }
 }

@@ -4,32 +4,6 @@
     public import Foundation
 #endif
 
-/// Keeps the bytes of an archive in place while anything refers to them.
-private final class ArchiveBytes {
-    private let array: [UInt8]
-    private let data: Data
-
-    init(_ array: [UInt8]) {
-        self.array = array
-        data = Data()
-    }
-
-    init(_ data: Data) {
-        array = []
-        // A small `Data` has no memory of its own to point to.
-        self.data = data.count < 1024 ? Data() : data
-        copied = data.count < 1024 ? Array(data) : []
-    }
-
-    private var copied: [UInt8] = []
-
-    var bytes: UnsafeRawBufferPointer {
-        // Neither is changed as long as this object lives, so the memory stays where it is.
-        if !data.isEmpty { return data.withUnsafeBytes { $0 } }
-        return (array.isEmpty ? copied : array).withUnsafeBytes { $0 }
-    }
-}
-
 /// Reads a whole archive by its keys, in any order.
 ///
 /// ```swift

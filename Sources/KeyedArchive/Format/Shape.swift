@@ -44,6 +44,7 @@ package final class Shape: @unchecked Sendable, Hashable {
         storage.initialize(from: keys, count: keys.count)
         self.keys = UnsafePointer(storage)
         keyCount = keys.count
+        keyNames = keys
         var sink = ByteSink()
         defer { sink.deallocate() }
         sink.byte(kind.rawValue | layout.rawValue << 1)
@@ -64,7 +65,7 @@ package final class Shape: @unchecked Sendable, Hashable {
     }
 
     /// The keys in the order written.
-    package var keyNames: [String] { Array(UnsafeBufferPointer(start: keys, count: keyCount)) }
+    package let keyNames: [String]
 
     /// Where `key` stands among the keys.
     func position(of key: String) -> Int? {

@@ -5,12 +5,24 @@
 #endif
 
 extension ArchivedGraph: CustomStringConvertible {
-    /// One line for each root and each object; objects refer to one another as `#number`.
+    /// One line for each root and each object; objects refer to one another as `#number`, to what is shared as `&number`.
     public var description: String {
         var text = ""
         for (key, value) in zip(roots.keys, roots.values) { text += "\(key) = \(value)\n" }
         for (number, object) in objects.enumerated() { text += "#\(number) = \(object)\n" }
+        for (number, value) in sharedValues.enumerated() { text += "&\(number) = \(value)\n" }
         return text
+    }
+}
+
+extension ArchivedObject: CustomStringConvertible {
+    /// The object in one line.
+    public var description: String {
+        switch self {
+        case .instance(let record): record.description
+        case .value(let value): value.description
+        case .classRecord(let type): "class \((type.classes ?? [type.name]).joined(separator: ": "))"
+        }
     }
 }
 
@@ -39,6 +51,7 @@ extension ArchivedValue: CustomStringConvertible {
         case .float(let bits): "\(Float(bitPattern: bits))"
         case .double(let bits): "\(Double(bitPattern: bits))"
         case .string(let value): value.debugDescription
+        case .brokenString(let units): String(decoding: units, as: UTF16.self).debugDescription
         case .data(let data): "<\(data.count) bytes>"
         case .date(let bits): "date(\(Double(bitPattern: bits)))"
         case .uuid(let value): value.uuidString
@@ -50,6 +63,7 @@ extension ArchivedValue: CustomStringConvertible {
         case .scalars(let scalars): "<\(scalars.count) \(scalars.typeName)>"
         case .record(let record): record.description
         case .reference(let number): "#\(number)"
+        case .shared(let number): "&\(number)"
         }
     }
 }

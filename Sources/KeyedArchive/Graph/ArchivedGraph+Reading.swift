@@ -1,20 +1,54 @@
 #if canImport(FoundationEssentials)
-    import FoundationEssentials
+    public import FoundationEssentials
 #else
-    import Foundation
+    public import Foundation
 #endif
 
 extension ArchivedGraph {
-    /// Reads a whole archive in the compact format.
+    /// Reads a whole archive of any format, which is recognised by its content.
     ///
+    /// - Parameters:
+    ///   - bytes: The archive. They are kept as they are while the graph is in use, as big data are slices of them.
+    ///   - limits: Bounds; see there.
+    ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
-    public init(_ bytes: [UInt8], limits: Limits = Limits()) throws {
-        self = try bytes.withUnsafeBytes { bytes in
-            let (shapes, body) = try CompactFile.parse(bytes, limits: limits)
-            let decoder = try ObjectDecoder(bytes: body, owner: nil, shapes: shapes, limits: limits)
-            var reader = GraphReader(decoder: decoder, shapes: shapes, limits: limits)
-            return try reader.graph()
+    /// - Complexity: Linear; an archive in Apple's format is checked once, and its objects are made when asked for.
+    public init(_ bytes: [UInt8], limits: Limits = Limits(), anyArchiver: Bool = false) throws {
+        try self.init(ArchiveBytes(bytes), limits, anyArchiver)
+    }
+
+    /// Reads a whole archive of any format, which is recognised by its content.
+    ///
+    /// - Parameters:
+    ///   - data: The archive. They are kept as they are while the graph is in use, as big data are slices of them.
+    ///   - limits: Bounds; see there.
+    ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
+    /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
+    /// - Complexity: Linear; an archive in Apple's format is checked once, and its objects are made when asked for.
+    public init(_ data: Data, limits: Limits = Limits(), anyArchiver: Bool = false) throws {
+        try self.init(ArchiveBytes(data), limits, anyArchiver)
+    }
+
+    private init(_ owner: ArchiveBytes, _ limits: Limits, _ anyArchiver: Bool) throws {
+        switch try ArchiveFormat.recognise(owner.bytes, limits: limits) {
+        case .compact: try self.init(compact: owner.bytes, limits: limits)
+        case let format:
+            let table = try PlistTable.open(owner, format, limits: limits)
+            self.init(try KeyedLayout(table, limits: limits, anyArchiver: anyArchiver))
         }
+    }
+
+    private init(compact bytes: UnsafeRawBufferPointer, limits: Limits) throws {
+        let (shapes, body) = try CompactFile.parse(bytes, limits: limits)
+        let decoder = try ObjectDecoder(bytes: body, owner: nil, shapes: shapes, limits: limits)
+        var reader = GraphReader(decoder: decoder, shapes: shapes, limits: limits)
+        self = try reader.graph()
+    }
+}
+
+extension ArchivedRecord {
+    fileprivate init(_ shape: Shape, _ keys: [String], _ values: [ArchivedValue]) {
+        self.init(typeName: shape.name, version: shape.version, storedKeys: keys, values: values)
     }
 }
 
@@ -49,10 +83,10 @@ private struct GraphReader {
 
     private mutating func record(_ shape: Shape, _ source: inout ByteSource) throws -> ArchivedRecord {
         switch shape.layout {
-        case .single: return ArchivedRecord(shape: shape, values: [try value(&source)])
+        case .single: return ArchivedRecord(shape, [], [try value(&source)])
         case .keyed:
             guard shape.keyCount <= source.remaining else { throw ByteSource.truncated() }
-            return ArchivedRecord(shape: shape, values: try values(shape.keyCount, &source))
+            return ArchivedRecord(shape, shape.keyNames, try values(shape.keyCount, &source))
         case .explicit:
             let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
             var keys: [String] = []
@@ -62,7 +96,7 @@ private struct GraphReader {
                 values.append(try value(&source))
             }
             guard Set(keys).count == count else { throw ArchiveError(.corrupt, "a key stands twice in a value") }
-            return ArchivedRecord(shape: shape, ownKeys: keys, values: values)
+            return ArchivedRecord(shape, keys, values)
         }
     }
 
@@ -79,11 +113,57 @@ private struct GraphReader {
     }
 
     private mutating func value(_ source: inout ByteSource) throws -> ArchivedValue {
+        let start = source.position
+        let tag = try source.byte()
+        switch tag {
+        case Tag.some, Tag.list, Tag.set, Tag.map, Tag.record: return try container(tag, &source)
+        default:
+            source.position = start
+            return try leaf(&source)
+        }
+    }
+
+    // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
+
+    private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
         guard depth < limits.depth + 32 else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1
         defer { depth -= 1 }
+        switch tag {
+        case Tag.list: return try list(&source)
+        case Tag.set: return try set(&source)
+        case Tag.map: return try map(&source)
+        case Tag.record: return try record(&source)
+        default: return .present(try value(&source))
+        }
+    }
+
+    private mutating func list(_ source: inout ByteSource) throws -> ArchivedValue {
+        let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        return .list(try values(count, &source))
+    }
+
+    private mutating func set(_ source: inout ByteSource) throws -> ArchivedValue {
+        let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        return .set(try values(count, &source))
+    }
+
+    private mutating func map(_ source: inout ByteSource) throws -> ArchivedValue {
+        let count = try source.count(eachAtLeast: 2, limit: limits.collection, "elements")
+        var pairs: [ArchivedValue.Pair] = []
+        for _ in 0..<count { pairs.append(.init(try value(&source), try value(&source))) }
+        return .map(pairs)
+    }
+
+    private mutating func record(_ source: inout ByteSource) throws -> ArchivedValue {
+        let shape = try decoder.readShape(&source).shape.takeUnretainedValue()
+        guard shape.kind == .record else { throw ArchiveError(.corrupt, "a value with the shape of an object") }
+        return .record(try record(shape, &source))
+    }
+
+    private func leaf(_ source: inout ByteSource) throws -> ArchivedValue {
         let start = source.position
         let tag = try source.byte()
         switch tag {
@@ -105,42 +185,27 @@ private struct GraphReader {
         case Tag.uuid:
             let bytes = try bytes(16, &source)
             return .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
-        default: return try compound(tag, &source)
-        }
-    }
-
-    private mutating func compound(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
-        switch tag {
-        case Tag.some: return .present(try value(&source))
-        case Tag.url:
-            guard case .string(let text) = try value(&source) else { throw ArchiveError(.corrupt, "a broken URL") }
-            switch try value(&source) {
-            case .null: return .url(text, base: nil)
-            case .string(let base): return .url(text, base: base)
-            default: throw ArchiveError(.corrupt, "a broken URL")
-            }
+        case Tag.url: return try url(&source)
         case Tag.decimal:
             let exponent = try source.zigzag()
             return .decimal(digits: try source.stringValue(limits), exponent: exponent)
-        case Tag.list, Tag.set:
-            let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
-            let values = try values(count, &source)
-            return tag == Tag.list ? .list(values) : .set(values)
-        case Tag.map:
-            let count = try source.count(eachAtLeast: 2, limit: limits.collection, "elements")
-            var pairs: [ArchivedValue.Pair] = []
-            for _ in 0..<count { pairs.append(.init(try value(&source), try value(&source))) }
-            return .map(pairs)
         case Tag.packed:
             let kind = try source.packedKind()
             let count = try source.packedCount(kind)
             return .scalars(.init(kind: kind, bytes: try bytes(count * kind.width, &source)))
-        case Tag.record:
-            let shape = try decoder.readShape(&source).shape.takeUnretainedValue()
-            guard shape.kind == .record else { throw ArchiveError(.corrupt, "a value with the shape of an object") }
-            return .record(try record(shape, &source))
         default: return try references(tag, &source)
         }
+    }
+
+    private func url(_ source: inout ByteSource) throws -> ArchivedValue {
+        let text = try source.stringValue(limits)
+        guard source.remaining > 0 else { throw ByteSource.truncated() }
+        var next = source
+        if try next.byte() == Tag.none {
+            source = next
+            return .url(text, base: nil)
+        }
+        return .url(text, base: try source.stringValue(limits))
     }
 
     private func references(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {

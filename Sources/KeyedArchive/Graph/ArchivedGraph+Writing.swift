@@ -5,17 +5,39 @@
 #endif
 
 extension ArchivedGraph {
+    /// The graph as a whole archive; reading it gives an equal graph.
+    ///
+    /// - Parameters:
+    ///   - format: The format to write. Apple's, binary or XML, for a graph of Apple's layout, and compact for one of that.
+    ///   - limits: Bounds beyond which writing throws.
+    /// - Throws: `ArchiveError` if the format has another layout than the graph, values are nested deeper than the limits
+    ///   allow or refer to no object, or shared values would take too much room written out as XML.
+    public func bytes(format: ArchiveFormat, limits: Limits = Limits()) throws -> [UInt8] {
+        if format == .compact {
+            guard archiver == nil else {
+                throw ArchiveError(.unsupported, "an archive of Apple's layout cannot be written in the compact format")
+            }
+            return try compactBytes(limits: limits)
+        }
+        guard archiver != nil else {
+            throw ArchiveError(.unsupported, "an archive of the compact layout cannot be written in Apple's format")
+        }
+        let binary = try KeyedGraphWriter.write(self, limits: limits)
+        return format == .xml ? try XMLPlistWriter.write(binary, limits: limits) : binary
+    }
+
     /// The graph as a whole archive in the compact format; reading it gives an equal graph.
     ///
     /// - Throws: `ArchiveError` if values are nested deeper than the limits allow, or refer to no object.
-    public func compactBytes(limits: Limits = Limits()) throws -> [UInt8] {
+    func compactBytes(limits: Limits = Limits()) throws -> [UInt8] {
         var writer = GraphWriter(limits: limits, objectCount: objects.count)
         defer { writer.deallocate() }
         try writer.value(.record(roots))
         let valuesEnd = writer.out.count
         for (index, object) in objects.enumerated() {
             let start = writer.out.count
-            do { try writer.record(object) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
+            guard let record = object.record else { throw ArchiveError(.misuse, "an object without class") }
+            do { try writer.record(record, .object) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
             writer.lengths.varint(UInt64(writer.out.count - start))
         }
         var front = ByteSink()
@@ -33,7 +55,8 @@ private struct GraphWriter {
     var out = ByteSink()
     var lengths = ByteSink()
     private(set) var shapes: [Shape] = []
-    private var numbers: [Shape: UInt16] = [:]
+    private var numbers: [ShapeKey: UInt16] = [:]
+    private var last: (key: ShapeKey, number: UInt16)?
     private var depth = 0
     private let limits: Limits
     private let objectCount: Int
@@ -48,40 +71,115 @@ private struct GraphWriter {
         lengths.deallocate()
     }
 
-    private mutating func number(of shape: Shape) throws -> UInt16 {
-        if let known = numbers[shape] { return known }
-        guard shapes.count < min(limits.shapes, 0xFFFF) else {
-            throw ArchiveError(.limit, "more than \(limits.shapes) shapes")
-        }
-        guard Set(shape.keyNames).count == shape.keyCount else {
-            throw ArchiveError(.duplicateKey, "a key stands twice in \(shape.name)")
-        }
-        let number = UInt16(shapes.count)
-        shapes.append(shape)
-        numbers[shape] = number
+    /// What makes two records have the same shape.
+    private struct ShapeKey: Hashable {
+        let kind: Shape.Kind
+        let layout: Shape.Layout
+        let name: String
+        let version: Int
+        let keys: [String]
+    }
+
+    private mutating func number(of key: ShapeKey) throws -> UInt16 {
+        // Most records are like the one before.
+        if let last, last.key == key { return last.number }
+        let number = try numbers[key] ?? add(key)
+        last = (key, number)
         return number
     }
 
+    private mutating func add(_ key: ShapeKey) throws -> UInt16 {
+        guard shapes.count < min(limits.shapes, 0xFFFF) else {
+            throw ArchiveError(.limit, "more than \(limits.shapes) shapes")
+        }
+        guard Set(key.keys).count == key.keys.count else {
+            throw ArchiveError(.duplicateKey, "a key stands twice in \(key.name)")
+        }
+        let number = UInt16(shapes.count)
+        shapes.append(
+            Shape(name: key.name, version: key.version, kind: key.kind, layout: key.layout, keys: key.keys))
+        numbers[key] = number
+        return number
+    }
+
+    /// The layout of a record: its keys stand beside the values only if they are too many for a shape.
+    private func layout(_ record: ArchivedRecord, _ kind: Shape.Kind) throws -> Shape.Layout {
+        if record.storedKeys.count == record.values.count {
+            return record.storedKeys.count > limits.keys || shapes.count > limits.shapes / 2 ? .explicit : .keyed
+        }
+        guard kind == .object, record.storedKeys.isEmpty, record.values.count == 1 else {
+            throw ArchiveError(.misuse, "a record with other counts of keys and values")
+        }
+        return .single
+    }
+
     /// Writes what follows a record's tag, or the body of an object.
-    mutating func record(_ record: ArchivedRecord) throws {
-        out.fixed(try number(of: record.shape))
-        guard let keys = record.ownKeys else {
+    mutating func record(_ record: ArchivedRecord, _ kind: Shape.Kind) throws {
+        let layout = try layout(record, kind)
+        let keys = layout == .keyed ? record.storedKeys : []
+        out.fixed(
+            try number(
+                of: ShapeKey(
+                    kind: kind, layout: layout, name: record.typeName, version: record.version, keys: keys)))
+        guard layout == .explicit else {
             for value in record.values { try self.value(value) }
             return
         }
-        out.varint(UInt64(keys.count))
-        for (key, value) in zip(keys, record.values) {
+        guard Set(record.storedKeys).count == record.storedKeys.count else {
+            throw ArchiveError(.duplicateKey, "a key stands twice in \(record.typeName)")
+        }
+        out.varint(UInt64(record.storedKeys.count))
+        for (key, value) in zip(record.storedKeys, record.values) {
             out.string(key)
             try self.value(value)
         }
     }
 
     mutating func value(_ value: ArchivedValue) throws {
+        switch value {
+        case .present, .list, .set, .map, .record: try container(value)
+        default: try leaf(value)
+        }
+    }
+
+    // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
+
+    private mutating func container(_ value: ArchivedValue) throws {
         guard depth < limits.depth + 32 else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1
         defer { depth -= 1 }
+        switch value {
+        case .present(let value):
+            out.byte(Tag.some)
+            try self.value(value)
+        case .list(let values): try list(values, Tag.list)
+        case .set(let values): try list(values, Tag.set)
+        case .map(let pairs): try map(pairs)
+        case .record(let record):
+            out.byte(Tag.record)
+            try self.record(record, .record)
+        default: break
+        }
+    }
+
+    private mutating func list(_ values: [ArchivedValue], _ tag: UInt8) throws {
+        out.byte(tag)
+        out.varint(UInt64(values.count))
+        for value in values { try self.value(value) }
+    }
+
+    private mutating func map(_ pairs: [ArchivedValue.Pair]) throws {
+        out.byte(Tag.map)
+        out.varint(UInt64(pairs.count))
+        for pair in pairs {
+            try value(pair.key)
+            try value(pair.value)
+        }
+    }
+
+    private mutating func leaf(_ value: ArchivedValue) throws {
         switch value {
         case .null: out.byte(Tag.none)
         case .bool(let value): out.boolean(value)
@@ -108,50 +206,25 @@ private struct GraphWriter {
             out.byte(Tag.decimal)
             out.zigzag(exponent)
             out.string(digits)
-        default: try compound(value)
-        }
-    }
-
-    private mutating func tagged(_ tag: UInt8, _ body: (inout ByteSink) -> Void) {
-        out.byte(tag)
-        body(&out)
-    }
-
-    private mutating func compound(_ value: ArchivedValue) throws {
-        switch value {
-        case .present(let value):
-            out.byte(Tag.some)
-            try self.value(value)
-        case .list(let values): try list(values, Tag.list)
-        case .set(let values): try list(values, Tag.set)
-        case .map(let pairs):
-            out.byte(Tag.map)
-            out.varint(UInt64(pairs.count))
-            for pair in pairs {
-                try self.value(pair.key)
-                try self.value(pair.value)
-            }
         case .scalars(let scalars):
             out.byte(Tag.packed)
             out.byte(scalars.kind.rawValue)
             out.varint(UInt64(scalars.count))
             scalars.bytes.withUnsafeBytes { out.append($0) }
-        case .record(let record):
-            out.byte(Tag.record)
-            try self.record(record)
         case .reference(let number):
             guard number >= 0 && number < objectCount else {
                 throw ArchiveError(.misuse, "a reference to an object that is not in the graph")
             }
             out.byte(Tag.reference)
             out.varint(UInt64(number))
-        default: break
+        case .brokenString, .shared:
+            throw ArchiveError(.misuse, "a value that only property lists can hold")
+        case .present, .list, .set, .map, .record: break
         }
     }
 
-    private mutating func list(_ values: [ArchivedValue], _ tag: UInt8) throws {
+    private mutating func tagged(_ tag: UInt8, _ body: (inout ByteSink) -> Void) {
         out.byte(tag)
-        out.varint(UInt64(values.count))
-        for value in values { try self.value(value) }
+        body(&out)
     }
 }

@@ -1,87 +1,156 @@
-/// Everything in an archive, without the program's own classes: to look into archives of unknown origin, to change
-/// them and write them back.
+/// Everything in an archive of any format, without the program's own classes: to look into archives of unknown origin,
+/// to change them and write them back.
 ///
-/// There is no bound on how deep the graph is; it may have millions of objects in a chain.
-public struct ArchivedGraph: Sendable, Equatable {
+/// There is no bound on how deep the graph is; it may have millions of objects in a chain. Reading, writing, comparing and
+/// printing follow no references.
+///
+/// ```swift
+/// var graph = try ArchivedGraph(bytes)
+/// for object in graph.objects { print(object.className ?? "a value") }
+/// try graph.setValue(.integer(8), forKey: "age", of: 1)
+/// let changed = try graph.bytes(format: .binary)
+/// ```
+public struct ArchivedGraph: Sendable {
+    /// Who wrote the archive, nearly always `NSKeyedArchiver`, if it has Apple's layout; nil for the compact format's.
+    ///
+    /// The two lay objects out differently: in Apple's, strings, numbers and classes are objects of their own and nil is
+    /// one too, at index 0; in the compact format values stand where they are used.
+    public let archiver: String?
+    /// The version of Apple's layout, always 100000 so far; 0 for the compact format.
+    public let version: Int
     /// The objects.
     ///
-    /// References are indices into this array; cycles are possible.
-    public private(set) var objects: [ArchivedRecord] = []
+    /// References are indices into this collection; cycles are possible.
+    public private(set) var objects: ArchivedObjects
     /// The values at the top of the archive, by their keys.
     public private(set) var roots: ArchivedRecord
-    /// Shapes made here, for records of the same class to share.
-    private var shapes: [Shape: Shape] = [:]
-    private var recent: Shape?
+    /// What an archive in Apple's format has beside its objects and its top, by key; usually nothing.
+    public private(set) var others: [ArchivedValue.Pair] = []
 
-    /// Makes an empty graph.
-    public init() { roots = ArchivedRecord(shape: Self.explicitRoots, ownKeys: [], values: []) }
+    /// Makes an empty graph of the compact format's layout.
+    public init() {
+        archiver = nil
+        version = 0
+        objects = ArchivedObjects()
+        roots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
+    }
+
+    /// Makes a graph of Apple's layout that has nil, at index 0, and nothing else.
+    ///
+    /// - Parameter archiver: The name of the archiver it is for.
+    public init(archiver: String) {
+        self.archiver = archiver
+        version = KeyedLayout.version
+        objects = ArchivedObjects(added: [.value(.null)])
+        roots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
+    }
 
     init(objects: [ArchivedRecord], roots: ArchivedRecord) {
-        self.objects = objects
+        archiver = nil
+        version = 0
+        self.objects = ArchivedObjects(added: objects.map { .instance($0) })
         self.roots = roots
     }
 
-    private static let explicitRoots = Shape(name: "", version: 0, kind: .record, layout: .explicit, keys: [])
-
-    /// Graphs are equal if they have the same objects in the same order.
-    public static func == (a: ArchivedGraph, b: ArchivedGraph) -> Bool {
-        a.objects == b.objects && a.roots.keys == b.roots.keys && a.roots.values == b.roots.values
+    init(_ layout: KeyedLayout) {
+        archiver = layout.archiver
+        version = layout.version
+        objects = ArchivedObjects(layout: layout)
+        roots = layout.fields(layout.top, excludingClass: false)
+        for (key, value) in layout.others {
+            let text = layout.table.node(key)
+            let name = layout.table.string(text) ?? String(decoding: layout.table.units(text), as: UTF16.self)
+            others.append(.init(.string(name), layout.table.value(value)))
+        }
     }
+
+    /// Lists and maps that stand at several places of a property list, which `ArchivedValue.shared` names.
+    public var sharedValues: ArchivedSharedValues { ArchivedSharedValues(table: objects.layout?.table) }
+
+    // MARK: Changes
 
     /// Adds an object.
     ///
+    /// In Apple's layout strings, lists and all else but numbers and bytes are objects of their own, to be added first and
+    /// referred to.
     /// - Parameters:
     ///   - className: The name of its class.
     ///   - version: The version of its class.
+    ///   - superclasses: In Apple's layout, the names of its superclasses, nearest first; used if the class is new.
     ///   - fields: Keys and values; keys are given once each.
     /// - Returns: The index to refer to it by.
     public mutating func add(
-        className: String, version: Int = 0, fields: [(key: String, value: ArchivedValue)]
+        className: String, version: Int = 0, superclasses: [String] = ["NSObject"],
+        fields: [(key: String, value: ArchivedValue)]
     ) -> Int {
-        objects.append(record(.object, className, version, fields))
-        return objects.count - 1
+        let type = archiver == nil ? nil : classRecord(className, version, superclasses)
+        return objects.append(
+            .instance(
+                ArchivedRecord(
+                    typeName: className, version: version, classIndex: type,
+                    storedKeys: fields.map { StoredKey.escaped($0.key) }, values: fields.map(\.value))))
     }
 
-    /// Makes a value with keys, to stand inside of another.
-    public mutating func record(
-        typeName: String, fields: [(key: String, value: ArchivedValue)]
-    ) -> ArchivedRecord {
-        record(.record, typeName, 0, fields)
-    }
-
-    private mutating func record(
-        _ kind: Shape.Kind, _ name: String, _ version: Int, _ fields: [(key: String, value: ArchivedValue)]
-    ) -> ArchivedRecord {
-        let keys = fields.map(\.key)
-        if let recent, recent.kind == kind, recent.name == name, recent.version == version, recent.keyNames == keys {
-            return ArchivedRecord(shape: recent, values: fields.map(\.value))
+    /// Adds a value that is referred to like an object, or a class record; only in Apple's layout.
+    ///
+    /// - Returns: The index to refer to it by.
+    /// - Throws: `ArchiveError` in a graph of the compact format's layout, which has no such objects.
+    public mutating func add(_ object: ArchivedObject) throws -> Int {
+        if archiver == nil, object.record == nil {
+            throw ArchiveError(.misuse, "in the compact format only instances of classes are objects")
         }
-        let made = Shape(name: name, version: version, kind: kind, layout: .keyed, keys: keys)
-        let shape = shapes[made] ?? made
-        shapes[made] = shape
-        recent = shape
-        return ArchivedRecord(shape: shape, values: fields.map(\.value))
+        return objects.append(object)
+    }
+
+    /// Replaces an object; whatever refers to it refers to the new one.
+    public mutating func replace(_ index: Int, with object: ArchivedObject) throws {
+        guard objects.indices.contains(index) else { throw ArchiveError(.misuse, "there is no such object") }
+        if archiver == nil, object.record == nil {
+            throw ArchiveError(.misuse, "in the compact format only instances of classes are objects")
+        }
+        objects.set(object, at: index)
+    }
+
+    /// Makes a value with keys, to stand inside of another; only in the compact format's layout.
+    public func record(typeName: String, fields: [(key: String, value: ArchivedValue)]) -> ArchivedRecord {
+        ArchivedRecord(
+            typeName: typeName, storedKeys: fields.map { StoredKey.escaped($0.key) }, values: fields.map(\.value))
+    }
+
+    /// The index of a class record, which is added if there is none.
+    private mutating func classRecord(_ name: String, _ version: Int, _ superclasses: [String]) -> Int {
+        for index in objects.indices {
+            guard case .classRecord(let known) = objects[index] else { continue }
+            if known.name == name && known.version == version { return index }
+        }
+        let others: [ArchivedValue.Pair] =
+            version == 0 ? [] : [.init(.string(ArchivedClass.versionKey), .integer(Int64(version)))]
+        return objects.append(
+            .classRecord(ArchivedClass(name: name, classes: [name] + superclasses, others: others)))
     }
 
     /// Replaces a value of an object; the object must have the key.
     public mutating func setValue(_ value: ArchivedValue, forKey key: String, of object: Int) throws {
         guard objects.indices.contains(object) else { throw ArchiveError(.misuse, "there is no such object") }
-        guard let position = objects[object].keys.firstIndex(of: key) else {
+        guard var record = objects[object].record else {
+            throw ArchiveError(.misuse, "the object has no keys")
+        }
+        let stored = StoredKey.escaped(key)
+        guard let position = record.storedKeys.firstIndex(of: stored) ?? record.storedKeys.firstIndex(of: key) else {
             throw ArchiveError(.missingKey, "the object has no key \(key)")
         }
-        objects[object].values[position] = value
+        record.values[position] = value
+        objects.set(.instance(record), at: object)
     }
 
     /// Sets a value at the top of the archive.
     public mutating func setRoot(_ value: ArchivedValue, forKey key: String) {
-        var keys = roots.keys
-        var values = roots.values
-        if let position = keys.firstIndex(of: key) {
-            values[position] = value
+        let stored = StoredKey.escaped(key)
+        if let position = roots.storedKeys.firstIndex(of: stored) {
+            roots.values[position] = value
         } else {
-            keys.append(key)
-            values.append(value)
+            roots.storedKeys.append(stored)
+            roots.values.append(value)
         }
-        roots = ArchivedRecord(shape: Self.explicitRoots, ownKeys: keys, values: values)
     }
 }

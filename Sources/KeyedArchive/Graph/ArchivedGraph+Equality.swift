@@ -1,0 +1,107 @@
+extension ArchivedGraph: Hashable {
+    /// Graphs are equal if they have the same layout, the same objects in the same order and the same values at the top.
+    ///
+    /// Whether a list or map of a property list is shared or written out twice makes no difference; whether an object is
+    /// does.
+    public static func == (a: ArchivedGraph, b: ArchivedGraph) -> Bool {
+        guard a.archiver == b.archiver, a.version == b.version, a.objects.count == b.objects.count else {
+            return false
+        }
+        var comparison = GraphComparison(a, b)
+        return comparison.areEqual()
+    }
+
+    /// Hashes the classes of the objects and the keys at the top.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(archiver)
+        hasher.combine(roots.storedKeys)
+        hasher.combine(objects.count)
+        for object in objects {
+            guard let record = object.record else { continue }
+            hasher.combine(record.typeName)
+            hasher.combine(record.storedKeys)
+        }
+    }
+}
+
+/// Compares two graphs; what is shared is compared once, and later, so that no sharing or nesting is too deep.
+private struct GraphComparison {
+    private struct SharedPair: Hashable {
+        let a: Int
+        let b: Int
+    }
+
+    private let a: ArchivedGraph
+    private let b: ArchivedGraph
+    private var seen: Set<SharedPair> = []
+    private var waiting: [(ArchivedValue, ArchivedValue)] = []
+
+    init(_ a: ArchivedGraph, _ b: ArchivedGraph) {
+        self.a = a
+        self.b = b
+    }
+
+    mutating func areEqual() -> Bool {
+        guard areEqual(a.roots, b.roots), areEqual(a.others, b.others) else { return false }
+        for index in a.objects.indices {
+            guard areEqual(a.objects[index], b.objects[index]) else { return false }
+            while let (first, second) = waiting.popLast() {
+                guard areEqual(first, second) else { return false }
+            }
+        }
+        return true
+    }
+
+    private mutating func areEqual(_ a: ArchivedObject, _ b: ArchivedObject) -> Bool {
+        switch (a, b) {
+        case (.instance(let a), .instance(let b)): areEqual(a, b)
+        case (.value(let a), .value(let b)): areEqual(a, b)
+        case (.classRecord(let a), .classRecord(let b)):
+            a.name == b.name && a.classes == b.classes && a.hints == b.hints && areEqual(a.others, b.others)
+        default: false
+        }
+    }
+
+    private mutating func areEqual(_ a: ArchivedRecord, _ b: ArchivedRecord) -> Bool {
+        a.typeName == b.typeName && a.version == b.version && a.classIndex == b.classIndex
+            && a.storedKeys == b.storedKeys && areEqual(a.values, b.values)
+    }
+
+    private mutating func areEqual(_ a: [ArchivedValue], _ b: [ArchivedValue]) -> Bool {
+        guard a.count == b.count else { return false }
+        for index in a.indices { guard areEqual(a[index], b[index]) else { return false } }
+        return true
+    }
+
+    private mutating func areEqual(_ a: [ArchivedValue.Pair], _ b: [ArchivedValue.Pair]) -> Bool {
+        guard a.count == b.count else { return false }
+        for index in a.indices {
+            guard areEqual(a[index].key, b[index].key), areEqual(a[index].value, b[index].value) else { return false }
+        }
+        return true
+    }
+
+    private mutating func areEqual(_ first: ArchivedValue, _ second: ArchivedValue) -> Bool {
+        switch (first, second) {
+        case (.shared(let one), .shared(let other)):
+            guard a.sharedValues.indices.contains(one), b.sharedValues.indices.contains(other) else { return false }
+            if seen.insert(SharedPair(a: one, b: other)).inserted {
+                waiting.append((a.sharedValues[one], b.sharedValues[other]))
+            }
+            return true
+        case (.shared(let one), let other):
+            guard a.sharedValues.indices.contains(one) else { return false }
+            waiting.append((a.sharedValues[one], other))
+            return true
+        case (let one, .shared(let other)):
+            guard b.sharedValues.indices.contains(other) else { return false }
+            waiting.append((one, b.sharedValues[other]))
+            return true
+        case (.list(let one), .list(let other)), (.set(let one), .set(let other)): return areEqual(one, other)
+        case (.map(let one), .map(let other)): return areEqual(one, other)
+        case (.record(let one), .record(let other)): return areEqual(one, other)
+        case (.present(let one), .present(let other)): return areEqual(one, other)
+        default: return first == second
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/// The objects of a graph, in the order of the archive.
+///
+/// What was read from a property list is taken from it each time it is asked for: an archive that is only looked into
+/// takes little more memory than its file.
+public struct ArchivedObjects: RandomAccessCollection, Sendable {
+    let layout: KeyedLayout?
+    /// What was changed, by index.
+    private(set) var changed: [Int: ArchivedObject] = [:]
+    /// What follows those of the file.
+    private(set) var added: [ArchivedObject] = []
+
+    init(layout: KeyedLayout? = nil, added: [ArchivedObject] = []) {
+        self.layout = layout
+        self.added = added
+    }
+
+    /// 0.
+    public var startIndex: Int { 0 }
+
+    /// The number of objects.
+    public var endIndex: Int { storedCount + added.count }
+
+    var storedCount: Int { layout?.objectCount ?? 0 }
+
+    /// The object at an index.
+    ///
+    /// - Complexity: The size of the object.
+    public subscript(position: Int) -> ArchivedObject {
+        precondition(position >= 0 && position < endIndex, "an index that is not in the graph")
+        let stored = storedCount
+        if position >= stored { return added[position - stored] }
+        if !changed.isEmpty, let object = changed[position] { return object }
+        // There are stored objects, so there is a layout.
+        return layout?.object(position) ?? .value(.null)
+    }
+
+    /// Whether an object is as it stands in the file.
+    func isStored(_ position: Int) -> Bool { position < storedCount && changed[position] == nil }
+
+    mutating func set(_ object: ArchivedObject, at position: Int) {
+        if position >= storedCount { added[position - storedCount] = object } else { changed[position] = object }
+    }
+
+    mutating func append(_ object: ArchivedObject) -> Int {
+        added.append(object)
+        return endIndex - 1
+    }
+}
+
+/// The lists and maps of a graph that stand at several places or are nested very deep.
+public struct ArchivedSharedValues: RandomAccessCollection, Sendable {
+    let table: PlistTable?
+
+    /// 0.
+    public var startIndex: Int { 0 }
+
+    /// Their number.
+    public var endIndex: Int { table?.shared.count ?? 0 }
+
+    /// The value at an index; what is shared inside of it is a number in its turn.
+    public subscript(position: Int) -> ArchivedValue {
+        precondition(position >= 0 && position < endIndex, "an index that is not in the graph")
+        guard let table else { return .null }
+        return table.container(table.node(table.shared[position]))
+    }
+}

@@ -1,0 +1,74 @@
+/// Keys and values of an object or a structure in an archive, with the name and version of its class or type.
+public struct ArchivedRecord: Sendable, Hashable {
+    /// The name of the class or type; empty for containers without a type.
+    public internal(set) var typeName: String
+    /// The version of the class.
+    public internal(set) var version: Int
+    /// The index of the class record, in archives that have them.
+    public internal(set) var classIndex: Int?
+    /// The keys as they stand in the archive: the user's own that begin with "$" have another one in front.
+    var storedKeys: [String]
+    /// The values, in the order of `keys`; of an object that is a single value just that.
+    public internal(set) var values: [ArchivedValue]
+
+    init(
+        typeName: String, version: Int = 0, classIndex: Int? = nil, storedKeys: [String], values: [ArchivedValue]
+    ) {
+        self.typeName = typeName
+        self.version = version
+        self.classIndex = classIndex
+        self.storedKeys = storedKeys
+        self.values = values
+    }
+
+    /// The keys in the order written, without the "$" that is put before those that begin with one.
+    ///
+    /// "$0", "$1" and so on are also the keys of values that were encoded without key; `isUnkeyed` tells them apart.
+    /// Empty for an object that is a single value.
+    public var keys: [String] {
+        guard storedKeys.contains(where: StoredKey.isEscaped) else { return storedKeys }
+        return storedKeys.map(StoredKey.unescaped)
+    }
+
+    /// Whether the value at a position of `values` was encoded without key.
+    public func isUnkeyed(at position: Int) -> Bool {
+        storedKeys.indices.contains(position) && StoredKey.position(storedKeys[position]) != nil
+    }
+
+    /// The value for a key; for "$0" and the like the value encoded without key if there is none of that key.
+    public subscript(key: String) -> ArchivedValue? {
+        let stored = StoredKey.escaped(key)
+        let position = storedKeys.firstIndex(of: stored) ?? (stored == key ? nil : storedKeys.firstIndex(of: key))
+        guard let position, position < values.count else { return nil }
+        return values[position]
+    }
+}
+
+/// Keys as they stand in archives: a key of the user's that begins with "$" has another "$" in front, so that the keys of
+/// the format itself, "$class", "$0", are never taken for it.
+enum StoredKey {
+    private static let mark = UInt8(ascii: "$")
+
+    @inline(__always)
+    static func isReserved(_ key: String) -> Bool { key.utf8.first == mark }
+
+    static func isEscaped(_ stored: String) -> Bool { stored.utf8.starts(with: [mark, mark]) }
+
+    @inline(__always)
+    static func escaped(_ key: String) -> String { isReserved(key) ? "$" + key : key }
+
+    static func unescaped(_ stored: String) -> String {
+        isEscaped(stored) ? String(stored.dropFirst()) : stored
+    }
+
+    /// The key of the value encoded without key at a position.
+    static func unkeyed(_ position: Int) -> String { "$\(position)" }
+
+    /// The position of a value encoded without key; nil for all other keys.
+    static func position(_ stored: String) -> Int? {
+        guard isReserved(stored), stored.utf8.count <= 12 else { return nil }
+        let digits = stored.dropFirst()
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int(digits)
+    }
+}

@@ -1,0 +1,246 @@
+/// A property list that is a keyed archive of Apple's: where its objects are.
+///
+///     {
+///         "$archiver": "NSKeyedArchiver", "$version": 100000,
+///         "$top": {"root": UID 1},
+///         "$objects": ["$null", {"$class": UID 2, "name": UID 3}, {"$classname": "Foo", "$classes": [...]}, "Juliana"]
+///     }
+///
+/// After `init` every UID names one of the objects and every instance a class record.
+// Immutable after `init`.
+final class KeyedLayout: @unchecked Sendable {
+    enum Kind: UInt8 {
+        case value
+        case instance
+        case classRecord
+    }
+
+    static let archiver = "NSKeyedArchiver"
+    static let version = 100_000
+
+    let table: PlistTable
+    let archiver: String
+    let version: Int
+    let objectCount: Int
+    /// The node that is `$top`.
+    let top: PlistNode
+    /// Keys and values beside those of the format, as numbers of nodes.
+    let others: [(key: Int, value: Int)]
+    private let objects: PlistNode
+    private let kinds: UnsafeMutablePointer<Kind>
+
+    init(_ table: PlistTable, limits: Limits, anyArchiver: Bool) throws {
+        self.table = table
+        let whole = table.node(table.top)
+        guard whole.kind == .dictionary else { throw Self.noArchive("it is no dictionary") }
+        var found: (archiver: PlistNode, version: PlistNode, top: PlistNode, objects: PlistNode) =
+            (.invalid, .invalid, .invalid, .invalid)
+        var others: [(key: Int, value: Int)] = []
+        for index in 0..<whole.count {
+            let key = table.reference(whole, index)
+            let number = table.value(whole, index)
+            let value = table.node(number)
+            if table.isString(key, "$archiver") {
+                found.archiver = value
+            } else if table.isString(key, "$version") {
+                found.version = value
+            } else if table.isString(key, "$top") {
+                found.top = value
+            } else if table.isString(key, "$objects") {
+                found.objects = value
+            } else {
+                others.append((key, number))
+            }
+        }
+        guard found.objects.kind == .array else { throw Self.noArchive("it has no list $objects") }
+        guard found.top.kind == .dictionary else { throw Self.noArchive("it has no dictionary $top") }
+        guard found.archiver.isString, let archiver = table.string(found.archiver) else {
+            throw Self.noArchive("it has no $archiver")
+        }
+        guard found.version.kind == .integer, let version = Int(exactly: table.integer(found.version)) else {
+            throw Self.noArchive("it has no $version")
+        }
+        guard archiver == Self.archiver || anyArchiver else {
+            throw ArchiveError(.unsupported, "an archive of the archiver \(archiver), not \(Self.archiver)")
+        }
+        guard found.objects.count <= limits.objects else {
+            throw ArchiveError(.limit, "more than \(limits.objects) objects")
+        }
+        self.archiver = archiver
+        self.version = version
+        self.others = others
+        top = found.top
+        objects = found.objects
+        objectCount = objects.count
+        kinds = .allocate(capacity: max(objectCount, 1))
+        kinds.initialize(repeating: .value, count: objectCount)
+        try checkObjects()
+        try checkReferences()
+    }
+
+    deinit { kinds.deallocate() }
+
+    private static func noArchive(_ why: String) -> ArchiveError {
+        ArchiveError(.corrupt, "a property list, but not a keyed archive: \(why)")
+    }
+
+    private func checkObjects() throws {
+        for index in 0..<objectCount {
+            let number = node(index)
+            let entry = table.node(number)
+            guard entry.isContainer else { continue }
+            if !table.sharedNumbers.isEmpty, table.sharedNumbers[number] != nil {
+                throw corrupt(index, "an object that stands at several places")
+            }
+            guard entry.kind == .dictionary else { continue }
+            kinds[index] = try kind(entry, index)
+        }
+        for index in 0..<objectCount where kinds[index] == .instance {
+            guard let type = classIndex(table.node(node(index))), kinds[type] == .classRecord else {
+                throw corrupt(index, "an object whose class is no class record")
+            }
+        }
+    }
+
+    private func kind(_ entry: PlistNode, _ index: Int) throws -> Kind {
+        for position in 0..<entry.count {
+            let key = table.reference(entry, position)
+            let content = table.node(key)
+            guard content.kind == .ascii, content.count == 6 || content.count == 10 else { continue }
+            if table.isString(key, "$class") {
+                guard table.node(table.value(entry, position)).kind == .uid else {
+                    throw corrupt(index, "an object whose class is no reference")
+                }
+                return .instance
+            }
+            if table.isString(key, "$classname") {
+                guard table.node(table.value(entry, position)).isString else {
+                    throw corrupt(index, "a class whose name is no string")
+                }
+                return .classRecord
+            }
+        }
+        return .value
+    }
+
+    private func corrupt(_ index: Int, _ what: String) -> ArchiveError {
+        var error = ArchiveError(.corrupt, what)
+        error.prepend(.index(index))
+        return error
+    }
+
+    private func checkReferences() throws {
+        for number in 0..<table.count where table.marker(number) & 0xF0 == PlistMarker.uid {
+            guard let uid = table.uid(table.node(number)), uid < UInt64(objectCount) else {
+                throw ArchiveError(.corrupt, "a reference to an object that is not in the archive")
+            }
+        }
+    }
+
+    // MARK: Objects
+
+    /// The number of the node that is an object.
+    @inline(__always)
+    func node(_ index: Int) -> Int { table.reference(objects, index) }
+
+    @inline(__always)
+    func kind(_ index: Int) -> Kind { kinds[index] }
+
+    /// The index of an instance's class record.
+    @inline(__always)
+    func classIndex(_ entry: PlistNode) -> Int? {
+        for position in 0..<entry.count where isClassKey(table.reference(entry, position)) {
+            let value = table.node(table.value(entry, position))
+            guard value.kind == .uid, let uid = table.uid(value), uid < UInt64(objectCount) else { return nil }
+            return Int(uid)
+        }
+        return nil
+    }
+
+    @inline(__always)
+    func isClassKey(_ number: Int) -> Bool {
+        let node = table.node(number)
+        return node.kind == .ascii && node.count == 6 && table.isString(number, "$class")
+    }
+
+    /// The name in a class record.
+    func className(_ index: Int) -> String {
+        let entry = table.node(node(index))
+        for position in 0..<entry.count where table.isString(table.reference(entry, position), "$classname") {
+            return table.string(table.node(table.value(entry, position))) ?? ""
+        }
+        return ""
+    }
+
+    /// Takes an object from the property list.
+    func object(_ index: Int) -> ArchivedObject {
+        let number = node(index)
+        let entry = table.node(number)
+        switch kinds[index] {
+        case .value: return .value(table.value(number))
+        case .instance:
+            let type = classIndex(entry)
+            var record = fields(entry, excludingClass: true)
+            record.typeName = type.map(className) ?? ""
+            record.classIndex = type
+            if let type { record.version = classRecord(type).version }
+            return .instance(record)
+        case .classRecord: return .classRecord(classRecord(index))
+        }
+    }
+
+    /// Keys and values of a dictionary.
+    func fields(_ entry: PlistNode, excludingClass: Bool) -> ArchivedRecord {
+        var keys: [String] = []
+        var values: [ArchivedValue] = []
+        keys.reserveCapacity(entry.count)
+        values.reserveCapacity(entry.count)
+        var isClassMet = !excludingClass
+        for position in 0..<entry.count {
+            let key = table.reference(entry, position)
+            if !isClassMet, isClassKey(key) {
+                isClassMet = true
+                continue
+            }
+            let text = table.node(key)
+            keys.append(table.string(text) ?? String(decoding: table.units(text), as: UTF16.self))
+            values.append(table.value(table.value(entry, position)))
+        }
+        return ArchivedRecord(typeName: "", storedKeys: keys, values: values)
+    }
+
+    func classRecord(_ index: Int) -> ArchivedClass {
+        let entry = table.node(node(index))
+        var result = ArchivedClass(name: className(index))
+        var isNameMet = false
+        for position in 0..<entry.count {
+            let key = table.reference(entry, position)
+            let value = table.value(entry, position)
+            if !isNameMet, table.isString(key, "$classname") {
+                isNameMet = true
+            } else if result.classes == nil, table.isString(key, "$classes"), let names = names(value) {
+                result.classes = names
+            } else if result.hints == nil, table.isString(key, "$classhints"), let names = names(value) {
+                result.hints = names
+            } else {
+                let text = table.node(key)
+                let name = table.string(text).map { ArchivedValue.string($0) } ?? .brokenString(table.units(text))
+                result.others.append(.init(name, table.value(value)))
+            }
+        }
+        return result
+    }
+
+    private func names(_ number: Int) -> [String]? {
+        let list = table.node(number)
+        guard list.kind == .array else { return nil }
+        var names: [String] = []
+        names.reserveCapacity(min(list.count, 64))
+        for index in 0..<list.count {
+            let name = table.node(table.reference(list, index))
+            guard name.isString, let text = table.string(name) else { return nil }
+            names.append(text)
+        }
+        return names
+    }
+}

@@ -1,0 +1,139 @@
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension PlistTable {
+    /// Bytes from this size on are slices of the file instead of copies.
+    static let smallestSlice = 16 << 10
+
+    func bytes(_ node: PlistNode) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base + node.start, count: node.kind == .utf16 ? 2 * node.count : node.count)
+    }
+
+    /// An integer of any size; all but those of 8 and 16 bytes are unsigned.
+    func integer(_ node: PlistNode) -> Int128 {
+        switch node.count {
+        case 8: return Int128(Int64(bitPattern: unsigned(node.start, 8)))
+        case 16:
+            return Int128(bitPattern: UInt128(unsigned(node.start, 8)) << 64 | UInt128(unsigned(node.start + 8, 8)))
+        default: return Int128(unsigned(node.start, node.count))
+        }
+    }
+
+    /// The number a UID holds; nil if it needs more than 64 bits.
+    @inline(__always)
+    func uid(_ node: PlistNode) -> UInt64? {
+        if node.count <= 8 { return unsigned(node.start, node.count) }
+        var position = node.start
+        while position < node.start + node.count - 8 {
+            guard base.load(fromByteOffset: position, as: UInt8.self) == 0 else { return nil }
+            position += 1
+        }
+        return unsigned(position, 8)
+    }
+
+    /// The units of a UTF-16 string.
+    func units(_ node: PlistNode) -> [UInt16] {
+        [UInt16](unsafeUninitializedCapacity: node.count) { target, initialized in
+            for index in 0..<node.count {
+                target[index] = UInt16(
+                    bigEndian: base.loadUnaligned(fromByteOffset: node.start + 2 * index, as: UInt16.self))
+            }
+            initialized = node.count
+        }
+    }
+
+    /// A string; nil if it has surrogates that are no pairs.
+    func string(_ node: PlistNode) -> String? {
+        switch node.kind {
+        case .utf16: String(validating: units(node), as: UTF16.self)
+        default: String(decoding: bytes(node), as: UTF8.self)
+        }
+    }
+
+    /// Whether a string is the one given, which is ASCII.
+    func isString(_ number: Int, _ text: StaticString) -> Bool {
+        let node = node(number)
+        guard node.kind == .ascii || node.kind == .utf8 else {
+            return node.kind == .utf16 && node.count == text.utf8CodeUnitCount && string(node) == "\(text)"
+        }
+        guard node.count == text.utf8CodeUnitCount else { return false }
+        let bytes = bytes(node)
+        for index in 0..<node.count where bytes[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Bytes: a slice of the file that keeps it in memory, if they are many.
+    func data(_ node: PlistNode) -> Data {
+        let bytes = bytes(node)
+        guard bytes.count >= Self.smallestSlice, let start = bytes.baseAddress else { return Data(bytes) }
+        let owner = owner
+        // A `Data` that is the only one of its bytes is changed in place. As long as these bytes might be read again there
+        // are two, so that a change makes a copy.
+        return slices.withLock { slices in
+            if let known = slices[node.start] { return known }
+            let slice = Data(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count,
+                deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
+            slices[node.start] = slice
+            return slice
+        }
+    }
+
+    /// Any node as a value; containers that are shared or nested deep as their number among those.
+    ///
+    /// The nesting that recursion follows is at most `deepestInline`.
+    func value(_ number: Int) -> ArchivedValue {
+        let node = node(number)
+        switch node.kind {
+        case .invalid, .null: return .null
+        case .isFalse: return .bool(false)
+        case .isTrue: return .bool(true)
+        case .integer: return .whole(integer(node))
+        case .real:
+            return node.count == 4
+                ? .float(bits: UInt32(truncatingIfNeeded: unsigned(node.start, 4)))
+                : .double(bits: unsigned(node.start, 8))
+        case .date: return .date(bits: unsigned(node.start, 8))
+        case .data: return .data(data(node))
+        case .ascii, .utf8:
+            if node.count == 5 && isString(number, "$null") { return .null }
+            return .string(String(decoding: bytes(node), as: UTF8.self))
+        case .utf16:
+            let units = units(node)
+            guard let text = String(validating: units, as: UTF16.self) else { return .brokenString(units) }
+            return text == "$null" ? .null : .string(text)
+        case .uid: return .reference(Int(truncatingIfNeeded: uid(node) ?? .max))
+        case .array, .dictionary:
+            if let shared = sharedNumbers.isEmpty ? nil : sharedNumbers[number] { return .shared(shared) }
+            return container(node)
+        }
+    }
+
+    /// A container as a value, also if it is shared.
+    func container(_ node: PlistNode) -> ArchivedValue {
+        if node.kind == .array {
+            var elements: [ArchivedValue] = []
+            elements.reserveCapacity(node.count)
+            for index in 0..<node.count { elements.append(value(reference(node, index))) }
+            return .list(elements)
+        }
+        var pairs: [ArchivedValue.Pair] = []
+        pairs.reserveCapacity(node.count)
+        for index in 0..<node.count {
+            pairs.append(.init(key(reference(node, index)), value(value(node, index))))
+        }
+        return .map(pairs)
+    }
+
+    /// A key of a dictionary, for which the name of nil is a name like others.
+    private func key(_ number: Int) -> ArchivedValue {
+        let node = node(number)
+        guard let text = string(node) else { return .brokenString(units(node)) }
+        return .string(text)
+    }
+}

@@ -1,0 +1,162 @@
+/// Reals and dates as property lists in XML write them.
+enum XMLNumbers {
+    /// A real, also infinite or no number.
+    static func real(_ text: String) -> Double? {
+        switch text.lowercased() {
+        case "nan": return .nan
+        case "inf", "infinity", "+inf", "+infinity": return .infinity
+        case "-inf", "-infinity": return -.infinity
+        default:
+            guard let first = text.utf8.first, (48...57).contains(first) || first == 43 || first == 45 || first == 46
+            else { return nil }
+            return Double(text)
+        }
+    }
+
+    /// The text of a real, from which `real` makes the same bits unless it is no number.
+    static func text(_ value: Double) -> String {
+        if value.isNaN { return "nan" }
+        if value.isInfinite { return value < 0 ? "-infinity" : "+infinity" }
+        return value.description
+    }
+
+    /// Seconds from 1970 to the first moment of 2001.
+    private static let epoch = 978_307_200
+
+    /// Seconds since 2001 of a date such as 2026-11-21T12:20:00Z.
+    static func date(_ text: String) -> Double? {
+        var numbers: [Int] = []
+        var rest = text.utf8[...]
+        let isNegative = rest.first == UInt8(ascii: "-")
+        if isNegative { rest = rest.dropFirst() }
+        for separator in [UInt8(ascii: "-"), UInt8(ascii: "-"), UInt8(ascii: "T"), 58, 58, UInt8(ascii: "Z")] {
+            let digits = rest.prefix { (48...57).contains($0) }
+            guard (1...9).contains(digits.count), let number = Int(Substring(digits)) else { return nil }
+            numbers.append(number)
+            rest = rest.dropFirst(digits.count)
+            guard rest.first == separator else { return nil }
+            rest = rest.dropFirst()
+        }
+        guard rest.isEmpty, (1...12).contains(numbers[1]), (1...31).contains(numbers[2]), numbers[3] < 25,
+            numbers[4] < 60, numbers[5] < 62
+        else { return nil }
+        let days = days(year: isNegative ? -numbers[0] : numbers[0], month: numbers[1], day: numbers[2])
+        return Double(days * 86_400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5] - epoch)
+    }
+
+    /// The date at whole seconds since 2001; nil where no four-digit year says it.
+    static func text(date seconds: Double) -> String? {
+        guard abs(seconds) < 1e12 else { return nil }
+        let total = Int(seconds.rounded(.down)) + epoch
+        let day = total >= 0 ? total / 86_400 : (total - 86_399) / 86_400
+        let time = total - day * 86_400
+        let (year, month, number) = civil(day)
+        guard (0...9999).contains(year) else { return nil }
+        func pad(_ number: Int, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        return "\(pad(year, 4))-\(pad(month, 2))-\(pad(number, 2))"
+            + "T\(pad(time / 3600, 2)):\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2))Z"
+    }
+
+    // The calendar in years that begin in March, so that the leap day comes last.
+
+    private static func days(year: Int, month: Int, day: Int) -> Int {
+        let year = month <= 2 ? year - 1 : year
+        let era = (year >= 0 ? year : year - 399) / 400
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let month = (5 * dayOfYear + 2) / 153
+        let civilMonth = month < 10 ? month + 3 : month - 9
+        return (yearOfEra + era * 400 + (civilMonth <= 2 ? 1 : 0), civilMonth, dayOfYear - (153 * month + 2) / 5 + 1)
+    }
+}
+
+/// Bytes as text of 64 characters.
+enum Base64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let space: UInt8 = 0xFE
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: 0xFF, count: 256)
+        for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
+        for character in [0x20, 0x09, 0x0A, 0x0D] { values[character] = space }
+        return values
+    }()
+
+    /// The bytes of a text in which spaces and line ends do not count; nil if it has other characters.
+    static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
+        var isValid = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { target, initialized in
+            isValid = values.withUnsafeBufferPointer { decode(text, $0, target, &initialized) }
+        }
+        return isValid ? bytes : nil
+    }
+
+    private static func decode(
+        _ text: UnsafeRawBufferPointer, _ values: UnsafeBufferPointer<UInt8>,
+        _ target: UnsafeMutableBufferPointer<UInt8>,
+        _ count: inout Int
+    ) -> Bool {
+        var group: UInt32 = 0
+        var digits = 0
+        var padding = 0
+        for character in text {
+            let value = values[Int(character)]
+            if value == space { continue }
+            if character == UInt8(ascii: "=") {
+                padding += 1
+                continue
+            }
+            guard value < 64, padding == 0 else { return false }
+            group = group << 6 | UInt32(value)
+            digits &+= 1
+            if digits == 4 {
+                target[count] = UInt8(truncatingIfNeeded: group >> 16)
+                target[count &+ 1] = UInt8(truncatingIfNeeded: group >> 8)
+                target[count &+ 2] = UInt8(truncatingIfNeeded: group)
+                count &+= 3
+                group = 0
+                digits = 0
+            }
+        }
+        guard digits != 1, padding <= 2 else { return false }
+        if digits >= 2 {
+            target[count] = UInt8(truncatingIfNeeded: digits == 2 ? group >> 4 : group >> 10)
+            count += 1
+        }
+        if digits == 3 {
+            target[count] = UInt8(truncatingIfNeeded: group >> 2)
+            count += 1
+        }
+        return true
+    }
+
+    /// Writes the text of bytes.
+    static func encode(_ bytes: UnsafeRawBufferPointer, into sink: inout ByteSink) {
+        sink.reserve((bytes.count + 2) / 3 * 4)
+        alphabet.withUnsafeBufferPointer { alphabet in
+            var at = 0
+            while at < bytes.count {
+                let left = bytes.count &- at
+                let group =
+                    UInt32(bytes[at]) << 16 | (left > 1 ? UInt32(bytes[at &+ 1]) << 8 : 0)
+                    | (left > 2 ? UInt32(bytes[at &+ 2]) : 0)
+                sink.byte(alphabet[Int(group >> 18)])
+                sink.byte(alphabet[Int(group >> 12 & 63)])
+                sink.byte(left > 1 ? alphabet[Int(group >> 6 & 63)] : UInt8(ascii: "="))
+                sink.byte(left > 2 ? alphabet[Int(group & 63)] : UInt8(ascii: "="))
+                at &+= 3
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Turns a property list in XML into the same in binary form, in one pass and without recursion.
+///
+/// XML beyond what property lists need is passed over: comments, processing instructions, the document type. Entities are
+/// the five of XML and numbers; nothing is fetched and no declared entity is expanded. `{"CF$UID": n}` is a UID.
+///
+/// Two attributes of this library's own keep what the text cannot say; others pass over them:
+/// `<real width="4">` is a real of four bytes, and `bits="..."` are the bits of a real or a date in hexadecimal.
+struct XMLPlistReader {
+    enum Element {
+        case plist, dictionary, array, key, string, integer, real, date, data, isTrue, isFalse
+    }
+
+    private struct Open {
+        let element: Element
+        /// Where the container's content begins in `pending`.
+        let start: Int
+        /// Whether a dictionary that looks like a UID is none.
+        let isPlain: Bool
+    }
+
+    var source: XMLScanner
+    var builder: PlistBuilder
+    let limits: Limits
+    private var open: [Open] = []
+    /// Content of open containers, keys and values of dictionaries in turn.
+    private var pending: [UInt32] = []
+    private var uidKey: UInt32?
+    private var top: UInt32?
+    /// The last integer read, and its node.
+    private var lastInteger: (number: UInt32, value: Int128)?
+
+    /// The property list in binary form.
+    static func binary(_ bytes: UnsafeRawBufferPointer, limits: Limits) throws -> [UInt8] {
+        let utf16 = try UTF16Text.utf8(bytes)
+        defer { utf16?.deallocate() }
+        var reader = XMLPlistReader(utf16?.bytes ?? bytes, limits)
+        defer { reader.builder.deallocate() }
+        return try reader.read()
+    }
+
+    private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) {
+        source = XMLScanner(bytes)
+        builder = PlistBuilder(limits: limits)
+        self.limits = limits
+    }
+
+    private mutating func read() throws -> [UInt8] {
+        while let tag = try source.nextTag() {
+            if tag.isEnd { try end(tag) } else { try begin(tag) }
+        }
+        guard open.isEmpty else { throw source.truncated() }
+        guard let top else { throw source.corrupt("no value") }
+        return try builder.finish(top: top)
+    }
+
+    private func element(_ tag: XMLScanner.Tag) throws -> Element {
+        switch source.text(tag.name) {
+        case "key": .key
+        case "string": .string
+        case "integer": .integer
+        case "dict": .dictionary
+        case "array": .array
+        case "true": .isTrue
+        case "false": .isFalse
+        case "real": .real
+        case "date": .date
+        case "data": .data
+        case "plist": .plist
+        default: throw source.corrupt("an unknown element")
+        }
+    }
+
+    // MARK: Tags
+
+    private mutating func begin(_ tag: XMLScanner.Tag) throws {
+        let element = try element(tag)
+        if top != nil { throw source.corrupt("more than one value") }
+        switch element {
+        case .plist:
+            guard open.isEmpty else { throw source.corrupt("a property list inside another") }
+            if !tag.isEmpty { open.append(Open(element: .plist, start: 0, isPlain: false)) }
+        case .dictionary, .array:
+            try expect(element)
+            let isPlain = element == .dictionary && source.attribute("plain", of: tag) != nil
+            let container = Open(element: element, start: pending.count, isPlain: isPlain)
+            if tag.isEmpty { try close(container) } else { open.append(container) }
+        default:
+            try expect(element)
+            try add(try scalar(element, tag))
+        }
+    }
+
+    /// Checks that a key or a value may come here.
+    private func expect(_ element: Element) throws {
+        guard let last = open.last, last.element == .dictionary else {
+            guard element != .key else { throw source.corrupt("a key outside of a dictionary") }
+            return
+        }
+        let isKey = (pending.count - last.start) & 1 == 0
+        guard isKey == (element == .key) else {
+            throw source.corrupt(isKey ? "a value without key" : "a key without value")
+        }
+    }
+
+    private mutating func end(_ tag: XMLScanner.Tag) throws {
+        guard let last = open.popLast(), last.element == (try element(tag)) else {
+            throw source.corrupt("an end without beginning")
+        }
+        if last.element == .plist {
+            guard top != nil || pending.count == 1 else { throw source.corrupt("no value") }
+            if top == nil { top = pending.popLast() }
+        } else {
+            try close(last)
+        }
+    }
+
+    private mutating func close(_ container: Open) throws {
+        let content = pending[container.start...]
+        let node: UInt32
+        if container.element == .array {
+            node = try builder.array(content)
+        } else {
+            guard content.count & 1 == 0 else { throw source.corrupt("a key without value") }
+            if let uid = container.isPlain ? nil : try uid(content) {
+                node = try builder.uid(uid)
+            } else {
+                node = try dictionary(content)
+            }
+        }
+        pending.removeSubrange(container.start...)
+        try add(node)
+    }
+
+    private mutating func dictionary(_ content: ArraySlice<UInt32>) throws -> UInt32 {
+        let keys = stride(from: content.startIndex, to: content.endIndex, by: 2).map { content[$0] }
+        let values = stride(from: content.startIndex + 1, to: content.endIndex, by: 2).map { content[$0] }
+        return try builder.dictionary(keys, values)
+    }
+
+    /// The number of a UID that is written as a dictionary.
+    private func uid(_ content: ArraySlice<UInt32>) throws -> UInt64? {
+        guard content.count == 2, let uidKey, content.first == uidKey, let lastInteger,
+            content.last == lastInteger.number, lastInteger.value >= 0
+        else { return nil }
+        guard let uid = UInt64(exactly: lastInteger.value) else {
+            throw source.corrupt("a reference to an object that is not in the archive")
+        }
+        return uid
+    }
+
+    private mutating func add(_ node: UInt32) throws {
+        if open.isEmpty { top = node } else { pending.append(node) }
+        guard pending.count <= 4 * limits.collection else {
+            throw ArchiveError(.limit, "more than \(limits.collection) elements")
+        }
+        if let last = open.last, last.element == .plist, pending.count > 1 {
+            throw source.corrupt("more than one value")
+        }
+    }
+
+    // MARK: Scalars
+
+    private mutating func scalar(_ element: Element, _ tag: XMLScanner.Tag) throws -> UInt32 {
+        switch element {
+        case .isTrue, .isFalse:
+            guard try content(tag).isEmpty else { throw source.corrupt("a truth value with content") }
+            return try builder.bool(element == .isTrue)
+        case .key, .string: return try string(tag, isKey: element == .key)
+        case .integer: return try integer(try content(tag))
+        case .real: return try real(tag, try content(tag))
+        case .date: return try date(tag, try content(tag))
+        case .data: return try data(tag)
+        default: throw source.corrupt("an element at the wrong place")
+        }
+    }
+
+    /// The text of an element that has no others in it, without spaces around.
+    private mutating func content(_ tag: XMLScanner.Tag) throws -> String {
+        if tag.isEmpty { return "" }
+        let text = try source.content(tag)
+        let bytes = text.isPlain ? source.bytes(text.range) : UnsafeRawBufferPointer(start: nil, count: 0)
+        guard text.isPlain else {
+            let units = try source.units(text.range)
+            guard let text = String(validating: units, as: UTF16.self) else { throw source.corrupt("broken text") }
+            return String(text.trimmed)
+        }
+        guard bytes.count <= 256 || bytes.isASCII else { throw source.corrupt("a number or date that is too long") }
+        return String(String(decoding: bytes, as: UTF8.self).trimmed)
+    }
+
+    private mutating func string(_ tag: XMLScanner.Tag, isKey: Bool) throws -> UInt32 {
+        if tag.isEmpty { return try builder.ascii(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        let text = try source.content(tag)
+        guard text.range.count <= limits.string else {
+            throw ArchiveError(.limit, "a string of more than \(limits.string) bytes")
+        }
+        let bytes = source.bytes(text.range)
+        guard text.isPlain, bytes.isASCII else {
+            let units = try source.units(text.range)
+            // Numbered entities may have been ASCII.
+            if units.allSatisfy({ $0 < 0x80 }) {
+                let ascii = units.map { UInt8(truncatingIfNeeded: $0) }
+                return try ascii.withUnsafeBytes { try builder.ascii($0) }
+            }
+            return try builder.utf16(units)
+        }
+        let node = try builder.ascii(bytes)
+        if isKey, uidKey == nil, bytes.elementsEqual("CF$UID".utf8) { uidKey = node }
+        return node
+    }
+
+    private mutating func integer(_ text: String) throws -> UInt32 {
+        var digits = text[...]
+        let isNegative = digits.first == "-"
+        if isNegative || digits.first == "+" { digits = digits.dropFirst() }
+        let isHex = digits.hasPrefix("0x") || digits.hasPrefix("0X")
+        if isHex { digits = digits.dropFirst(2) }
+        guard let first = digits.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+"),
+            let number = Int128((isNegative ? "-" : "") + digits, radix: isHex ? 16 : 10)
+        else { throw source.corrupt("an integer that cannot be read") }
+        let node = try builder.integer(wide: number)
+        lastInteger = (node, number)
+        return node
+    }
+
+    private mutating func real(_ tag: XMLScanner.Tag, _ text: String) throws -> UInt32 {
+        let isShort = source.attribute("width", of: tag) == "4"
+        if let bits = source.attribute("bits", of: tag) {
+            guard let bits = UInt64(bits, radix: 16) else { throw source.corrupt("a real that cannot be read") }
+            if !isShort { return try builder.double(bits: bits) }
+            guard let short = UInt32(exactly: bits) else { throw source.corrupt("a real that cannot be read") }
+            return try builder.float(bits: short)
+        }
+        guard let value = XMLNumbers.real(text) else { throw source.corrupt("a real that cannot be read") }
+        return isShort
+            ? try builder.float(bits: Float(value).bitPattern) : try builder.double(bits: value.bitPattern)
+    }
+
+    private mutating func date(_ tag: XMLScanner.Tag, _ text: String) throws -> UInt32 {
+        if let bits = source.attribute("bits", of: tag) {
+            guard let bits = UInt64(bits, radix: 16) else { throw source.corrupt("a date that cannot be read") }
+            return try builder.date(bits: bits)
+        }
+        guard let seconds = XMLNumbers.date(text) else { throw source.corrupt("a date that cannot be read") }
+        return try builder.date(bits: seconds.bitPattern)
+    }
+
+    private mutating func data(_ tag: XMLScanner.Tag) throws -> UInt32 {
+        if tag.isEmpty { return try builder.data(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        let text = try source.content(tag)
+        let bytes: [UInt8]
+        if text.isPlain {
+            guard let decoded = Base64.decode(source.bytes(text.range)) else { throw source.corrupt("broken data") }
+            bytes = decoded
+        } else {
+            let units = try source.units(text.range)
+            let ascii = units.map { $0 < 0x80 ? UInt8(truncatingIfNeeded: $0) : 0xFF }
+            guard let decoded = ascii.withUnsafeBytes({ Base64.decode($0) }) else {
+                throw source.corrupt("broken data")
+            }
+            bytes = decoded
+        }
+        guard bytes.count >= ObjectEncoder.smallestBlob else {
+            return try bytes.withUnsafeBytes { try builder.data($0) }
+        }
+        let owner = ArchiveBytes(bytes)
+        return try builder.data(owner.bytes, owner: owner)
+    }
+}
+
+extension String {
+    /// Without spaces and line ends at both ends.
+    fileprivate var trimmed: Substring {
+        func isSpace(_ character: Character) -> Bool { character.isWhitespace }
+        var text = self[...]
+        while let last = text.last, isSpace(last) { text.removeLast() }
+        return text.drop(while: isSpace)
+    }
+}

@@ -1,0 +1,224 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Writes a property list as XML, from its binary form and without recursion.
+///
+/// XML cannot say that a container stands at several places: it is written out at each. How much that makes is counted
+/// before anything is written.
+struct XMLPlistWriter {
+    private var out = ByteSink(capacity: 4096)
+    private let table: PlistTable
+    private let limits: Limits
+    private var path: [(number: Int, next: Int)] = []
+
+    /// The XML of a property list in binary form.
+    static func write(_ binary: [UInt8], limits: Limits) throws -> [UInt8] {
+        let owner = ArchiveBytes(binary)
+        let table = try PlistTable(owner.bytes, owner: owner, limits: limits)
+        var writer = XMLPlistWriter(table, limits)
+        defer { writer.out.deallocate() }
+        try writer.checkSize()
+        try writer.write()
+        return Array(writer.out.bytes)
+    }
+
+    private init(_ table: PlistTable, _ limits: Limits) {
+        self.table = table
+        self.limits = limits
+    }
+
+    /// Counts the values there are when what is shared is written out at each place.
+    private func checkSize() throws {
+        guard !table.shared.isEmpty else { return }
+        var counts = ContiguousArray<Int>(repeating: 0, count: table.count)
+        var path: [(number: Int, next: Int)] = [(table.top, 0)]
+        let most = max(8 * limits.objects, table.count)
+        walk: while var last = path.last {
+            let node = table.node(last.number)
+            let references = node.kind == .array ? node.count : node.kind == .dictionary ? 2 * node.count : 0
+            while last.next < references {
+                let target = table.reference(node, last.next)
+                if counts[target] == 0, table.node(target).isContainer {
+                    path[path.count - 1] = last
+                    path.append((target, 0))
+                    continue walk
+                }
+                counts[last.number] += max(counts[target], 1)
+                guard counts[last.number] < most else {
+                    throw ArchiveError(.limit, "values shared so often that XML has no room for them")
+                }
+                last.next += 1
+            }
+            counts[last.number] += 1
+            path.removeLast()
+        }
+    }
+
+    private mutating func write() throws {
+        line(
+            """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            """)
+        try begin(table.top)
+        while let last = path.last {
+            guard out.count <= limits.bytes else {
+                throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
+            }
+            let node = table.node(last.number)
+            guard last.next < node.count else {
+                path.removeLast()
+                indent()
+                line(node.kind == .array ? "</array>" : "</dict>")
+                continue
+            }
+            path[path.count - 1].next += 1
+            if node.kind == .array {
+                try begin(table.reference(node, last.next))
+            } else {
+                indent()
+                text("key", table.node(table.reference(node, last.next)))
+                try begin(table.value(node, last.next))
+            }
+        }
+        line("</plist>")
+    }
+
+    // MARK: Nodes
+
+    /// Levels beyond this are not indented further: nesting may be very deep.
+    private static let deepestIndent = 32
+
+    private mutating func indent() {
+        for _ in 0..<min(path.count, Self.deepestIndent) { out.byte(UInt8(ascii: "\t")) }
+    }
+
+    private mutating func line(_ text: String) {
+        raw(text)
+        out.byte(UInt8(ascii: "\n"))
+    }
+
+    private mutating func raw(_ text: String) {
+        var text = text
+        text.withUTF8 { out.append(UnsafeRawBufferPointer($0)) }
+    }
+
+    private mutating func begin(_ number: Int) throws {
+        let node = table.node(number)
+        indent()
+        switch node.kind {
+        case .array, .dictionary:
+            let name = node.kind == .array ? "array" : "dict"
+            guard node.count > 0 else { return line("<\(name)/>") }
+            line(isLikeUID(node) ? "<dict plain=\"yes\">" : "<\(name)>")
+            path.append((number, 0))
+        case .null, .invalid: line("<string>$null</string>")
+        case .isFalse: line("<false/>")
+        case .isTrue: line("<true/>")
+        case .integer: line("<integer>\(table.integer(node))</integer>")
+        case .real: real(node)
+        case .date: date(table.unsigned(node.start, 8))
+        case .ascii, .utf8, .utf16: text("string", node)
+        case .data:
+            raw("<data>")
+            Base64.encode(table.bytes(node), into: &out)
+            line("</data>")
+        case .uid:
+            line("<dict>")
+            indent()
+            line("\t<key>CF$UID</key>")
+            indent()
+            line("\t<integer>\(table.uid(node) ?? 0)</integer>")
+            indent()
+            line("</dict>")
+        }
+    }
+
+    /// Whether a dictionary would be taken for a UID.
+    private func isLikeUID(_ node: PlistNode) -> Bool {
+        guard node.kind == .dictionary, node.count == 1, table.isString(table.reference(node, 0), "CF$UID") else {
+            return false
+        }
+        return table.node(table.value(node, 0)).kind == .integer
+    }
+
+    private mutating func real(_ node: PlistNode) {
+        let bits = table.unsigned(node.start, node.count)
+        let isShort = node.count == 4
+        let value =
+            isShort ? Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) : Double(bitPattern: bits)
+        let width = isShort ? " width=\"4\"" : ""
+        // Of all that are no number only one has a name.
+        let isNamed = !value.isNaN || bits == (isShort ? UInt64(Float.nan.bitPattern) : Double.nan.bitPattern)
+        let exact = isNamed ? "" : " bits=\"\(String(bits, radix: 16))\""
+        line("<real\(width)\(exact)>\(XMLNumbers.text(value))</real>")
+    }
+
+    private mutating func date(_ bits: UInt64) {
+        let seconds = Double(bitPattern: bits)
+        let known = XMLNumbers.text(date: seconds)
+        let text = known ?? "2001-01-01T00:00:00Z"
+        let isExact = XMLNumbers.date(text)?.bitPattern == bits
+        line(isExact ? "<date>\(text)</date>" : "<date bits=\"\(String(bits, radix: 16))\">\(text)</date>")
+    }
+
+    // MARK: Text
+
+    private mutating func text(_ element: String, _ node: PlistNode) {
+        raw("<\(element)>")
+        switch node.kind {
+        case .utf16:
+            let units = table.units(node)
+            if let text = String(validating: units, as: UTF16.self) { escaped(text) } else { escaped(units) }
+        default: escaped(table.bytes(node))
+        }
+        line("</\(element)>")
+    }
+
+    private mutating func escaped(_ text: String) {
+        var text = text
+        text.withUTF8 { escaped(UnsafeRawBufferPointer($0)) }
+    }
+
+    private mutating func escaped(_ bytes: UnsafeRawBufferPointer) {
+        var start = 0
+        for index in 0..<bytes.count {
+            let byte = bytes[index]
+            guard byte < 0x20 || byte == UInt8(ascii: "&") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
+            else { continue }
+            // Tabs and line feeds are as good as they stand.
+            if byte == 0x09 || byte == 0x0A { continue }
+            out.append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+            start = index + 1
+            switch byte {
+            case UInt8(ascii: "&"): raw("&amp;")
+            case UInt8(ascii: "<"): raw("&lt;")
+            case UInt8(ascii: ">"): raw("&gt;")
+            default: raw("&#\(byte);")
+            }
+        }
+        out.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+    }
+
+    /// A string whose surrogates are no pairs: those are given as numbers.
+    private mutating func escaped(_ units: [UInt16]) {
+        var start = 0
+        for index in units.indices {
+            let isHigh = units[index] & 0xFC00 == 0xD800
+            guard isHigh || units[index] & 0xFC00 == 0xDC00 else { continue }
+            let isPair =
+                isHigh
+                ? index + 1 < units.count && units[index + 1] & 0xFC00 == 0xDC00
+                : index > 0 && units[index - 1] & 0xFC00 == 0xD800
+            guard !isPair else { continue }
+            escaped(String(decoding: units[start..<index], as: UTF16.self))
+            raw("&#\(units[index]);")
+            start = index + 1
+        }
+        escaped(String(decoding: units[start...], as: UTF16.self))
+    }
+}

@@ -1,0 +1,54 @@
+@testable import KeyedArchive
+
+/// Binary property lists put together byte by byte.
+enum HandMade {
+    /// An archive of the objects "$null" and "x" whose root is a UID of the bytes given.
+    static func archive(uid: [UInt8], offsetSize: Int = 1, referenceSize: Int = 1) -> [UInt8] {
+        func references(_ numbers: [Int]) -> [UInt8] { numbers.flatMap { bigEndian($0, referenceSize) } }
+        let nodes: [[UInt8]] = [
+            [0xD4] + references([1, 3, 5, 8, 2, 4, 6, 9]),
+            string("$archiver"), string("NSKeyedArchiver"),
+            string("$version"), [0x12, 0x00, 0x01, 0x86, 0xA0],
+            string("$top"), [0xD1] + references([7, 12]), string("root"),
+            string("$objects"), [0xA2] + references([10, 11]), string("$null"), string("x"),
+            [0x80 | UInt8(uid.count - 1)] + uid,
+        ]
+        return file(nodes, offsetSize, referenceSize)
+    }
+
+    /// An archive whose object 1 is a list of the same list twice, and so on, for a number of levels.
+    static func shared(levels: Int) -> [UInt8] {
+        let first = 13
+        var nodes: [[UInt8]] = [
+            [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
+            [0x12, 0x00, 0x01, 0x86, 0xA0], string("$top"), [0xD1, 7, 11], string("root"), string("$objects"),
+            [0xA2, 10, UInt8(first)], string("$null"), [0x80, 0x01], string("leaf"),
+        ]
+        for level in 0..<levels {
+            let next = UInt8(level + 1 < levels ? first + level + 1 : 12)
+            nodes.append([0xA2, next, next])
+        }
+        return file(nodes, 2, 1)
+    }
+
+    private static func string(_ text: String) -> [UInt8] {
+        let count = UInt8(text.utf8.count)
+        return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(text.utf8)
+    }
+
+    private static func bigEndian(_ number: Int, _ size: Int) -> [UInt8] {
+        (0..<size).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+    }
+
+    private static func file(_ nodes: [[UInt8]], _ offsetSize: Int, _ referenceSize: Int) -> [UInt8] {
+        var bytes = Array("bplist00".utf8)
+        var offsets: [UInt8] = []
+        for node in nodes {
+            offsets += bigEndian(bytes.count, offsetSize)
+            bytes += node
+        }
+        let table = bytes.count
+        bytes += offsets + [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)]
+        return bytes + bigEndian(nodes.count, 8) + bigEndian(0, 8) + bigEndian(table, 8)
+    }
+}
