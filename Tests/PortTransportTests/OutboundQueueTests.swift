@@ -32,6 +32,30 @@ struct OutboundQueueTests {
         #expect(mayGo, "a message larger than the window goes when nothing is outstanding")
     }
 
+    @Test("What a write under way holds may have reached the peer; what is behind it has not")
+    func duringWrite() {
+        var queue = OutboundQueue(window: 1 << 20)
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        let small = queue.append(kind: 1, flags: 0, prefix: empty, body: nil, descriptors: [])
+        let bulk = Self.appendBulk(&queue, 500)
+        let large = Self.appendBulk(&queue, 1 << 20)
+        let all = [small, bulk, large]
+        func may(_ queue: borrowing OutboundQueue) -> [Bool] { all.map { queue.mayBeWritten($0) } }
+        let before = may(queue)
+        #expect(before == [false, false, false])
+        withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
+            guard let base = vectors.baseAddress else { return }
+            let plan = queue.plan(base, units: 4)
+            let later = queue.append(kind: 1, flags: 0, prefix: empty, body: nil, descriptors: [])
+            let during = may(queue)
+            let laterMay = queue.mayBeWritten(later)
+            #expect(during == [true, true, false] && !laterMay)
+            _ = queue.advance(plan, written: 0)
+        }
+        let after = may(queue)
+        #expect(after == [false, false, false])
+    }
+
     @Test("A message given up before any of it was written takes nothing from the window")
     func abortBeforeWrite() {
         var queue = OutboundQueue(window: 1_000)

@@ -272,7 +272,7 @@ extension Connection {
     }
 
     private func outcome(of number: UInt64, _ end: ConnectionEnd, _ entered: UInt64?) -> ConnectionError {
-        if !channel.isWritten(number) {
+        if !channel.mayBeWritten(number) {
             return ConnectionError(.notSent, "\(end.sentence); the call was not sent", context: name)
         }
         if let entered, number > entered {

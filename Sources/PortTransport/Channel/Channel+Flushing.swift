@@ -46,7 +46,8 @@ extension Channel {
             switch outcome {
             case .more:
                 queueLock.lock()
-                if budget > 0 { continue }
+                // Its end may have been told: nothing is written after that.
+                if !writing.pointee.isClosed, budget > 0 { continue }
                 writing.pointee.isFlushing = false
                 if writing.pointee.isClosed { return settleAndUnlock() }
                 queueLock.unlock()

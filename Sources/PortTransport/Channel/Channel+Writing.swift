@@ -113,6 +113,14 @@ extension Channel {
         return queueLock.withLock { writing.pointee.queue.isWritten(number) }
     }
 
+    /// Whether the peer may have every byte of a message; also after the end.
+    ///
+    /// Unlike `isWritten` true for what a thread is just writing.
+    package func mayBeWritten(_ number: UInt64) -> Bool {
+        guard !isForked else { return false }
+        return queueLock.withLock { writing.pointee.queue.mayBeWritten(number) }
+    }
+
     /// Bytes enqueued and not yet handed to the kernel.
     package var queuedBytes: Int {
         guard !isForked else { return 0 }

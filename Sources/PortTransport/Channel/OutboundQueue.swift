@@ -179,6 +179,20 @@ package struct OutboundQueue: ~Copyable {
         return !aborted.contains(number)
     }
 
+    /// Whether the peer may have every byte of a message: as `isWritten`, or a write that is under way holds its last one.
+    ///
+    /// The peer can read what was written, act on it and go before its writer is back from the kernel.
+    package func mayBeWritten(_ number: UInt64) -> Bool {
+        if isWritten(number) { return true }
+        guard isPlanned, number > 0, !aborted.contains(number) else { return false }
+        for index in 0..<bulks.count where bulks[index].number == number {
+            let left = bulks[index].total - bulks[index].offset
+            return index == 0 && bulks[0].isStarted && left <= Self.maximumUnits * OutboundBulk.maximumPayload
+        }
+        guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
+        return ends[Int(number - writtenFrames) - 1] <= laneWritten + UInt64(draining.count)
+    }
+
     // MARK: Writing
 
     /// Whether a large message may go on now.
