@@ -37,7 +37,8 @@ let package = Package(
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
         .testTarget(
-            name: "DistantObjectsTests", dependencies: ["DistantObjects", "PortTransport"], swiftSettings: settings),
+            name: "DistantObjectsTests", dependencies: ["DistantObjects", "PortTransport", "FooBarServer"],
+            swiftSettings: settings),
         .testTarget(
             name: "ExampleTests", dependencies: ["FooBarClient", "FooBarServer", "CPortShims"],
             swiftSettings: settings),

@@ -108,9 +108,14 @@ final class CountedCall: Sendable {
     }
 
     func expect(_ expected: ConnectionError.Code?, location: SourceLocation = #_sourceLocation) async {
+        await expect(oneOf: [expected], location: location)
+    }
+
+    func expect(oneOf expected: [ConnectionError.Code?], location: SourceLocation = #_sourceLocation) async {
         await ends.wait()
         #expect(ends.count == 1, sourceLocation: location)
-        #expect(code.withLock { $0 } == expected, sourceLocation: location)
+        let code = code.withLock { $0 }
+        #expect(expected.contains(code), "\(String(describing: code))", sourceLocation: location)
     }
 }
 

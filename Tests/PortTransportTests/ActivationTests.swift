@@ -27,6 +27,13 @@ struct ActivationTests {
         if let names { setenv("LISTEN_FDNAMES", names, 1) }
     }
 
+    /// A number below the greatest by so much, where no other test's descriptors come.
+    private static func unused(_ distance: CInt) -> CInt {
+        var limit = rlimit()
+        #expect(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        return CInt(min(limit.rlim_cur, 1 << 20)) - distance
+    }
+
     private static func bound(_ path: String) -> CInt {
         let descriptor = port_bind(path, 0o600)
         #expect(port_listen(descriptor, 8) == 0)
@@ -41,7 +48,7 @@ struct ActivationTests {
     func found() async throws {
         let directory = try TemporaryDirectory()
         let paths = ["a", "b", "c"].map { "\(directory.path)/\($0)" }
-        let first: CInt = 700
+        let first = Self.unused(100)
         Self.pass(paths.map(Self.bound), at: first, names: "one:two:three")
         let sockets = ActivationSockets(first: first)
         let two = try sockets.take(named: "two")
@@ -59,7 +66,8 @@ struct ActivationTests {
 
     @Test("What was meant for another process, or names too many, is not taken")
     func foreign() throws {
-        let first: CInt = 710
+        // Beyond what can be open: whatever count is believed, nothing is there.
+        let first = Self.unused(0)
         setenv("LISTEN_PID", "1", 1)
         setenv("LISTEN_FDS", "2", 1)
         #expect(code { _ = try ActivationSockets(first: first).take(named: nil) } == .notActivated)
@@ -74,7 +82,7 @@ struct ActivationTests {
 
     @Test("A pipe, a socket that does not listen and one of datagrams are wrong, by name")
     func wrongKind() throws {
-        let first: CInt = 720
+        let first = Self.unused(50)
         var pipes: [CInt] = [-1, -1]
         #expect(pipe(&pipes) == 0)
         let (one, other) = try ChannelEndpoint.socketPairDescriptors()

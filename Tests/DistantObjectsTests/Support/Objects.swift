@@ -135,6 +135,7 @@ final class Observer: Vendable {
     static var messages: MessageTable<Observer> {
         Message("note", Observer.note)
         Message("count", Observer.count)
+        Message("added", Observer.note)
     }
 
     func note(_ text: String) {

@@ -21,6 +21,14 @@ struct Pair {
         self.server.vend(directory)
     }
 
+    /// Two ends that were joined elsewhere.
+    init(_ client: Connection, _ server: Connection) {
+        directory = Directory()
+        self.client = client
+        self.server = server
+        server.vend(directory)
+    }
+
     /// Closes both in order and checks that nothing is left.
     func close() async {
         await client.close()

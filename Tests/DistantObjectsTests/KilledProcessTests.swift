@@ -1,0 +1,237 @@
+import DistantObjects
+import PortTransport
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// The example's server, launched and killed at one moment after the other; in a process of their own, since they count what it
+/// uses.
+@Suite("A helper process that is killed", .serialized, .bounded(120))
+struct KilledProcessTests {
+    @Test("At any moment over a socketpair: each call ends once, and nothing of it is left")
+    func socketpair() async {
+        await #expect(processExitsWith: .success) { try await Helper.killAll(over: .socketpair) }
+    }
+
+    @Test("At any moment over its standard streams: each call ends once, and nothing of it is left")
+    func pipes() async {
+        await #expect(processExitsWith: .success) { try await Helper.killAll(over: .pipes) }
+    }
+
+    @Test("Before it says Hello: launching fails, and nothing of it is left")
+    func handshake() async {
+        await #expect(processExitsWith: .success) {
+            let before = Usage.channels.count
+            for transport in [ChildProcess.Transport.socketpair, .pipes] {
+                for _ in 0..<5 {
+                    await expectCode(.closed) {
+                        _ = try await Connection.launch("/bin/sh", arguments: ["-c", "kill -9 $$"], over: transport)
+                    }
+                    var configuration = Connection.Configuration()
+                    configuration.handshakeTimeout = .milliseconds(20)
+                    await expectCode(.handshakeTimeout) {
+                        _ = try await Connection.launch(
+                            "/bin/sleep", arguments: ["1000"], over: transport, configuration: configuration)
+                    }
+                }
+            }
+            await eventually("the channels are closed") { Usage.channels.count <= before }
+            #expect(Usage.channels.count <= before)
+            // All that were launched are reaped.
+            await eventually("no child is left") { waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD }
+        }
+    }
+}
+
+/// A launched server and what is done to it.
+private final class Helper: Sendable {
+    private let connection: Connection
+    private let ended = Signal()
+    private let end = Signal()
+
+    /// The moments at which it is killed.
+    private static let moments: [@Sendable (Helper) async throws -> Void] = [
+        { try await $0.idle() }, { try await $0.withProxy() }, { try await $0.unwritten() }, { try await $0.unread() },
+        { try await $0.running() }, { try await $0.queued() }, { try await $0.closing() }, { try await $0.busy() },
+    ]
+
+    static func killAll(over transport: ChildProcess.Transport) async throws {
+        // What is kept for the next time is there after the first round.
+        for moment in moments { try await moment(Helper(over: transport)) }
+        let channels = Usage.channels
+        let (descriptors, threads) = (Usage.descriptors, Usage.threads)
+        for _ in 0..<2 {
+            for moment in moments { try await moment(Helper(over: transport)) }
+        }
+        await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
+        #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
+        #expect(Usage.descriptors < descriptors + 20)
+        #expect(Usage.threads < threads + 12)
+        await eventually("no child is left") { waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD }
+    }
+
+    private init(over transport: ChildProcess.Transport) async throws {
+        var configuration = Connection.Configuration()
+        let end = end
+        configuration.onEvent = { if case .ended = $0 { end.send() } }
+        connection = try await Connection.launch(try Self.server(), over: transport, configuration: configuration)
+    }
+
+    /// The programs are built beside the tests.
+    private static func server() throws -> String {
+        var folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        for _ in 0..<6 {
+            let file = folder.appendingPathComponent("FooBarServer").path
+            if FileManager.default.isExecutableFile(atPath: file) { return file }
+            folder.deleteLastPathComponent()
+        }
+        throw NotFound(name: "FooBarServer")
+    }
+
+    private func kill() { connection.child?.kill() }
+
+    /// From here on it reads nothing.
+    private func stop() async {
+        guard let child = connection.child else { return }
+        child.send(SIGSTOP)
+        await eventually("it is stopped") {
+            guard let stat = FileManager.default.contents(atPath: "/proc/\(child.pid)/stat") else { return false }
+            return String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" T") == true
+        }
+    }
+
+    /// The connection and the process have ended, and nothing is left.
+    private func expectEnd(_ isExpected: (ConnectionEnd) -> Bool = Bereaved.isLost) async {
+        let reason = await connection.ended
+        #expect(isExpected(reason), "\(reason)")
+        #expect(connection.statistics.isAtRest, "\(connection.statistics)")
+        #expect(end.count == 1)
+        #expect(await connection.child?.waitForExit() == .signalled(SIGKILL))
+    }
+
+    // MARK: The moments
+
+    private func idle() async throws {
+        kill()
+        await expectEnd()
+    }
+
+    private func withProxy() async throws {
+        let root = try await connection.root
+        try await root.watch(Observer())
+        kill()
+        await expectEnd()
+        await expectCode(.closed) { let _: [String] = try await root.notes() }
+    }
+
+    private func unwritten() async throws {
+        let root = try await connection.root
+        await stop()
+        let frames = connection.statistics.framesOut
+        let call = CountedCall { try await root.note(String(repeating: "x", count: 8 << 20)) }
+        await eventually("it is committed") { self.connection.statistics.framesOut > frames }
+        kill()
+        await call.expect(.notSent)
+        await expectEnd()
+    }
+
+    private func unread() async throws {
+        let root = try await connection.root
+        await stop()
+        let before = connection.statistics.framesOut
+        let calls = (0..<10).map { _ in CountedCall { try await root.note("a") } }
+        let plain = connection
+        let blocking = CountedCall { try await onThread { _ = try plain.blockingRoot() } }
+        await eventually("all are committed") { self.connection.statistics.framesOut == before + 11 }
+        kill()
+        // Committed is not yet written, by a moment.
+        for call in calls + [blocking] { await call.expect(oneOf: [.outcomeUnknown, .notSent]) }
+        await expectEnd()
+    }
+
+    private func running() async throws {
+        let root = try await connection.root
+        let killer = Killer { self.kill() }
+        try await root.watch(killer)
+        // The server's method waits for the observer when it dies.
+        let call = CountedCall { let _: Int = try await root.add(Foo(name: "a", age: 1)) }
+        await call.expect(.outcomeUnknown)
+        await expectEnd()
+        #expect(killer.calls.count == 1)
+    }
+
+    private func queued() async throws {
+        let root = try await connection.root
+        await stop()
+        // More than it grants: those without credit wait here.
+        let messages = (0..<1_100).map { number in CountedCall { try await root.note.oneWay("\(number)") } }
+        await eventually("some wait") { self.connection.statistics.pending >= 50 }
+        kill()
+        for message in messages { await message.expect(oneOf: [nil, .notSent, .closed]) }
+        await expectEnd()
+    }
+
+    private func closing() async throws {
+        let root = try await connection.root
+        await stop()
+        let call = CountedCall { try await root.note("a") }
+        await eventually("it is committed") { self.connection.statistics.questions == 1 }
+        let connection = connection
+        let close = CountedCall { await connection.close(within: .seconds(600)) }
+        await connection.refusesCalls()
+        kill()
+        await call.expect(oneOf: [.outcomeUnknown, .notSent])
+        await close.expect(nil)
+        await expectEnd { if case .closedHere = $0 { true } else { false } }
+    }
+
+    /// In the midst of calls of all kinds.
+    private func busy() async throws {
+        let root = try await connection.root
+        let observer = Observer()
+        try await root.watch(observer)
+        let calls = (0..<6).map { kind in
+            CountedCall {
+                while true {
+                    switch kind {
+                    case 0: try await root.note.oneWay("a")
+                    case 1: let _: Int = try await root.add(Foo(name: "a", age: 1))
+                    case 2: let _: DistantObject? = try await root.observer()
+                    case 3: try await root.note(String(repeating: "y", count: 100_000))
+                    case 4: try await onThread { let _: DistantObject? = try root.observer.blocking() }
+                    default: try await self.connection.ping()
+                    }
+                }
+            }
+        }
+        await observer.noted.wait(for: Int.random(in: 1...20))
+        kill()
+        for call in calls { await call.expect(oneOf: [.outcomeUnknown, .notSent, .closed]) }
+        await expectEnd()
+    }
+}
+
+/// An observer that does something before it answers.
+private final class Killer: Vendable {
+    let calls = Signal()
+    private let action: @Sendable () -> Void
+
+    init(_ action: @escaping @Sendable () -> Void) {
+        self.action = action
+    }
+
+    static var messages: MessageTable<Killer> {
+        Message("added", Killer.added)
+    }
+
+    func added(_ name: String) {
+        calls.send()
+        action()
+    }
+}

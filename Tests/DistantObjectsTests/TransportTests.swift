@@ -1,0 +1,156 @@
+import DistantObjects
+import PortTransport
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// The ways in which two ends can be joined.
+enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case path, socketpair, pipes, inheritedSocket, inheritedPipes, memory, splittingMemory
+
+    var testDescription: String { rawValue }
+
+    /// Two connected ends, of which the second one vends a `Directory`.
+    func pair(_ configuration: Connection.Configuration = .init()) async throws -> Pair {
+        switch self {
+        case .path:
+            let place = try Place()
+            let listener = try Listener(at: .path(place.socket), configuration: configuration)
+            defer { listener.close() }
+            async let accepted = listener.first { _ in true }
+            let client = try await Connection.open(.path(place.socket), configuration: configuration)
+            return Pair(client, try #require(try await accepted))
+        case .socketpair: return try await Pair(client: configuration, server: configuration)
+        case .pipes: return try await Pair(client: configuration, server: configuration, over: .pipes)
+        case .inheritedSocket:
+            var ends: [CInt] = [-1, -1]
+            try #require(Glibc.socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            return try await Self.adopt((ends[0], ends[0]), (ends[1], ends[1]), configuration)
+        case .inheritedPipes:
+            var forth: [CInt] = [-1, -1]
+            var back: [CInt] = [-1, -1]
+            try #require(pipe(&forth) == 0 && pipe(&back) == 0)
+            return try await Self.adopt((back[0], forth[1]), (forth[0], back[1]), configuration)
+        case .memory: return try await Self.join(MemoryLink.pair(), configuration)
+        case .splittingMemory: return try await Self.join(MemoryLink.pair(seed: 7, capacity: 3_000), configuration)
+        }
+    }
+
+    private static func adopt(
+        _ one: (CInt, CInt), _ other: (CInt, CInt), _ configuration: Connection.Configuration
+    ) async throws -> Pair {
+        async let client = Bereaved.adopt(one, isInitiator: true, configuration)
+        async let server = Bereaved.adopt(other, isInitiator: false, configuration)
+        return Pair(try await client, try await server)
+    }
+
+    private static func join(
+        _ ends: (ChannelEndpoint, ChannelEndpoint), _ configuration: Connection.Configuration
+    ) async throws -> Pair {
+        let client = try Connection.make(ends.0, configuration, isInitiator: true)
+        let server = try Connection.make(ends.1, configuration, isInitiator: false)
+        server.begin()
+        client.begin()
+        // Its answer comes when both have greeted.
+        let pair = Pair(client, server)
+        await eventually("the handshake is done") { client.statistics.framesIn > 0 && server.statistics.framesIn > 0 }
+        return pair
+    }
+}
+
+@Suite("Over every transport", .serialized, .bounded())
+struct TransportTests {
+    @Test("The same calls give the same results", arguments: Joint.allCases)
+    func calls(joint: Joint) async throws {
+        try await Self.suite(try await joint.pair())
+    }
+
+    @Test("The standard streams of a helper carry them, and what it prints does not get between them")
+    func standardStreams() async {
+        // It replaces the process's own 0 and 1.
+        await #expect(processExitsWith: .success) {
+            var forth: [CInt] = [-1, -1]
+            var back: [CInt] = [-1, -1]
+            try #require(pipe(&forth) == 0 && pipe(&back) == 0)
+            try #require(dup2(forth[0], 0) == 0 && dup2(back[1], 1) == 1)
+            close(forth[0])
+            close(back[1])
+            setenv("DISTANT_OBJECTS_CHANNEL", "stdio", 1)
+            async let server = Connection.parent()
+            async let client = Connection.adopt(reading: back[0], writing: forth[1], isInitiator: true)
+            let pair = Pair(try await client, try await server)
+            // Over the pipe these bytes would be a broken frame.
+            print("nobody must read this as a frame")
+            fflush(nil)
+            try await TransportTests.suite(pair)
+            #expect(getenv("DISTANT_OBJECTS_CHANNEL") == nil)
+        }
+    }
+
+    @Test("A peer that is cut ends the calls under way", arguments: Joint.allCases)
+    func cut(joint: Joint) async throws {
+        let pair = try await joint.pair()
+        let root = try await pair.client.root
+        let call = CountedCall { let _: Int = try await root.hold() }
+        await pair.directory.started.wait()
+        pair.server.invalidate()
+        await call.expect(.outcomeUnknown)
+        await pair.directory.stopped.wait()
+        _ = await pair.client.ended
+        #expect(pair.client.statistics.isAtRest)
+    }
+
+    static func suite(_ pair: Pair) async throws {
+        do {
+            let root = try await pair.client.root
+            // By copy, with shared references.
+            let shared = Foo(name: "Juliana", age: 7)
+            let bar: Bar = try await root.bar(Bar([shared, Foo(name: "Nicolas", age: 3), shared]))
+            #expect(bar.foos.map(\.age) == [9, 4, 9] && bar.foos[0] === bar.foos[2])
+            // By reference, called back, and home again.
+            let observer = Observer()
+            try await root.watch(observer)
+            let told: Int = try await root.tell("hello")
+            #expect(told == 1)
+            let home: DistantObject? = try await root.watcher()
+            #expect(home?.local(as: Observer.self) === observer)
+            try await root.forget()
+            // Large both ways, small ones beside.
+            for size in [0, 60_000, 70_000, 1 << 20] {
+                let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+                async let back: [UInt8] = root.bytes(bytes)
+                async let small: Int = root.echo(size)
+                #expect(try await back == bytes)
+                #expect(try await small == size)
+            }
+            // Errors, one-way messages in order, deadlines, plain threads.
+            await #expect(throws: RemoteError.self) { let _: Int = try await root.age("nobody") }
+            for number in 0..<300 { try await root.note.oneWay(number) }
+            try await pair.client.barrier()
+            #expect(pair.directory.log.withLock { $0 } == Array(0..<300))
+            await expectCode(.deadlineExceeded) {
+                let _: Int = try await root.message("wait").call(deadline: .milliseconds(5))
+            }
+            await pair.directory.stopped.wait()
+            let client = pair.client
+            let sum = try await onThread {
+                let root = try client.blockingRoot()
+                return try (0..<50).reduce(0) { sum, number in sum + (try root.echo.blocking(number) as Int) }
+            }
+            #expect(sum == 1_225)
+            let many = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<500 { group.addTask { try await root.echo(number) } }
+                return try await group.reduce(0, +)
+            }
+            #expect(many == 500 * 499 / 2)
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+}
