@@ -7,8 +7,14 @@ extension Connection {
     /// Sends a call and waits for its answer.
     ///
     /// The message is the connection's from here on.
+    @inline(__always)
     func send(_ message: OutboundMessage) async throws -> Reply {
-        let ticket = try reserve(message)
+        let (ticket, isCovered) = try reserve(message)
+        if isCovered {
+            return try await withUnsafeThrowingContinuation { continuation in
+                commit(message, ticket, .task(continuation))
+            }
+        }
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 commit(message, ticket, .task(continuation))
@@ -20,7 +26,7 @@ extension Connection {
 
     func sendBlocking(_ message: OutboundMessage) throws -> Reply {
         try checkMayBlock(message)
-        let ticket = try reserve(message)
+        let (ticket, _) = try reserve(message)
         let call = BlockingCall()
         commit(message, ticket, .blocking(call))
         try wait(for: call)
@@ -53,11 +59,14 @@ extension Connection {
 
     // MARK: Questions
 
-    private func reserve(_ message: OutboundMessage) throws -> Ticket {
+    /// - Returns: Also whether the calling task is in `run`, which passes its cancellation on to this question.
+    private func reserve(_ message: OutboundMessage) throws -> (Ticket, isCovered: Bool) {
         do {
             return try state.withLock { state in
                 try state.checkOpen(message)
-                return state.questions.reserve()
+                guard !state.runs.isEmpty, let run = state.currentRun() else { return (state.questions.reserve(), false) }
+                if run.isCancelled { throw CancellationError() }
+                return (state.questions.reserve(run: run.number), true)
             }
         } catch {
             coder.recycle(message)
@@ -121,6 +130,37 @@ extension Connection {
     func giveUp(_ ticket: Ticket, _ error: any Error) {
         let completions = state.withLock { state -> [Completion] in
             state.giveUp(ticket, error, to: channel)
+        }
+        for completion in completions { completion.perform(on: self) }
+        channel.setNeedsFlush()
+    }
+
+    // MARK: Inside `run`
+
+    /// The calling task begins a `run`, to be ended with `endRun`.
+    func beginRun() -> LoopRun? {
+        withUnsafeCurrentTask { task in
+            guard let task else { return nil }
+            return state.withLock { state in
+                state.lastRun &+= 1
+                let run = LoopRun(state.lastRun, of: task)
+                state.runs.append(run)
+                return run
+            }
+        }
+    }
+
+    func endRun(_ run: LoopRun) {
+        state.withLock { state in state.runs.removeAll { $0 === run } }
+    }
+
+    /// The task in a `run` was cancelled, and with it every call it waits for there.
+    func cancel(_ run: LoopRun) {
+        let completions = state.withLock { state -> [Completion] in
+            run.isCancelled = true
+            return state.questions.tickets(ofRun: run.number).flatMap {
+                state.giveUp($0, CancellationError(), to: channel)
+            }
         }
         for completion in completions { completion.perform(on: self) }
         channel.setNeedsFlush()
@@ -216,7 +256,34 @@ extension Connection {
     }
 }
 
+/// A task inside `Connection.run`.
+///
+/// Its calls need no cancellation handler of their own, which costs more than all else that a call does in the runtime.
+/// Tasks it starts are other tasks, and theirs have one.
+final class LoopRun: @unchecked Sendable {
+    // `isCancelled` is read and written under the connection's lock.
+    let number: UInt32
+    /// Compared and nothing else, while the task is in `run`.
+    private let task: UnsafeCurrentTask
+    var isCancelled = false
+
+    init(_ number: UInt32, of task: UnsafeCurrentTask) {
+        self.number = number
+        self.task = task
+    }
+
+    func isOf(_ task: UnsafeCurrentTask) -> Bool { self.task == task }
+}
+
 extension PortState {
+    /// The run the calling task is in.
+    func currentRun() -> LoopRun? {
+        withUnsafeCurrentTask { task in
+            guard let task else { return nil }
+            return runs.first { $0.isOf(task) }
+        }
+    }
+
     /// Why no call may be committed now; `nil` if it may.
     var whyClosed: ConnectionError? {
         switch phase {

@@ -246,7 +246,7 @@ extension Connection {
         for ping in remains.pings {
             ping.resume(throwing: ConnectionError(.closed, end.sentence, context: name))
         }
-        remains.completions.perform(on: self)
+        state.withLock { $0.takeCompletions() }.perform(on: self)
         for call in remains.serving { call.cancel() }
         roots.end()
         coder.detach()

@@ -44,12 +44,23 @@ extension Connection: FrameHandler {
     }
 
     package func turnEnded(onLoop: Bool) {
-        let (completions, hasCalls) = state.withLock { ($0.takeCompletions(), !$0.ready.isEmpty) }
-        completions.perform(on: self)
-        if hasCalls {
-            if onLoop { drain() } else { loop.perform { self.drain() } }
+        let turn = state.withLock { state in
+            EndOfTurn(
+                completions: state.takeCompletions(), started: onLoop ? state.startNext(to: channel) : nil,
+                hasCalls: !state.ready.isEmpty)
         }
+        perform(turn, onLoop: onLoop)
         channel.setNeedsFlush()
+    }
+
+    private func perform(_ turn: consuming EndOfTurn, onLoop: Bool) {
+        let (started, hasCalls) = (turn.started, turn.hasCalls)
+        turn.completions.perform(on: self)
+        if let started {
+            drain(from: started)
+        } else if hasCalls, !onLoop {
+            loop.perform { self.drain() }
+        }
     }
 
     private func receiveHello(_ frame: borrowing InboundFrame) throws {
@@ -75,7 +86,7 @@ extension Connection: FrameHandler {
         if let reason = configuration.accept.decide(channel.peer) {
             state.withLock { state in
                 state.commitGoodbye(.refused, reason, to: channel)
-                for call in state.ready.removeAll() { state.afterwards(.releaseAll(call.references)) }
+                for call in state.ready.removeAll() { state.afterwards(.release(call)) }
             }
             endAfterGoodbye(.refusedHere(reason))
             return
@@ -92,6 +103,13 @@ extension Connection: FrameHandler {
         report(.opened(peer: channel.peer, name: grants.name))
         handshakeEnded(nil)
     }
+}
+
+/// What follows from the frames of one read.
+private struct EndOfTurn: ~Copyable {
+    var completions: Completions
+    var started: StartedCall?
+    let hasCalls: Bool
 }
 
 extension PortState {

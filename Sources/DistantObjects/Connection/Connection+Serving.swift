@@ -11,7 +11,12 @@ extension Connection {
     ///
     /// Runs on the loop.
     func drain() {
-        var next = state.withLock { $0.startNext(to: channel) }
+        if let started = state.withLock({ $0.startNext(to: channel) }) { drain(from: started) }
+    }
+
+    /// As `drain()`, beginning with a call that has been started.
+    func drain(from first: StartedCall) {
+        var next: StartedCall? = first
         for _ in 0..<Self.drainBudget {
             guard let started = next else { return }
             next = serve(started)
@@ -34,7 +39,7 @@ extension Connection {
         if let refusal = started.refusal(configuration.limits) {
             return finish(call, message, error: refusal, isFirstJob: true)
         }
-        switch call.message?.run {
+        switch call.message.run {
         case .synchronous(let run):
             var failure: (any Error)?
             do {
@@ -52,8 +57,9 @@ extension Connection {
             }
             serving.start(run)
             return state.withLock { $0.startNext(to: channel) }
-        case nil:
-            return nil
+        case .unlisted:
+            // Refused above.
+            return finish(call, message, error: nil, isFirstJob: true)
         }
     }
 
@@ -63,7 +69,7 @@ extension Connection {
             throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
         }
         do {
-            return try coder.decoder(body, bulk: bulk, shapes: call.shapes, references: call.references)
+            return try coder.decoder(body, bulk: bulk, tables: call.tables)
         } catch {
             throw ArgumentFailure(underlying: error)
         }
@@ -87,7 +93,7 @@ extension Connection {
                 failure = ResultFailure(underlying: error)
             }
         }
-        let name = failure == nil ? "" : call.qualifiedName
+        let name = failure == nil ? "" : call.message.qualifiedName
         if let failure {
             status = coder.encode(failure, of: name, into: message)
             if message.mayBeTooLarge, (try? state.withLock({ try $0.checkSize(of: message) })) == nil {
@@ -95,7 +101,8 @@ extension Connection {
                 status = coder.encode(refusal, into: message)
             }
         }
-        if let (_, bulk) = call.body.bytes, bulk > 0 { consumed(bulk: bulk) }
+        let bulk = call.body.bulk
+        if bulk > 0 { consumed(bulk: bulk) }
         let (isClosing, next) = state.withLock { state -> (Bool, StartedCall?) in
             state.running -= 1
             state.unfinished -= 1
@@ -162,21 +169,28 @@ struct StartedCall {
     let isCancelled: Bool
     let isOverloaded: Bool
 
+    @inline(__always)
     func refusal(_ limits: Connection.Limits) -> ConnectionError? {
-        if let message = call.message, !isCancelled, !call.isLate, !isOverloaded, call.deadline == nil,
-            call.argumentCount == message.argumentTypes.count
+        if !isCancelled, !call.isLate, !isOverloaded, call.deadline == nil, !call.message.isUnlisted,
+            call.argumentCount == call.message.argumentTypes.count
         {
             return nil
         }
+        return reason(limits)
+    }
+
+    @inline(never)
+    private func reason(_ limits: Connection.Limits) -> ConnectionError? {
+        let message = call.message
         if isCancelled {
-            return ConnectionError(.cancelled, "the call was cancelled before it started", context: call.name)
+            return ConnectionError(.cancelled, "the call was cancelled before it started", context: message.name)
         }
         if call.isLate {
-            return ConnectionError(.closed, "the connection is closing; the call was not run", context: call.name)
+            return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
         }
-        guard let message = call.message else {
+        guard !message.isUnlisted else {
             return ConnectionError(
-                .noSuchMessage, "\(call.export.messages.className) has no message “\(call.name)”", context: call.name)
+                .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
         }
         guard call.argumentCount == message.argumentTypes.count else {
             return ConnectionError(

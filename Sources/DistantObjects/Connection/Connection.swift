@@ -104,7 +104,15 @@ public final class Connection: Sendable {
     public func run<Result: Sendable>(
         _ body: @concurrent @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await withTaskExecutorPreference(loop) { try await body() }
+        try await withTaskExecutorPreference(loop) {
+            guard let run = beginRun() else { return try await body() }
+            defer { endRun(run) }
+            return try await withTaskCancellationHandler {
+                try await body()
+            } onCancel: {
+                cancel(run)
+            }
+        }
     }
 
     // MARK: References

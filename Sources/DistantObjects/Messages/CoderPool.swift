@@ -1,4 +1,5 @@
 import KeyedArchive
+import PortTransport
 import Synchronization
 
 /// The bounds and classes that a connection's messages are encoded and decoded with.
@@ -29,68 +30,138 @@ final class CoderSettings: Sendable {
 }
 
 /// Encoders and decoders to use again: those of all connections, so that an idle connection owns none.
-final class CoderPool: Sendable {
-    static let shared = CoderPool()
-
-    /// A decoder that nobody else has.
-    private struct Spare: @unchecked Sendable {
-        let decoder: ObjectDecoder
-        /// What it is configured for.
-        let settings: CoderSettings
+///
+/// A loop's thread has one of each at hand, without a lock; what is more, and what plain threads use, lies in a pool.
+enum CoderPool {
+    @inline(__always)
+    static func message(for coder: PortCoder) -> OutboundMessage {
+        if let spares = SpareCoders.ofThread, let message = spares.pointee.message.take() {
+            if message.encoder.codingOwner === coder || message.adapt(to: coder) { return message }
+            pool(message)
+        }
+        return pooledMessage(for: coder)
     }
+
+    @inline(__always)
+    static func put(_ message: OutboundMessage) {
+        if let spares = SpareCoders.ofThread, spares.pointee.message == nil {
+            spares.pointee.message = message
+        } else {
+            pool(message)
+        }
+    }
+
+    @inline(__always)
+    static func decoder(for coder: PortCoder) -> ObjectDecoder {
+        if let spares = SpareCoders.ofThread, let spare = spares.pointee.decoder.take() {
+            if spare.decoder.codingOwner === coder || spare.adapt(to: coder) { return spare.decoder }
+            pool(spare)
+        }
+        return pooledDecoder(for: coder)
+    }
+
+    /// Takes a decoder that is unloaded and that nobody else has.
+    @inline(__always)
+    static func put(_ decoder: ObjectDecoder, _ settings: CoderSettings) {
+        let spare = SpareDecoder(decoder: decoder, settings: settings)
+        if let spares = SpareCoders.ofThread, spares.pointee.decoder == nil {
+            spares.pointee.decoder = spare
+        } else {
+            pool(spare)
+        }
+    }
+
+    // MARK: The pool
 
     private struct State {
         var messages: [OutboundMessage] = []
-        var decoders: [Spare] = []
+        var decoders: [SpareDecoder] = []
     }
 
     /// More than ever run at one time in most programs; each keeps up to a megabyte after a large message.
     private static let size = 16
 
-    private let state = Mutex(State())
+    private static let shared = Mutex(State())
 
-    func message(for coder: PortCoder) -> OutboundMessage {
-        let known = state.withLock { state -> OutboundMessage? in
+    @inline(never)
+    private static func pooledMessage(for coder: PortCoder) -> OutboundMessage {
+        let known = shared.withLock { state -> OutboundMessage? in
             guard let index = state.messages.lastIndex(where: { coder.settings.fits($0.settings) }) else { return nil }
             return state.messages.remove(at: index)
         }
-        guard let message = known else { return OutboundMessage(for: coder) }
-        message.prepare(for: coder)
+        guard let message = known, message.adapt(to: coder) else { return OutboundMessage(for: coder) }
         return message
     }
 
-    func put(_ message: OutboundMessage) {
-        _ = state.withLock { state -> OutboundMessage? in
+    @inline(never)
+    private static func pool(_ message: OutboundMessage) {
+        message.encoder.codingOwner = nil
+        _ = shared.withLock { state -> OutboundMessage? in
             state.messages.append(message)
             // What was not used for long goes, so that other settings find room.
-            return state.messages.count > Self.size ? state.messages.removeFirst() : nil
+            return state.messages.count > size ? state.messages.removeFirst() : nil
         }
     }
 
-    func decoder(for coder: PortCoder) -> ObjectDecoder {
-        let known = state.withLock { state -> Spare? in
+    @inline(never)
+    private static func pooledDecoder(for coder: PortCoder) -> ObjectDecoder {
+        let known = shared.withLock { state -> SpareDecoder? in
             guard let index = state.decoders.lastIndex(where: { coder.settings.fits($0.settings) }) else { return nil }
             return state.decoders.remove(at: index)
         }
-        guard let spare = known else {
-            let made = ObjectDecoder(limits: coder.settings.limits, classes: coder.settings.classes)
-            made.codingOwner = coder
-            return made
-        }
-        if spare.settings !== coder.settings {
-            spare.decoder.configure(limits: coder.settings.limits)
-        }
-        spare.decoder.codingOwner = coder
-        return spare.decoder
+        if let known, known.adapt(to: coder) { return known.decoder }
+        let made = ObjectDecoder(limits: coder.settings.limits, classes: coder.settings.classes)
+        made.codingOwner = coder
+        return made
     }
 
-    /// Takes a decoder that is unloaded and that nobody else has.
-    func put(_ decoder: ObjectDecoder, _ settings: CoderSettings) {
-        decoder.codingOwner = nil
-        let spare = Spare(decoder: decoder, settings: settings)
-        _ = state.withLock { state -> Spare? in
+    @inline(never)
+    private static func pool(_ spare: consuming SpareDecoder) {
+        spare.decoder.codingOwner = nil
+        _ = shared.withLock { [spare] state -> SpareDecoder? in
             state.decoders.append(spare)
-            return state.decoders.count > Self.size ? state.decoders.removeFirst() : nil
+            return state.decoders.count > size ? state.decoders.removeFirst() : nil
+        }
+    }
+}
+
+/// A decoder that nobody else has.
+private struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the one to use it.
+    let decoder: ObjectDecoder
+    /// What it is configured for.
+    let settings: CoderSettings
+
+    /// Makes it one of that coder's; false if it was made for other classes.
+    @inline(never)
+    func adapt(to coder: PortCoder) -> Bool {
+        guard coder.settings.fits(settings) else { return false }
+        if settings !== coder.settings { decoder.configure(limits: coder.settings.limits) }
+        decoder.codingOwner = coder
+        return true
+    }
+}
+
+/// What a loop's thread has at hand: still set up for the connection that used it last, which most often is the next.
+private struct SpareCoders {
+    var message: OutboundMessage?
+    var decoder: SpareDecoder?
+
+    /// The calling thread's; nil on a thread of no loop.
+    @inline(__always)
+    static var ofThread: UnsafeMutablePointer<SpareCoders>? {
+        (LoopStorage.pointer ?? make())?.assumingMemoryBound(to: SpareCoders.self)
+    }
+
+    @inline(never)
+    private static func make() -> UnsafeMutableRawPointer? {
+        LoopStorage.make {
+            let made = UnsafeMutablePointer<SpareCoders>.allocate(capacity: 1)
+            made.initialize(to: SpareCoders())
+            return UnsafeMutableRawPointer(made)
+        } free: { raw in
+            let spares = raw.assumingMemoryBound(to: SpareCoders.self)
+            spares.deinitialize(count: 1)
+            spares.deallocate()
         }
     }
 }

@@ -40,6 +40,8 @@ enum LocalCall {
                 try run(object, decoder(of: message), answer.encoder)
             case .asynchronous(let run):
                 try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: answer.encoder))
+            case .unlisted:
+                break
             }
             try answer.encoder.finish()
         } catch let error as ArgumentFailure {

@@ -17,15 +17,15 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Result
     ) {
-        let arguments = (repeat ValueCodec.of((each Argument).self))
+        let readers = argumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
             resultType: Result.self,
             run: .synchronous { object, decoder, encoder in
                 let target = unsafeDowncast(object, to: Target.self)
-                let values = try decodingArguments { (repeat try decoder.decodeTop(each arguments)) }
-                let value: Result = try method(target)(repeat each values)
+                var arguments = Arguments(decoder, readers)
+                let value: Result = try method(target)(repeat try arguments.next((each Argument).self))
                 try encodingResult { try encoder.encodeTop(value, result) }
             }
         )
@@ -36,14 +36,14 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Void
     ) {
-        let arguments = (repeat ValueCodec.of((each Argument).self))
+        let readers = argumentReaders(repeat (each Argument).self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
             resultType: Void.self,
             run: .synchronous { object, decoder, _ in
                 let target = unsafeDowncast(object, to: Target.self)
-                let values = try decodingArguments { (repeat try decoder.decodeTop(each arguments)) }
-                try method(target)(repeat each values)
+                var arguments = Arguments(decoder, readers)
+                try method(target)(repeat try arguments.next((each Argument).self))
             }
         )
     }
@@ -55,15 +55,15 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Result
     ) {
-        let arguments = (repeat ValueCodec.of((each Argument).self))
+        let readers = argumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
             resultType: Result.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                let decoder = try call.decoder()
-                let value: Result = try await method(target)(repeat try fresh(decoder, each arguments))
+                var arguments = Arguments(try call.decoder(), readers)
+                let value: Result = try await method(target)(repeat try arguments.fresh((each Argument).self))
                 try encodingResult { try call.encoder.encodeTop(value, result) }
             }
         )
@@ -74,14 +74,14 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Void
     ) {
-        let arguments = (repeat ValueCodec.of((each Argument).self))
+        let readers = argumentReaders(repeat (each Argument).self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
             resultType: Void.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                let decoder = try call.decoder()
-                try await method(target)(repeat try fresh(decoder, each arguments))
+                var arguments = Arguments(try call.decoder(), readers)
+                try await method(target)(repeat try arguments.fresh((each Argument).self))
             }
         )
     }
@@ -97,23 +97,40 @@ struct ResultFailure: Error {
     let underlying: any Error
 }
 
-private func decodingArguments<Values>(_ decode: () throws -> Values) throws -> Values {
-    do { return try decode() } catch { throw ArgumentFailure(underlying: error) }
-}
-
 private func encodingResult(_ encode: () throws -> Void) throws {
     do { try encode() } catch { throw ResultFailure(underlying: error) }
 }
 
-/// Decodes one argument that nothing else refers to, so that it may be sent into an actor.
-private func fresh<Value>(_ decoder: ObjectDecoder, _ codec: ValueCodec<Value>) throws -> sending Value {
-    do {
-        // The decoder is dropped with the call; what it made is reachable from the arguments alone.
-        nonisolated(unsafe) let value = try decoder.decodeTop(codec)
-        return value
-    } catch {
-        throw ArgumentFailure(underlying: error)
+/// The arguments of one call, decoded one after the other.
+private struct Arguments {
+    private let decoder: ObjectDecoder
+    private let readers: [AnyValueCoder]
+    private var position = 0
+
+    init(_ decoder: ObjectDecoder, _ readers: [AnyValueCoder]) {
+        self.decoder = decoder
+        self.readers = readers
     }
+
+    /// Asked once for each of the types that the readers were found for, in their order.
+    mutating func next<Value>(_ type: Value.Type) throws -> Value {
+        defer { position += 1 }
+        do { return try decoder.decodeTop(type, readers[position]) } catch { throw ArgumentFailure(underlying: error) }
+    }
+
+    /// As `next`, for an argument that nothing else refers to, so that it may be sent into an actor.
+    mutating func fresh<Value>(_ type: Value.Type) throws -> sending Value {
+        // The decoder is dropped with the call; what it made is reachable from the arguments alone.
+        nonisolated(unsafe) let value = try next(type)
+        return value
+    }
+}
+
+/// In an array and not in a tuple, whose layout would be looked up for each call.
+private func argumentReaders<each Argument: Decodable>(_ types: repeat (each Argument).Type) -> [AnyValueCoder] {
+    var readers: [AnyValueCoder] = []
+    for type in repeat each types { readers.append(ValueCodec.of(type).anyReader) }
+    return readers
 }
 
 private func typeNames<each Argument>(_ types: repeat (each Argument).Type) -> [String] {

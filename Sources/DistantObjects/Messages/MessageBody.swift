@@ -5,6 +5,8 @@ final class MessageBody: Sendable {
     enum Run: Sendable {
         case synchronous(@Sendable (AnyObject, ObjectDecoder, ObjectEncoder) throws -> Void)
         case asynchronous(@Sendable (any Serving) async throws -> Void)
+        /// The class has no message of that name: a call of it is refused.
+        case unlisted
     }
 
     let name: String
@@ -19,6 +21,19 @@ final class MessageBody: Sendable {
         self.argumentTypes = argumentTypes
         self.resultType = resultType == Void.self ? "Void" : String(describing: resultType)
         self.run = run
+    }
+
+    var isUnlisted: Bool {
+        if case .unlisted = run { true } else { false }
+    }
+
+    /// Stands for a name that the class does not list.
+    init(unlisted name: String, of className: String) {
+        self.name = name
+        targetName = className
+        argumentTypes = []
+        resultType = ""
+        run = .unlisted
     }
 
     /// For error messages: `Directory.add`.

@@ -4,17 +4,18 @@ import KeyedArchive
 ///
 /// Owned by one thread at a time: the caller until commit, then the connection, then the coder's pool.
 final class OutboundMessage: @unchecked Sendable {
+    // One owner at a time: no two accesses overlap.
     let encoder: ObjectEncoder
-    var argumentCount = 0
+    @exclusivity(unchecked) var argumentCount = 0
     /// The object it goes to.
     ///
     /// The caller holds the proxy until the message is committed or withdrawn.
-    var target = ObjectID.rootDirectory
-    var name = ""
-    var deadline: Duration?
+    @exclusivity(unchecked) var target = ObjectID.rootDirectory
+    @exclusivity(unchecked) var name = ""
+    @exclusivity(unchecked) var deadline: Duration?
 
     /// What the encoder is configured for.
-    private(set) var settings: CoderSettings
+    @exclusivity(unchecked) private(set) var settings: CoderSettings
 
     init(for coder: PortCoder) {
         settings = coder.settings
@@ -23,12 +24,15 @@ final class OutboundMessage: @unchecked Sendable {
         encoder.allowsExternals = true
     }
 
-    /// Makes a message that was used before, with settings that fit, one of this coder's.
-    func prepare(for coder: PortCoder) {
+    /// Makes a message that was used before one of that coder's; false if it was made for other classes.
+    @inline(never)
+    func adapt(to coder: PortCoder) -> Bool {
+        guard coder.settings.fits(settings) else { return false }
         encoder.codingOwner = coder
-        guard settings !== coder.settings else { return }
+        guard settings !== coder.settings else { return true }
         settings = coder.settings
         encoder.configure(limits: coder.settings.limits)
+        return true
     }
 
     func encode<Argument: Encodable>(_ argument: Argument) throws {
@@ -40,7 +44,7 @@ final class OutboundMessage: @unchecked Sendable {
     ///
     /// Without tables and this small it fits anywhere.
     var mayBeTooLarge: Bool {
-        encoder.byteCount > 4_096 || !encoder.externals.isEmpty || !encoder.shapes.isEmpty || name.utf8.count > 256
+        encoder.byteCount > 4_096 || encoder.hasTables || name.utf8.count > 256
     }
 
     /// Lets go of everything the message held.
@@ -48,7 +52,6 @@ final class OutboundMessage: @unchecked Sendable {
     /// Runs user code (`deinit`): never under a lock.
     func reset() {
         encoder.reset()
-        encoder.codingOwner = nil
         argumentCount = 0
         // Answers have no name, and are measured with it: a long one must not stay for them.
         name = ""

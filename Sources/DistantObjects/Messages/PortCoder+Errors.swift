@@ -79,7 +79,7 @@ extension PortCoder {
     func error(in reply: Reply, from message: RemoteMessage) -> any Error {
         do {
             var decoder = try decoder(
-                reply.body, bulk: reply.bulk, shapes: reply.shapes, references: reply.references)
+                reply.body, bulk: reply.bulk, tables: reply.tables)
             defer { recycle(&decoder) }
             return try error(decoder, reply.status, from: message)
         } catch {

@@ -44,7 +44,7 @@ public final class PortCoder: Sendable {
     // MARK: Messages
 
     func takeMessage() -> OutboundMessage {
-        CoderPool.shared.message(for: self)
+        CoderPool.message(for: self)
     }
 
     /// Takes a message back.
@@ -52,7 +52,7 @@ public final class PortCoder: Sendable {
     /// Runs user code (`deinit` of what it held): never under a lock.
     func recycle(_ message: OutboundMessage) {
         message.reset()
-        CoderPool.shared.put(message)
+        CoderPool.put(message)
     }
 
     /// Breaks the circle of the coder and the connection when that has ended.
@@ -67,11 +67,12 @@ public final class PortCoder: Sendable {
     // MARK: Results
 
     /// A decoder for a message's body, given back with `recycle`, or dropped.
-    func decoder(_ body: ByteSlice, bulk: Int, shapes: [Shape], references: [AnyObject]) throws -> ObjectDecoder {
-        let decoder = CoderPool.shared.decoder(for: self)
+    func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
+        let decoder = CoderPool.decoder(for: self)
         // Only a message in fragments has memory of its own that may be handed out.
         try decoder.load(
-            bytes: body.bytes, owner: body.owner, shapes: shapes, externals: references, handsOutSlices: bulk > 0)
+            bytes: body.bytes, owner: body.owner, shapes: tables?.shapes ?? [], externals: tables?.references ?? [],
+            handsOutSlices: bulk > 0)
         return decoder
     }
 
@@ -82,7 +83,7 @@ public final class PortCoder: Sendable {
         decoder.unload()
         // A class that kept its decoder, which it should not, must never see another message in it.
         guard isKnownUniquelyReferenced(&decoder) else { return }
-        CoderPool.shared.put(decoder, settings)
+        CoderPool.put(decoder, settings)
     }
 
     func result<Result: Codable>(of reply: Reply, from message: RemoteMessage) throws -> Result {
@@ -90,7 +91,7 @@ public final class PortCoder: Sendable {
         guard reply.status == .result else { throw error(in: reply, from: message) }
         do {
             var decoder = try decoder(
-                reply.body, bulk: reply.bulk, shapes: reply.shapes, references: reply.references)
+                reply.body, bulk: reply.bulk, tables: reply.tables)
             defer { recycle(&decoder) }
             return try decoder.decodeTop(Result.self)
         } catch {

@@ -16,12 +16,19 @@ public struct RemoteMessage: Sendable {
     public func callAsFunction<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument
     ) async throws -> Result {
-        try await call(repeat each argument, deadline: nil)
+        // As `call`: every `async` function on the way would cost a switch of executors of its own.
+        let (connection, message) = try outbound(repeat each argument, deadline: nil)
+        guard let connection else { return try await LocalCall.result(of: message, on: target) }
+        let reply = try await connection.send(message)
+        return try connection.coder.result(of: reply, from: self)
     }
 
     /// Sends the message and waits until its method has returned.
     public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        try await call(repeat each argument, deadline: nil)
+        let (connection, message) = try outbound(repeat each argument, deadline: nil)
+        guard let connection else { return try await LocalCall.run(message, on: target) }
+        let reply = try await connection.send(message)
+        try connection.coder.completion(of: reply, from: self)
     }
 
     /// Sends the message and waits for its result no longer than the deadline.

@@ -8,7 +8,6 @@ enum Completion {
     case oneWay(OneWayWaiter, (any Error)?)
     /// An object whose `deinit` is the user's.
     case release(AnyObject)
-    case releaseAll([AnyObject])
     /// An answer nobody waits for any more.
     case discard(Reply)
     case peerSaidGoodbye
@@ -23,19 +22,13 @@ enum Completion {
 
     func perform(on connection: Connection) {
         switch self {
-        case .reply(.task(let continuation), let reply):
-            continuation.resume(returning: reply)
-        case .reply(.blocking(let call), let reply):
-            call.complete(.success(reply))
-            connection.channel.signalDrivers()
-        case .fail(.task(let continuation), let error):
-            continuation.resume(throwing: error)
-        case .fail(.blocking(let call), let error):
-            call.complete(.failure(error))
-            connection.channel.signalDrivers()
+        case .reply(let waiter, let reply):
+            waiter.complete(.success(reply), connection)
+        case .fail(let waiter, let error):
+            waiter.complete(.failure(error), connection)
         case .oneWay(let waiter, let error):
             waiter.complete(error, connection)
-        case .release, .releaseAll:
+        case .release:
             break
         case .discard(let reply):
             if reply.bulk > 0 { connection.consumed(bulk: reply.bulk) }
@@ -78,13 +71,23 @@ enum OneWayWaiter {
 }
 
 /// What one turn wants done, in order.
-struct Completions {
-    let first: Completion?
-    let more: [Completion]
+///
+/// Nearly always it is one answer, which has a place of its own: moved, and not counted on the way.
+struct Completions: ~Copyable {
+    private var waiter: Waiter?
+    private var reply: Reply?
+    private var rest: [Completion] = []
 
-    func perform(on connection: Connection) {
-        guard let first else { return }
-        first.perform(on: connection)
-        for completion in more { completion.perform(on: connection) }
+    mutating func append(_ completion: Completion) { rest.append(completion) }
+
+    mutating func append(answer waiter: consuming Waiter, with reply: consuming Reply) {
+        guard self.waiter == nil, rest.isEmpty else { return rest.append(.reply(waiter, reply)) }
+        self.waiter = waiter
+        self.reply = reply
+    }
+
+    consuming func perform(on connection: Connection) {
+        if let waiter = waiter.take(), let reply = reply.take() { waiter.complete(.success(reply), connection) }
+        for completion in rest { completion.perform(on: connection) }
     }
 }

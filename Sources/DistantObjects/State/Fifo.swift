@@ -15,6 +15,8 @@ struct Fifo<Element> {
 
     mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
+        // Nearly always there is one, or none.
+        if head + 1 == elements.count, head == 0 { return elements.removeLast() }
         // Swapped out, not copied: the element's count is not touched.
         var element: Element?
         swap(&element, &elements[head])

@@ -14,13 +14,9 @@ final class InboundCall: @unchecked Sendable {
     /// The number of its opener.
     let number: UInt64
     let export: Export
-    /// `nil` if the object's class does not list the message.
-    let message: MessageBody?
-    /// The message's name, kept only where no message has it.
-    let unknownName: String
+    let message: MessageBody
     let argumentCount: Int
-    let references: [AnyObject]
-    let shapes: [Shape]
+    let tables: MessageTables?
     /// Nanoseconds of the monotonic clock; `nil` without a deadline.
     let deadline: UInt64?
     /// Which barriers it stands behind.
@@ -30,30 +26,22 @@ final class InboundCall: @unchecked Sendable {
     let body: InboundBody
 
     init(
-        question: UInt32?, keepsAnswer: Bool, number: UInt64, export: Export, message: MessageBody?,
-        unknownName: String,
-        argumentCount: Int, references: [AnyObject], shapes: [Shape], deadline: UInt64?, epoch: UInt32, isLate: Bool,
-        body: InboundBody
+        question: UInt32?, keepsAnswer: Bool, number: UInt64, export: consuming Export,
+        message: consuming MessageBody, argumentCount: Int, tables: consuming MessageTables?, deadline: UInt64?,
+        epoch: UInt32, isLate: Bool, body: consuming InboundBody
     ) {
         self.question = question
         self.keepsAnswer = keepsAnswer
         self.number = number
         self.export = export
         self.message = message
-        self.unknownName = unknownName
         self.argumentCount = argumentCount
-        self.references = references
-        self.shapes = shapes
+        self.tables = tables
         self.deadline = deadline
         self.epoch = epoch
         self.isLate = isLate
         self.body = body
     }
-
-    var name: String { message?.name ?? unknownName }
-
-    /// For error messages: `Directory.add`.
-    var qualifiedName: String { message?.qualifiedName ?? "\(export.messages.className).\(unknownName)" }
 
     var isComplete: Bool {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }
@@ -77,6 +65,14 @@ enum InboundBody {
     case whole(ByteSlice)
     case arriving(PartialMessage)
 
+    /// How much of the bulk window the bytes take.
+    var bulk: Int {
+        switch self {
+        case .whole: 0
+        case .arriving(let partial): partial.bytes?.bytes.count ?? 0
+        }
+    }
+
     /// The bytes, and how much of the bulk window they take; `nil` if the sender gave up in the middle.
     var bytes: (ByteSlice, bulk: Int)? {
         switch self {
@@ -96,7 +92,7 @@ final class PartialMessage: @unchecked Sendable {
     enum Purpose {
         case call(Export)
         /// With what the opener brought.
-        case reply(question: UInt32, ReturnStatus, references: [AnyObject], shapes: [Shape])
+        case reply(question: UInt32, ReturnStatus, MessageTables?)
     }
 
     let purpose: Purpose
@@ -115,13 +111,24 @@ final class Reply: @unchecked Sendable {
     let body: ByteSlice
     /// How much of the bulk window the body takes.
     let bulk: Int
-    let references: [AnyObject]
-    let shapes: [Shape]
+    let tables: MessageTables?
 
-    init(status: ReturnStatus, body: ByteSlice, bulk: Int, references: [AnyObject], shapes: [Shape]) {
+    init(status: ReturnStatus, body: consuming ByteSlice, bulk: Int, tables: consuming MessageTables?) {
         self.status = status
         self.body = body
         self.bulk = bulk
+        self.tables = tables
+    }
+}
+
+/// The references and class shapes of a message that has any: most have not, and pay nothing for them.
+///
+/// The references are held strongly until the message is decoded or thrown away, which pins the imports among them.
+final class MessageTables: Sendable {
+    nonisolated(unsafe) let references: [AnyObject]
+    let shapes: [Shape]
+
+    init(references: [AnyObject], shapes: [Shape]) {
         self.references = references
         self.shapes = shapes
     }

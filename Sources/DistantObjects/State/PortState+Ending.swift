@@ -8,7 +8,6 @@ extension PortState {
         var partials: [PartialMessage]
         var serving: [ServingCall]
         var pings: [UnsafeContinuation<Void, any Error>]
-        var completions: Completions
         var peerGoodbye: (entered: UInt64, reason: GoodbyeReason?, text: String)?
         var violation: String?
         var wasHandshake: Bool
@@ -23,7 +22,7 @@ extension PortState {
             questions: questions.removeAll(), pending: pending.removeAll(), exports: freed,
             calls: ready.removeAll() + waiting,
             partials: Array(partials.values), serving: answers.removeAll(),
-            pings: Array(pings.values), completions: takeCompletions(), peerGoodbye: peerGoodbye, violation: violation,
+            pings: Array(pings.values), peerGoodbye: peerGoodbye, violation: violation,
             wasHandshake: wasHandshake)
         partials = [:]
         pings = [:]

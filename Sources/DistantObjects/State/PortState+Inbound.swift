@@ -114,7 +114,7 @@ extension PortState {
         let number = frame.number
         let question: UInt32? = flags.contains(.oneWay) ? nil : try reader.number32()
         let export = try exports.resolve(reader.objectID())
-        let (message, name) = try readName(&reader, export.messages)
+        let message = try readName(&reader, export.messages)
         var deadline: UInt64?
         if flags.contains(.deadline) {
             let (nanoseconds, overflow) = try reader.number().multipliedReportingOverflow(by: 1_000)
@@ -122,12 +122,11 @@ extension PortState {
             deadline = overflow || isFar ? .max : instant
         }
         let argumentCount = Int(clamping: try reader.number())
-        let references = try readReferences(&reader, makeProxy)
-        let shapes = try readShapes(&reader)
+        let tables = try readTables(&reader, makeProxy)
         // After our Goodbye nothing is answered; its watermark tells the peer that this was not delivered. The references
         // were entered and are let go like those of any message.
         guard !goodbyeSent else {
-            afterwards(.releaseAll(references))
+            if let tables { afterwards(.release(tables)) }
             return
         }
         if let question { try answers.enter(question) }
@@ -146,8 +145,8 @@ extension PortState {
         }
         let call = InboundCall(
             question: question, keepsAnswer: flags.contains(.keepAnswer), number: number, export: export,
-            message: message, unknownName: name, argumentCount: argumentCount, references: references, shapes: shapes,
-            deadline: deadline, epoch: barriers.enter(), isLate: phase != .open, body: body)
+            message: message, argumentCount: argumentCount, tables: tables, deadline: deadline,
+            epoch: barriers.enter(), isLate: phase != .open, body: body)
         if startsAtOnce {
             mailbox.isBusy = true
             ready.append(call)
@@ -157,18 +156,17 @@ extension PortState {
         }
     }
 
-    /// - Returns: The message; where the class does not list it, its name.
     private mutating func readName(
         _ reader: inout WireReader, _ table: ClassMessages
-    ) throws(ProtocolViolation) -> (MessageBody?, unknown: String) {
+    ) throws(ProtocolViolation) -> MessageBody {
         let reference = try reader.number()
         guard reference >= 2 else {
             let name = try reader.text(limit: ProtocolLimits.nameBytes)
             if reference == 0 { try namesIn.append(InternedName(name: name)) }
-            return (table[name], name)
+            return table[name] ?? MessageBody(unlisted: name, of: table.className)
         }
-        if let message = try namesIn.meaning(reference - 2, in: table) { return (message, "") }
-        return (nil, try namesIn[reference - 2].name)
+        if let message = try namesIn.meaning(reference - 2, in: table) { return message }
+        return MessageBody(unlisted: try namesIn[reference - 2].name, of: table.className)
     }
 
     /// The next message to the object starts if its turn has come and its bytes are there.
@@ -195,25 +193,24 @@ extension PortState {
         guard !questions.isArriving(index) else {
             throw ProtocolViolation(.outOfStep, "a second Return to one question")
         }
-        let references = try readReferences(&reader, makeProxy)
-        let shapes = try readShapes(&reader)
+        let tables = try readTables(&reader, makeProxy)
         if frame.bulkLength != nil {
             questions.setArriving(index)
             partials[frame.number] = PartialMessage(
-                purpose: .reply(question: question, status, references: references, shapes: shapes))
+                purpose: .reply(question: question, status, tables))
             return
         }
         let body = frame.retain(reader.offset..<frame.bytes.count)
-        try complete(
-            question, with: Reply(status: status, body: body, bulk: 0, references: references, shapes: shapes))
+        complete(
+            index, with: Reply(status: status, body: body, bulk: 0, tables: tables))
     }
 
-    private mutating func complete(_ wire: UInt32, with reply: Reply) throws(ProtocolViolation) {
-        let question = questions.finish(try questions.answered(wire))
+    private mutating func complete(_ index: UInt32, with reply: consuming Reply) {
+        let question = questions.finish(index)
         if let timer = question.timer { afterwards(.cancelTimer(timer)) }
         if phase == .closing { afterwards(.closeIfIdle) }
         if let waiter = question.waiter {
-            afterwards(.reply(waiter, reply))
+            afterwards(answer: waiter, with: reply)
         } else {
             // Given up: its references are let go, outside the lock.
             afterwards(.discard(reply))
@@ -232,15 +229,24 @@ extension PortState {
         switch partial.purpose {
         case .call(let export):
             startNext(of: export)
-        case .reply(let question, let status, let references, let shapes):
+        case .reply(let question, let status, let tables):
             let reply = Reply(
                 status: bytes == nil ? .refused : status, body: bytes ?? .empty, bulk: bytes?.bytes.count ?? 0,
-                references: references, shapes: shapes)
-            try complete(question, with: reply)
+                tables: tables)
+            complete(try questions.answered(question), with: reply)
         }
     }
 
     // MARK: Tables
+
+    private mutating func readTables(
+        _ reader: inout WireReader, _ makeProxy: (ObjectID) -> DistantObject
+    ) throws(ProtocolViolation) -> MessageTables? {
+        if reader.skipZeros(2) { return nil }
+        let references = try readReferences(&reader, makeProxy)
+        let shapes = try readShapes(&reader)
+        return references.isEmpty && shapes.isEmpty ? nil : MessageTables(references: references, shapes: shapes)
+    }
 
     private mutating func readReferences(
         _ reader: inout WireReader, _ makeProxy: (ObjectID) -> DistantObject

@@ -71,6 +71,11 @@ extension PortState {
     ///
     /// Ids are found or given here and nowhere else.
     private mutating func appendTables(of encoder: ObjectEncoder) {
+        guard encoder.hasTables else {
+            prefix.append(byte: 0)
+            prefix.append(byte: 0)
+            return
+        }
         let externals = encoder.externals
         prefix.append(externals.count)
         for object in externals {

@@ -49,11 +49,13 @@ struct PortState: ~Copyable {
     /// Calls encoded and waiting for credit.
     var pending = Fifo<PendingCommit>()
     var partials: [UInt64: PartialMessage] = [:]
-    /// What is to be done after the lock is given up: nearly always one thing, which needs no array.
-    private var firstCompletion: Completion?
-    private var moreCompletions: [Completion] = []
+    /// What is to be done after the lock is given up.
+    private var completions = Completions()
 
     var barriers = BarrierCounts()
+    /// The tasks that are in `Connection.run`.
+    var runs: [LoopRun] = []
+    var lastRun: UInt32 = 0
     var pings: [UInt64: UnsafeContinuation<Void, any Error>] = [:]
     var nextToken: UInt64 = 0
 
@@ -71,14 +73,16 @@ struct PortState: ~Copyable {
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
     }
 
-    mutating func afterwards(_ completion: Completion) {
-        if firstCompletion == nil { firstCompletion = completion } else { moreCompletions.append(completion) }
+    mutating func afterwards(_ completion: Completion) { completions.append(completion) }
+
+    /// As `afterwards`, for the answer to a call of ours.
+    mutating func afterwards(answer waiter: consuming Waiter, with reply: consuming Reply) {
+        completions.append(answer: waiter, with: reply)
     }
 
     mutating func takeCompletions() -> Completions {
-        let taken = Completions(first: firstCompletion, more: moreCompletions)
-        firstCompletion = nil
-        if !moreCompletions.isEmpty { moreCompletions = [] }
+        var taken = Completions()
+        swap(&taken, &completions)
         return taken
     }
 }

@@ -4,6 +4,16 @@ import PortTransport
 enum Waiter {
     case task(UnsafeContinuation<Reply, any Error>)
     case blocking(BlockingCall)
+
+    func complete(_ result: sending Result<Reply, any Error>, _ connection: Connection) {
+        switch self {
+        case .task(let continuation):
+            continuation.resume(with: result)
+        case .blocking(let call):
+            call.complete(result.map { $0 })
+            connection.channel.signalDrivers()
+        }
+    }
 }
 
 /// A call that was given a number here and has not had its `Return`.
@@ -29,6 +39,8 @@ struct Question {
     /// What the frames call it, once committed.
     var wire: UInt32 = 0
     var timer: TimerToken?
+    /// The `LoopRun` that cancels it; 0 for none.
+    var run: UInt32 = 0
     /// The opener of its `Return` has come, the rest is on the way.
     var isArriving = false
 }
@@ -53,14 +65,23 @@ struct QuestionTable {
     private var freeNumbers: [UInt32] = []
     private(set) var count = 0
 
-    mutating func reserve() -> Ticket {
+    mutating func reserve(run: UInt32 = 0) -> Ticket {
         count += 1
         if let index = free.popLast() {
             slots[Int(index)].phase = .reserved
+            slots[Int(index)].run = run
             return Ticket(index: index, serial: slots[Int(index)].serial)
         }
-        slots.append(Question(phase: .reserved, serial: 0, waiter: nil, number: 0, timer: nil))
+        slots.append(Question(phase: .reserved, serial: 0, waiter: nil, number: 0, timer: nil, run: run))
         return Ticket(index: UInt32(slots.count - 1), serial: 0)
+    }
+
+    /// The open questions of a `LoopRun`.
+    func tickets(ofRun run: UInt32) -> [Ticket] {
+        slots.indices.compactMap { index in
+            guard slots[index].phase != .free, slots[index].run == run else { return nil }
+            return Ticket(index: UInt32(index), serial: slots[index].serial)
+        }
     }
 
     /// The question, if the ticket is not of an earlier use of the slot.

@@ -16,7 +16,26 @@ package struct WireReader {
         return value
     }
 
+    /// Whether the next bytes are that many zeros, which are then read.
+    mutating func skipZeros(_ count: Int) -> Bool {
+        guard remaining >= count else { return false }
+        for index in offset..<(offset + count) where bytes[index] != 0 { return false }
+        offset += count
+        return true
+    }
+
+    @inline(__always)
     mutating func number() throws(ProtocolViolation) -> UInt64 {
+        // Nearly all are small.
+        if offset < bytes.count, bytes[offset] < 0x80 {
+            defer { offset += 1 }
+            return UInt64(bytes[offset])
+        }
+        return try longNumber()
+    }
+
+    @inline(never)
+    private mutating func longNumber() throws(ProtocolViolation) -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while true {

@@ -15,7 +15,8 @@ public final class ObjectDecoder {
     weak var delegate: (any KeyedUnarchiverDelegate)?
     var hasDelegate = false
     /// A slot for whoever drives the decoder; the values' own coding code finds it.
-    package var codingOwner: AnyObject?
+    // A coder is used by one thread at a time: no two accesses overlap.
+    @exclusivity(unchecked) package var codingOwner: AnyObject?
 
     /// How deep objects are made inside one another before what they need is made ahead of them.
     static let deepObjects = 16
@@ -227,6 +228,12 @@ public final class ObjectDecoder {
     /// References asked for on the way are complete when this returns.
     package func decodeTop<T>(_ codec: ValueCodec<T>) throws -> T {
         try complete { try codec.read(self) }
+    }
+
+    /// Reads the next value that has no key; `reader` is that of the type's codec.
+    package func decodeTop<T>(_ type: T.Type, _ reader: AnyValueCoder) throws -> T {
+        let reader = unsafeDowncast(reader, to: ValueReader<T>.self)
+        return try complete { try reader.read(self) }
     }
 
     /// Reads the next value that has no key, of a type whose codec is not at hand.

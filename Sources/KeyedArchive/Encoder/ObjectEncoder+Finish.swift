@@ -58,6 +58,9 @@ extension ObjectEncoder {
     /// The shapes the body names, in order of their numbers.
     package var shapes: [Shape] { state.pointee.shapes }
 
+    /// Whether there are objects by reference or shapes.
+    package var hasTables: Bool { !state.pointee.externals.isEmpty || !state.pointee.shapes.isEmpty }
+
     /// The number of objects met.
     package var objectCount: Int { state.pointee.objects.count }
 

@@ -12,7 +12,8 @@ public final class ObjectEncoder {
     /// Whether objects by reference may be written.
     package var allowsExternals = false
     /// A slot for whoever drives the encoder; the values' own coding code finds it.
-    package var codingOwner: AnyObject?
+    // A coder is used by one thread at a time: no two accesses overlap.
+    @exclusivity(unchecked) package var codingOwner: AnyObject?
 
     /// Makes an encoder without content.
     package init(limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()) {

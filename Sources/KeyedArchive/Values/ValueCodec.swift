@@ -5,6 +5,9 @@ package struct ValueCodec<T>: Sendable {
     let writer: ValueWriter<T>
     let reader: ValueReader<T>
 
+    /// The reader without its type, for `ObjectDecoder.decodeTop`.
+    package var anyReader: AnyValueCoder { reader }
+
     @inline(__always)
     func write(_ value: T, _ coder: ObjectEncoder) throws { try writer.write(value, coder) }
 
@@ -23,7 +26,7 @@ package struct ValueCodec<T>: Sendable {
 /// The common class of writers and readers of all types.
 ///
 /// Instances are immutable and live for ever.
-class AnyValueCoder: @unchecked Sendable {
+package class AnyValueCoder: @unchecked Sendable {
     fileprivate static let writers = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
     fileprivate static let readers = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
 }

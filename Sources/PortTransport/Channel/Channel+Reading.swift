@@ -250,7 +250,6 @@ extension Channel {
         } else {
             reading.pointee.carry.trim(to: 0)
         }
-        context.pointee.release()
     }
 
     @inline(__always)

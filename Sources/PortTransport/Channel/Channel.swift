@@ -7,7 +7,7 @@ internal import Synchronization
 /// to be written; never held during a system call), `gate` (the end, the poller's interest, who reads). A thread that
 /// writes marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the kernel.
 package final class Channel: PollHandler, @unchecked Sendable {
-    // Each of the three states is protected by the lock of its name; `isDirty` by the loop's lock.
+    // Each of the three states is protected by the lock of its name.
 
     struct WriteState: ~Copyable {
         var queue: OutboundQueue
@@ -105,7 +105,12 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let writing: UnsafeMutablePointer<WriteState>
     let reading: UnsafeMutablePointer<ReadState>
     let gated: UnsafeMutablePointer<GateState>
-    private let dirty: UnsafeMutablePointer<Bool>
+    /// The loop will flush this channel at the end of the turn.
+    ///
+    /// Set under the loop's lock by the leader, cleared by whoever flushes, just before that. A thread that reads it as set
+    /// after it has enqueued a frame may rely on that flush: had it begun before, the lock of the queue would have passed
+    /// the news of its clearing on.
+    let isDirty = Atomic<Bool>(false)
     /// Bytes of large messages consumed, for the reader to see at its next read.
     let consumed = Atomic<UInt64>(0)
     /// Whole frames read, so that the writer sees whether bulk has the channel to itself.
@@ -151,8 +156,6 @@ package final class Channel: PollHandler, @unchecked Sendable {
         gated.initialize(to: GateState())
         gated.pointee.peer = peer
         gated.pointee.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
-        dirty = .allocate(capacity: 1)
-        dirty.initialize(to: false)
         if credentialSource == .message {
             writing.pointee.sendsCredentials = true
             reading.pointee.wantsCredentials = true
@@ -171,15 +174,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         reading.deallocate()
         gated.deinitialize(count: 1)
         gated.deallocate()
-        dirty.deallocate()
         // The three are one block.
         queueLock.destroy()
-    }
-
-    /// Under the loop's lock: the loop will flush this channel at the end of the turn.
-    var isDirty: Bool {
-        @inline(__always) get { dirty.pointee }
-        @inline(__always) set { dirty.pointee = newValue }
     }
 
     /// True in a forked child, which must not touch its parent's connection.

@@ -4,9 +4,10 @@ internal import CPortShims
 ///
 /// Shown by its address, which costs no counting of references on the way of each frame.
 struct ReadContext: ~Copyable {
-    /// The buffer that is read into; between reads it holds nothing that matters.
+    /// The buffer that is read into, once nobody keeps a part of it any more.
     ///
-    /// The one reference that is not a slice's, so that uniqueness means that nobody keeps a part of it.
+    /// The one reference that is not a slice's, so that uniqueness means just that. Asked before a read and not after it:
+    /// what a small message kept is nearly always handled by then.
     private var buffer: ReadBuffer?
     private var ancillaryMemory: UnsafeMutablePointer<port_ancillary>?
 
@@ -34,7 +35,7 @@ struct ReadContext: ~Copyable {
     /// The buffer for the next read, without a reference of its own.
     @inline(__always)
     mutating func current() -> Unmanaged<ReadBuffer> {
-        if let buffer { return Unmanaged.passUnretained(buffer) }
+        if isKnownUniquelyReferenced(&buffer), let buffer { return Unmanaged.passUnretained(buffer) }
         return makeBuffer()
     }
 
@@ -53,11 +54,5 @@ struct ReadContext: ~Copyable {
         let taken = buffer
         buffer = nil
         return taken
-    }
-
-    /// Lets go of the buffer if somebody kept a part of it.
-    @inline(__always)
-    mutating func release() {
-        if !isKnownUniquelyReferenced(&buffer) { buffer = nil }
     }
 }

@@ -62,6 +62,8 @@ extension EventLoop {
         state.pointee.threads -= 1
         lock.unlock()
         port_thread_set_record(nil)
+        thread.pointee.giveBackStorage()
+        thread.deinitialize(count: 1)
         thread.deallocate()
     }
 
@@ -150,7 +152,7 @@ extension EventLoop {
             }
             var channels: [Channel] = []
             swap(&channels, &turn.pointee.dirty)
-            for channel in channels { channel.isDirty = false }
+            for channel in channels { channel.isDirty.store(false, ordering: .relaxed) }
             for channel in channels { channel.flush() }
         }
     }
@@ -159,7 +161,7 @@ extension EventLoop {
     @inline(__always)
     private func flushOne() {
         let channel = turn.pointee.dirty.removeLast()
-        channel.isDirty = false
+        channel.isDirty.store(false, ordering: .relaxed)
         channel.flush()
     }
 

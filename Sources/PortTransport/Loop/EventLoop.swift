@@ -217,22 +217,23 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return false }
+        if channel.isDirty.load(ordering: .relaxed) { return true }
         if thread.pointee.isReading {
-            if !channel.isDirty {
-                channel.isDirty = true
-                turn.pointee.dirty.append(channel)
-            }
+            mark(channel)
             return true
         }
         lock.lock()
         defer { lock.unlock() }
         // A thread that lost the leadership has no turn of its own any more.
         guard thread.pointee.token == state.pointee.token else { return false }
-        if !channel.isDirty {
-            channel.isDirty = true
-            turn.pointee.dirty.append(channel)
-        }
+        mark(channel)
         return true
+    }
+
+    private func mark(_ channel: Channel) {
+        guard !channel.isDirty.load(ordering: .relaxed) else { return }
+        channel.isDirty.store(true, ordering: .relaxed)
+        turn.pointee.dirty.append(channel)
     }
 
     // MARK: Timers

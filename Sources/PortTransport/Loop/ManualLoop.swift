@@ -1,4 +1,5 @@
 internal import CPortShims
+internal import Synchronization
 
 /// A loop that moves only when told to, on the thread that tells it, with a clock that only `advance` moves.
 ///
@@ -54,8 +55,8 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
     package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
         guard isCurrent else { return false }
         lock.withLock {
-            guard !channel.isDirty else { return }
-            channel.isDirty = true
+            guard !channel.isDirty.load(ordering: .relaxed) else { return }
+            channel.isDirty.store(true, ordering: .relaxed)
             dirty.append(channel)
         }
         return true
@@ -82,10 +83,11 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
             case .channel(let channel, let work): channel.perform(work)
             }
             while let channel = lock.withLock({ dirty.popLast() }) {
-                lock.withLock { channel.isDirty = false }
+                lock.withLock { channel.isDirty.store(false, ordering: .relaxed) }
                 channel.flush()
             }
             port_thread_set_record(previous)
+            pointer.pointee.giveBackStorage()
         }
         return true
     }
