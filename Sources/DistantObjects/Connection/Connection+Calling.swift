@@ -77,15 +77,13 @@ extension Connection {
     private func commit(_ message: OutboundMessage, _ ticket: Ticket, _ waiter: Waiter) {
         let deadline = message.deadline
         let outcome = state.withLock { state -> CommitOutcome in
-            guard let question = state.questions[ticket], question.phase == .reserved else {
+            guard state.questions.phase(of: ticket) == .reserved else {
                 // Given up between reserve and commit: the slot has never been on the wire.
-                if let withdrawn = state.questions[ticket], withdrawn.phase == .withdrawn {
-                    _ = state.questions.finish(ticket.index)
-                }
+                if state.questions.phase(of: ticket) == .withdrawn { state.questions.finish(ticket.index) }
                 return .failed(CancellationError())
             }
             if let failure = state.whyClosed {
-                _ = state.questions.finish(ticket.index)
+                state.questions.finish(ticket.index)
                 return .failed(failure)
             }
             if state.pending.isEmpty, state.credits > 0 {
@@ -280,7 +278,8 @@ extension PortState {
     func currentRun() -> LoopRun? {
         withUnsafeCurrentTask { task in
             guard let task else { return nil }
-            return runs.first { $0.isOf(task) }
+            for run in runs where run.isOf(task) { return run }
+            return nil
         }
     }
 

@@ -53,8 +53,10 @@ extension Connection: FrameHandler {
         channel.setNeedsFlush()
     }
 
+    @inline(__always)
     private func perform(_ turn: consuming EndOfTurn, onLoop: Bool) {
-        let (started, hasCalls) = (turn.started, turn.hasCalls)
+        let hasCalls = turn.hasCalls
+        let started = turn.started.take()
         turn.completions.perform(on: self)
         if let started {
             drain(from: started)
@@ -108,7 +110,7 @@ extension Connection: FrameHandler {
 /// What follows from the frames of one read.
 private struct EndOfTurn: ~Copyable {
     var completions: Completions
-    var started: StartedCall?
+    var started: InboundCall?
     let hasCalls: Bool
 }
 

@@ -11,21 +11,21 @@ extension Connection {
     ///
     /// Runs on the loop.
     func drain() {
-        if let started = state.withLock({ $0.startNext(to: channel) }) { drain(from: started) }
+        if let call = state.withLock({ $0.startNext(to: channel) }) { drain(from: call) }
     }
 
     /// As `drain()`, beginning with a call that has been started.
-    func drain(from first: StartedCall) {
-        var next: StartedCall? = first
+    func drain(from first: consuming InboundCall) {
+        var next: InboundCall? = first
         for _ in 0..<Self.drainBudget {
-            guard let started = next else { return }
-            next = serve(started)
+            guard let call = next.take() else { return }
+            next = serve(call)
         }
         // The last one is started already; the others wait until the loop has looked for new bytes.
-        if let started = next {
+        if let call = next {
             loop.perform { [self] in
-                var next: StartedCall? = started
-                while let started = next { next = serve(started) }
+                var next: InboundCall? = call
+                while let call = next.take() { next = serve(call) }
             }
         }
     }
@@ -33,10 +33,9 @@ extension Connection {
     /// Runs a synchronous method, or starts the task of an asynchronous one.
     ///
     /// - Returns: The next call, started in the same critical section that answered this one.
-    private func serve(_ started: StartedCall) -> StartedCall? {
-        let call = started.call
+    private func serve(_ call: InboundCall) -> InboundCall? {
         let message = coder.takeMessage()
-        if let refusal = started.refusal(configuration.limits) {
+        if let refusal = call.refusal(configuration.limits) {
             return finish(call, message, error: refusal, isFirstJob: true)
         }
         switch call.message.run {
@@ -82,7 +81,7 @@ extension Connection {
     @discardableResult
     func finish(
         _ call: InboundCall, _ message: OutboundMessage, error: (any Error)?, isFirstJob: Bool
-    ) -> StartedCall? {
+    ) -> InboundCall? {
         var status = ReturnStatus.result
         var failure = error
         if failure == nil {
@@ -103,7 +102,7 @@ extension Connection {
         }
         let bulk = call.body.bulk
         if bulk > 0 { consumed(bulk: bulk) }
-        let (isClosing, next) = state.withLock { state -> (Bool, StartedCall?) in
+        let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
             state.running -= 1
             state.unfinished -= 1
             guard state.phase != .ended else { return (false, nil) }
@@ -112,7 +111,7 @@ extension Connection {
             } else if let failure {
                 state.commitFailed(call.number, coder.summary(of: failure, of: name), to: channel)
             }
-            var next: StartedCall?
+            var next: InboundCall?
             if isFirstJob {
                 state.firstJobReturned(call, to: channel)
                 next = state.startNext(to: channel)
@@ -146,13 +145,13 @@ extension Connection {
 
 extension PortState {
     /// The next call whose turn has come; its room in the queue is given back.
-    mutating func startNext(to channel: Channel) -> StartedCall? {
+    mutating func startNext(to channel: Channel) -> InboundCall? {
         guard phase != .ended, let call = ready.popFirst() else { return nil }
         giveBackCredit(to: channel)
-        let isCancelled = call.question.map { answers.start($0) } ?? false
-        let isOverloaded = running >= limits.runningCalls
+        if let question = call.question, answers.start(question) { call.isCancelled = true }
+        if running >= limits.runningCalls { call.isOverloaded = true }
         running += 1
-        return StartedCall(call: call, isCancelled: isCancelled, isOverloaded: isOverloaded)
+        return call
     }
 
     mutating func firstJobReturned(_ call: InboundCall, to channel: Channel) {
@@ -163,16 +162,12 @@ extension PortState {
     }
 }
 
-/// A call whose turn has come, with what speaks against running it.
-struct StartedCall {
-    let call: InboundCall
-    let isCancelled: Bool
-    let isOverloaded: Bool
-
+extension InboundCall {
+    /// What speaks against running a call whose turn has come.
     @inline(__always)
     func refusal(_ limits: Connection.Limits) -> ConnectionError? {
-        if !isCancelled, !call.isLate, !isOverloaded, call.deadline == nil, !call.message.isUnlisted,
-            call.argumentCount == call.message.argumentTypes.count
+        if !isCancelled, !isLate, !isOverloaded, deadline == nil, !message.isUnlisted,
+            argumentCount == message.argumentTypes.count
         {
             return nil
         }
@@ -181,21 +176,20 @@ struct StartedCall {
 
     @inline(never)
     private func reason(_ limits: Connection.Limits) -> ConnectionError? {
-        let message = call.message
         if isCancelled {
             return ConnectionError(.cancelled, "the call was cancelled before it started", context: message.name)
         }
-        if call.isLate {
+        if isLate {
             return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
         }
         guard !message.isUnlisted else {
             return ConnectionError(
                 .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
         }
-        guard call.argumentCount == message.argumentTypes.count else {
+        guard argumentCount == message.argumentTypes.count else {
             return ConnectionError(
                 .wrongArgument,
-                "\(call.argumentCount) arguments were given, \(message.signature) takes "
+                "\(argumentCount) arguments were given, \(message.signature) takes "
                     + "\(message.argumentTypes.count)", context: message.qualifiedName)
         }
         if isOverloaded {
@@ -203,7 +197,7 @@ struct StartedCall {
                 .overloaded, "\(limits.runningCalls) calls are running already; try again later",
                 context: message.qualifiedName)
         }
-        if let deadline = call.deadline, deadline < monotonicNow() {
+        if let deadline = deadline, deadline < monotonicNow() {
             return ConnectionError(
                 .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName)
         }

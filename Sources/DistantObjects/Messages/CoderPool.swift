@@ -36,7 +36,7 @@ enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
         if let spares = SpareCoders.ofThread, let message = spares.pointee.message.take() {
-            if message.encoder.codingOwner === coder || message.adapt(to: coder) { return message }
+            if message.encoder.isDriven(by: coder) || message.adapt(to: coder) { return message }
             pool(message)
         }
         return pooledMessage(for: coder)
@@ -54,7 +54,7 @@ enum CoderPool {
     @inline(__always)
     static func decoder(for coder: PortCoder) -> ObjectDecoder {
         if let spares = SpareCoders.ofThread, let spare = spares.pointee.decoder.take() {
-            if spare.decoder.codingOwner === coder || spare.adapt(to: coder) { return spare.decoder }
+            if spare.decoder.isDriven(by: coder) || spare.adapt(to: coder) { return spare.decoder }
             pool(spare)
         }
         return pooledDecoder(for: coder)

@@ -76,18 +76,23 @@ enum OneWayWaiter {
 struct Completions: ~Copyable {
     private var waiter: Waiter?
     private var reply: Reply?
-    private var rest: [Completion] = []
+    /// Nil and not empty where there is nothing: these are moved around with every turn.
+    private var rest: [Completion]?
 
-    mutating func append(_ completion: Completion) { rest.append(completion) }
+    mutating func append(_ completion: Completion) {
+        if rest == nil { rest = [] }
+        rest?.append(completion)
+    }
 
     mutating func append(answer waiter: consuming Waiter, with reply: consuming Reply) {
-        guard self.waiter == nil, rest.isEmpty else { return rest.append(.reply(waiter, reply)) }
+        guard self.waiter == nil, rest == nil else { return append(.reply(waiter, reply)) }
         self.waiter = waiter
         self.reply = reply
     }
 
     consuming func perform(on connection: Connection) {
         if let waiter = waiter.take(), let reply = reply.take() { waiter.complete(.success(reply), connection) }
+        guard let rest else { return }
         for completion in rest { completion.perform(on: connection) }
     }
 }

@@ -24,6 +24,10 @@ final class InboundCall: @unchecked Sendable {
     /// It came after an orderly close had begun.
     let isLate: Bool
     let body: InboundBody
+    /// Found when its turn came: the peer had cancelled it.
+    @exclusivity(unchecked) var isCancelled = false
+    /// Found when its turn came: too many calls were running.
+    @exclusivity(unchecked) var isOverloaded = false
 
     init(
         question: UInt32?, keepsAnswer: Bool, number: UInt64, export: consuming Export,

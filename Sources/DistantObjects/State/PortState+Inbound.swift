@@ -131,8 +131,8 @@ extension PortState {
         }
         if let question { try answers.enter(question) }
         unfinished += 1
-        let mailbox = export.mailbox
-        let startsAtOnce = frame.bulkLength == nil && mailbox.isIdle
+        let startsAtOnce = frame.bulkLength == nil && export.mailbox.isIdle
+        if startsAtOnce { export.mailbox.isBusy = true }
         let body: InboundBody
         if frame.bulkLength != nil {
             let partial = PartialMessage(purpose: .call(export))
@@ -148,11 +148,10 @@ extension PortState {
             message: message, argumentCount: argumentCount, tables: tables, deadline: deadline,
             epoch: barriers.enter(), isLate: phase != .open, body: body)
         if startsAtOnce {
-            mailbox.isBusy = true
             ready.append(call)
         } else {
-            mailbox.waiting.append(call)
-            startNext(of: export)
+            call.export.mailbox.waiting.append(call)
+            startNext(of: call.export)
         }
     }
 
@@ -206,10 +205,10 @@ extension PortState {
     }
 
     private mutating func complete(_ index: UInt32, with reply: consuming Reply) {
-        let question = questions.finish(index)
-        if let timer = question.timer { afterwards(.cancelTimer(timer)) }
+        let (waiter, timer) = questions.finish(index)
+        if let timer { afterwards(.cancelTimer(timer)) }
         if phase == .closing { afterwards(.closeIfIdle) }
-        if let waiter = question.waiter {
+        if let waiter {
             afterwards(answer: waiter, with: reply)
         } else {
             // Given up: its references are let go, outside the lock.

@@ -100,6 +100,13 @@ struct QuestionTable {
         }
     }
 
+    /// How far the question is, without a copy of it; nil if the ticket is of an earlier use of the slot.
+    func phase(of ticket: Ticket) -> Question.Phase? {
+        let index = Int(ticket.index)
+        guard index < slots.count, slots[index].serial == ticket.serial, slots[index].phase != .free else { return nil }
+        return slots[index].phase
+    }
+
     /// Gives a question its number on the wire.
     mutating func name(_ ticket: Ticket) -> UInt32 {
         let wire: UInt32
@@ -122,18 +129,22 @@ struct QuestionTable {
     }
 
     /// Ends a question; its slot, and its number if it has one, may be used again.
-    mutating func finish(_ index: UInt32) -> Question {
+    ///
+    /// - Returns: Who waited, and the timer of its deadline.
+    @discardableResult
+    mutating func finish(_ index: UInt32) -> (waiter: Waiter?, timer: TimerToken?) {
         let position = Int(index)
-        let question = slots[position]
-        if question.phase == .sent || question.phase == .abandoned { freeNumbers.append(question.wire) }
+        if slots[position].phase == .sent || slots[position].phase == .abandoned {
+            freeNumbers.append(slots[position].wire)
+        }
+        let timer = slots[position].timer
         slots[position].phase = .free
-        slots[position].waiter = nil
         slots[position].timer = nil
         slots[position].isArriving = false
         slots[position].serial &+= 1
         free.append(index)
         count -= 1
-        return question
+        return (slots[position].waiter.take(), timer)
     }
 
     /// The slot of the open question that a `Return` of the peer names.
@@ -142,8 +153,8 @@ struct QuestionTable {
             throw ProtocolViolation(.unknownName, "a Return names a question that was never asked")
         }
         let index = committed[Int(wire)]
-        let question = slots[Int(index)]
-        guard question.phase == .sent || question.phase == .abandoned, question.wire == wire else {
+        let phase = slots[Int(index)].phase
+        guard phase == .sent || phase == .abandoned, slots[Int(index)].wire == wire else {
             throw ProtocolViolation(.outOfStep, "a Return names a question that is not open")
         }
         return index
@@ -168,7 +179,7 @@ struct QuestionTable {
     mutating func removeAll() -> [Question] {
         let open = slots.filter { $0.phase == .sent || $0.phase == .abandoned }
         for index in slots.indices where slots[index].phase == .sent || slots[index].phase == .abandoned {
-            _ = finish(UInt32(index))
+            finish(UInt32(index))
         }
         return open
     }

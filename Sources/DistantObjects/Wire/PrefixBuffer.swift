@@ -30,6 +30,7 @@ package struct PrefixBuffer: ~Copyable {
         }
     }
 
+    @inline(__always)
     mutating func append(byte: UInt8) {
         reserve(1)
         base!.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
@@ -37,7 +38,13 @@ package struct PrefixBuffer: ~Copyable {
     }
 
     /// Writes an unsigned number in groups of seven bits, the lowest first; the top bit says that more follow.
+    @inline(__always)
     mutating func append(_ value: UInt64) {
+        if value < 0x80 { return append(byte: UInt8(truncatingIfNeeded: value)) }
+        appendLong(value)
+    }
+
+    private mutating func appendLong(_ value: UInt64) {
         reserve(10)
         var rest = value
         while rest >= 0x80 {
@@ -78,8 +85,13 @@ package struct PrefixBuffer: ~Copyable {
         append(id.generation)
     }
 
+    @inline(__always)
     private mutating func reserve(_ more: Int) {
-        guard count + more > capacity else { return }
+        if count + more > capacity { grow(more) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ more: Int) {
         let larger = max(128, max(capacity * 2, count + more))
         let fresh = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
         if let base {

@@ -18,6 +18,9 @@ public final class ObjectDecoder {
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
 
+    /// Whether that is who drives it, asked more cheaply than by `codingOwner` from another module.
+    package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
+
     /// How deep objects are made inside one another before what they need is made ahead of them.
     static let deepObjects = 16
     /// How deep they may get where that is not possible, as their classes were not met before.

@@ -15,6 +15,9 @@ public final class ObjectEncoder {
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
 
+    /// Whether that is who drives it, asked more cheaply than by `codingOwner` from another module.
+    package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
+
     /// Makes an encoder without content.
     package init(limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()) {
         self.limits = limits
