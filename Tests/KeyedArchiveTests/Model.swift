@@ -180,6 +180,9 @@ struct Everything: Codable, Equatable {
 }
 
 /// Archives and unarchives one root.
-func roundTrip<T: Codable>(_ value: T, classes: ClassRegistry = ClassRegistry()) throws -> T {
-    try KeyedUnarchiver.unarchive(T.self, from: KeyedArchiver.archive(value, classes: classes), classes: classes)
+func roundTrip<T: Codable>(
+    _ value: T, format: ArchiveFormat = .compact, classes: ClassRegistry = ClassRegistry()
+) throws -> T {
+    let bytes = try KeyedArchiver.archive(value, format: format, classes: classes)
+    return try KeyedUnarchiver.unarchive(T.self, from: bytes, classes: classes)
 }

@@ -35,6 +35,10 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
         public static let misuse = Code(rawValue: "misuse")
         /// The type's own coding code threw; see `underlying`.
         public static let thrownByType = Code(rawValue: "thrownByType")
+        /// A file cannot be read or written.
+        public static let file = Code(rawValue: "file")
+        /// There is no such file.
+        public static let noSuchFile = Code(rawValue: "noSuchFile")
         /// A value cannot be archived at all, or not in a plain archive.
         public static let unsupported = Code(rawValue: "unsupported")
     }

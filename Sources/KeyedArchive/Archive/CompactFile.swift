@@ -5,6 +5,16 @@ enum CompactFile {
     /// The first byte is not ASCII and the last two show line end conversions.
     static let magic: [UInt8] = [0x89, 0x4B, 0x41, 0x52, 0x43, 0x01, 0x0D, 0x0A]
 
+    /// A file of shapes and a body.
+    static func file(_ shapes: [Shape], _ body: [UInt8]) -> [UInt8] {
+        var front = ByteSink()
+        defer { front.deallocate() }
+        for byte in magic { front.byte(byte) }
+        front.varint(UInt64(shapes.count))
+        for shape in shapes { shape.definition.withUnsafeBytes { front.append($0) } }
+        return Array(front.bytes) + body
+    }
+
     static func parse(
         _ bytes: UnsafeRawBufferPointer, limits: Limits
     ) throws -> (shapes: [Shape], body: UnsafeRawBufferPointer) {
@@ -38,12 +48,14 @@ extension ObjectEncoder {
     }
 
     /// Ends an archive begun with `openRoots()`.
-    func finishArchive() throws -> [UInt8] {
+    func finishArchive(format: ArchiveFormat) throws -> [UInt8] {
         if let failure = state.pointee.failure { throw failure }
         guard !state.pointee.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
         try closeScope()
         state.pointee.scope.layout = .closed
         try finish()
+        if format == .binary { return try AppleWriter.write(self) }
+        if format == .xml { return try XMLPlistWriter.write(try AppleWriter.write(self), limits: limits) }
         var front = ByteSink()
         defer { front.deallocate() }
         for byte in CompactFile.magic { front.byte(byte) }

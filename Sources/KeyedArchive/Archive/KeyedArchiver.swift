@@ -58,7 +58,7 @@ public final class KeyedArchiver {
     }
 
     /// Completes the archive; nothing can be encoded afterwards.
-    public func finish() throws -> [UInt8] { try encoder.finishArchive() }
+    public func finish() throws -> [UInt8] { try encoder.finishArchive(format: format) }
 
     /// An archive with one root, under the key `root`.
     public static func archive<T: Encodable>(

@@ -14,16 +14,18 @@
 /// A class is made only if the reading code names it: as the type expected, as one of its `codingSubclasses`, in the
 /// `ClassRegistry`, or in a list given with a key.
 public final class KeyedUnarchiver {
+    /// The format the archive is in.
+    public let format: ArchiveFormat
     private let decoder: ObjectDecoder
 
-    /// Opens an archive, whose bytes are kept without copying them.
+    /// Opens an archive of any format, whose bytes are kept without copying them.
     public convenience init(
         _ bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(bytes), limits, classes)
     }
 
-    /// Opens an archive, whose bytes are kept without copying them.
+    /// Opens an archive of any format, whose bytes are kept without copying them.
     public convenience init(
         _ data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
@@ -31,9 +33,21 @@ public final class KeyedUnarchiver {
     }
 
     private init(owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry) throws {
-        let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
-        decoder = try ObjectDecoder(
-            bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
+        format = try ArchiveFormat.recognise(owner.bytes, limits: limits)
+        if format == .compact {
+            let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
+            decoder = try ObjectDecoder(
+                bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
+        } else {
+            let table = try PlistTable.open(owner, format, limits: limits)
+            let layout = try KeyedLayout(table, limits: limits, anyArchiver: false)
+            let (shapes, bytes) = try AppleReader.body(of: layout, classes: classes, limits: limits)
+            let body = ArchiveBytes(bytes)
+            decoder = try ObjectDecoder(
+                bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes,
+                handsOutSlices: false)
+            decoder.foreign = ObjectDecoder.ForeignArchive(outside: table.file, owner: table.owner)
+        }
         try decoder.openRoots()
     }
 
@@ -107,7 +121,8 @@ extension ObjectDecoder {
     }
 
     var openKeys: [String] {
-        Array(UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount))
+        UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount)
+            .map(StoredKey.unescaped)
     }
 
     /// Runs `body`, then makes what was only referred to.

@@ -18,7 +18,8 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var allKeys: [Key] {
         let names = try? decoder.inFrame {
             let frame = coder.state
-            return Array(UnsafeBufferPointer(start: frame.pointee.frame.keys, count: frame.pointee.frame.keyCount))
+            return UnsafeBufferPointer(start: frame.pointee.frame.keys, count: frame.pointee.frame.keyCount)
+                .map(StoredKey.unescaped)
         }
         return (names ?? []).compactMap { Key(stringValue: $0) }
     }

@@ -83,6 +83,10 @@ extension ObjectDecoder {
             return renamed is T.Type || renamed is any ObjectCoding.Type ? renamed : nil
         }
         if name == self.name(of: expected) { return expected }
+        // A class of Swift's has its module in front of its name in archives of Foundation's.
+        if foreign != nil, let dot = name.lastIndex(of: ".") {
+            return named(String(name[name.index(after: dot)...]), expected)
+        }
         if let list = state.pointee.list {
             return list.classes.first { self.name(of: $0) == name }
         }

@@ -15,6 +15,7 @@ extension ObjectDecoder {
             return try openShape(shape)
         }
         let tag = try s.pointee.frame.source.byte()
+        if tag == Tag.map, foreign != nil { return try openMap() }
         guard tag == Tag.record else {
             s.pointee.frame.source.position = s.pointee.frame.start
             throw ArchiveError(.typeMismatch, "expected keys and values, found \(Tag.describe(tag))")

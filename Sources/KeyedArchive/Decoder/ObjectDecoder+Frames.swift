@@ -21,7 +21,7 @@ extension ObjectDecoder {
         guard s.pointee.frame.layout == .keyed else {
             throw ArchiveError(.misuse, "no object is being decoded, so the key \(key) has no place")
         }
-        guard let position = position(of: key) else { return false }
+        guard let position = position(of: StoredKey.escaped(key)) else { return false }
         try makeIndex()
         guard let index = s.pointee.frame.index else { return false }
         s.pointee.frame.source.position = index[position]
@@ -54,7 +54,7 @@ extension ObjectDecoder {
     }
 
     func contains(located key: String) -> Bool {
-        state.pointee.frame.layout == .keyed && position(of: key) != nil
+        state.pointee.frame.layout == .keyed && position(of: StoredKey.escaped(key)) != nil
     }
 
     /// The error for a key that is not there.
@@ -103,6 +103,33 @@ extension ObjectDecoder {
         s.pointee.frame.index = index
         for number in 0..<count {
             let key = try s.pointee.frame.source.stringValue(limits)
+            (keys + number).initialize(to: key)
+            extras.keyCount += 1
+            extras.positions[key] = number
+            index[number] = s.pointee.frame.source.position
+            try s.pointee.frame.source.skipValue(shapes)
+        }
+        guard extras.positions.count == count else { throw ArchiveError(.corrupt, "a key stands twice in a value") }
+        index[count] = s.pointee.frame.source.position
+        s.pointee.frame.keys = UnsafePointer(keys)
+        s.pointee.frame.keyCount = count
+    }
+
+    /// Opens a dictionary whose keys are strings as a record: other archivers have no records.
+    func openMap() throws {
+        let s = state
+        let count = try s.pointee.frame.source.count(eachAtLeast: 2, limit: limits.collection, "keys")
+        s.pointee.frame.layout = .keyed
+        let extras = FrameExtras()
+        s.pointee.frame.extras?.release()
+        s.pointee.frame.extras = Unmanaged.passRetained(extras)
+        let keys = UnsafeMutablePointer<String>.allocate(capacity: max(count, 1))
+        extras.keys = keys
+        let index = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
+        s.pointee.frame.index?.deallocate()
+        s.pointee.frame.index = index
+        for number in 0..<count {
+            let key = StoredKey.escaped(try s.pointee.frame.source.stringValue(limits))
             (keys + number).initialize(to: key)
             extras.keyCount += 1
             extras.positions[key] = number

@@ -130,7 +130,10 @@ extension ObjectDecoder {
         let s = state
         let tag = try s.pointee.frame.source.byte()
         guard tag == Tag.reference else {
-            throw ArchiveError(.typeMismatch, "expected \(unqualifiedName(of: type)), found \(Tag.describe(tag))")
+            s.pointee.frame.source.position -= 1
+            // Other archivers know such a class as a value only.
+            if foreign != nil { return try readCodable(type) }
+            throw mismatch(unqualifiedName(of: type))
         }
         let number = try s.pointee.frame.source.varint()
         guard number < UInt64(s.pointee.objectCount) else { throw noSuchObject() }

@@ -12,6 +12,8 @@ public final class ObjectDecoder {
     private(set) var owner: AnyObject?
     private(set) var archive = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var handsOutSlices = false
+    /// Set for archives that others wrote: values are taken in their forms, too.
+    var foreign: ForeignArchive?
     weak var delegate: (any KeyedUnarchiverDelegate)?
     var hasDelegate = false
     /// A slot for whoever drives the decoder; the values' own coding code finds it.
@@ -20,6 +22,13 @@ public final class ObjectDecoder {
 
     /// Whether that is who drives it, asked more cheaply than by `codingOwner` from another module.
     package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
+
+    /// What there is beside the body if it was made from an archive of Apple's format.
+    struct ForeignArchive {
+        /// Where big bytes lie.
+        let outside: UnsafeRawBufferPointer
+        let owner: AnyObject
+    }
 
     /// How deep objects are made inside one another before what they need is made ahead of them.
     static let deepObjects = 16
@@ -162,6 +171,7 @@ public final class ObjectDecoder {
         if !shapes.isEmpty { shapes = [] }
         if !externals.isEmpty { externals = [] }
         owner = nil
+        if foreign != nil { foreign = nil }
         archive = UnsafeRawBufferPointer(start: nil, count: 0)
     }
 

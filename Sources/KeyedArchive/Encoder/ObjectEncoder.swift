@@ -102,8 +102,15 @@ public final class ObjectEncoder {
     }
 
     @inline(never)
-    private func otherKey(_ key: String) throws {
+    private func otherKey(_ userKey: String) throws {
         let s = state
+        let key = StoredKey.escaped(userKey)
+        if key.utf8.count != userKey.utf8.count, s.pointee.scope.cursor < s.pointee.scope.keyCount,
+            s.pointee.scope.keys[s.pointee.scope.cursor] == key
+        {
+            s.pointee.scope.cursor &+= 1
+            return
+        }
         switch s.pointee.scope.layout {
         case .keyed:
             let extras = scopeExtras()

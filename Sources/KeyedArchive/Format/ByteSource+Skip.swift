@@ -23,6 +23,9 @@ extension ByteSource {
                 _ = try varint()
                 pending += 1
             case Tag.string, Tag.bytes: try advance(try length())
+            case Tag.outside:
+                _ = try varint()
+                _ = try varint()
             case Tag.url: pending += 2
             case Tag.some: pending += 1
             case Tag.list, Tag.set: try expect(try length(), &pending)

@@ -48,6 +48,8 @@ enum Tag {
     static let external: UInt8 = 0xD7
     /// One value: an optional that is there, although its content may be none.
     static let some: UInt8 = 0xD8
+    /// Varint offset and varint length of bytes that lie outside of the body; never in files.
+    static let outside: UInt8 = 0xD9
 
     /// What a value beginning with `tag` is called in messages.
     static func describe(_ tag: UInt8) -> String {
@@ -61,7 +63,7 @@ enum Tag {
         case uint128: "UInt128"
         case float: "Float"
         case double: "Double"
-        case bytes: "Data"
+        case bytes, outside: "Data"
         case date: "Date"
         case uuid: "UUID"
         case url: "URL"

@@ -5,25 +5,30 @@
 #endif
 
 extension ArchivedGraph {
-    /// The graph as a whole archive; reading it gives an equal graph.
+    /// The graph as a whole archive; reading it gives an equal graph if the format has the layout of this one.
     ///
+    /// Where it has the other layout, the objects the roots lead to are laid out anew: values become objects of Foundation's
+    /// classes and these become values, as archivers do it.
     /// - Parameters:
-    ///   - format: The format to write. Apple's, binary or XML, for a graph of Apple's layout, and compact for one of that.
+    ///   - format: The format to write.
     ///   - limits: Bounds beyond which writing throws.
-    /// - Throws: `ArchiveError` if the format has another layout than the graph, values are nested deeper than the limits
-    ///   allow or refer to no object, or shared values would take too much room written out as XML.
+    /// - Throws: `ArchiveError` if values are nested deeper than the limits allow or refer to no object, if shared values
+    ///   would take too much room where none can be shared, or if the other layout has no place for something.
+    /// - Complexity: Linear in the size of the archive.
     public func bytes(format: ArchiveFormat, limits: Limits = Limits()) throws -> [UInt8] {
-        if format == .compact {
-            guard archiver == nil else {
-                throw ArchiveError(.unsupported, "an archive of Apple's layout cannot be written in the compact format")
-            }
-            return try compactBytes(limits: limits)
-        }
         guard archiver != nil else {
-            throw ArchiveError(.unsupported, "an archive of the compact layout cannot be written in Apple's format")
+            let compact = try compactBytes(limits: limits)
+            if format == .compact { return compact }
+            let binary = try AppleWriter.write(compact: compact, limits: limits)
+            return format == .xml ? try XMLPlistWriter.write(binary, limits: limits) : binary
         }
         let binary = try KeyedGraphWriter.write(self, limits: limits)
-        return format == .xml ? try XMLPlistWriter.write(binary, limits: limits) : binary
+        if format == .binary { return binary }
+        if format == .xml { return try XMLPlistWriter.write(binary, limits: limits) }
+        let owner = ArchiveBytes(binary)
+        let table = try PlistTable(owner.bytes, owner: owner, limits: limits)
+        return try AppleReader.file(
+            of: try KeyedLayout(table, limits: limits, anyArchiver: true), limits: limits)
     }
 
     /// The graph as a whole archive in the compact format; reading it gives an equal graph.

@@ -15,7 +15,7 @@ extension Optional: NativelyArchived where Wrapped: Codable {
         let isNested = Wrapped.self is any AnyOptional.Type
         return ValueReader<Wrapped?> { coder in
             if try coder.readNil() { return .none }
-            if isNested { try coder.expect(Tag.some, "an optional") }
+            if isNested { try coder.expectOptional() }
             return try wrapped.read(coder)
         }
     }
@@ -108,16 +108,13 @@ extension Dictionary: NativelyArchived where Key: Codable, Value: Codable {
         let key = ValueReader<Key>.of(Key.self)
         let value = ValueReader<Value>.of(Value.self)
         return ValueReader<[Key: Value]> { coder in
-            try coder.expect(Tag.map, "a dictionary")
-            let s = coder.state
-            let count = try s.pointee.frame.source.count(
-                eachAtLeast: 2, limit: coder.limits.collection, "elements")
+            let count = try coder.openDictionary()
             var result: [Key: Value] = [:]
             result.reserveCapacity(coder.bounded(count, (Key, Value).self))
             try coder.nested {
                 for index in 0..<count {
                     let name: Key
-                    do { name = try key.read(coder) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
+                    do { name = try coder.readKey(key) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
                     do {
                         guard result.updateValue(try value.read(coder), forKey: name) == nil else {
                             throw ArchiveError(.duplicateKey, "a key stands twice in a dictionary")

@@ -93,6 +93,7 @@ extension ObjectDecoder {
         case Tag.uint128: result = T(exactly: try s.pointee.frame.source.fixed(UInt128.self))
         default:
             s.pointee.frame.source.position = start
+            if foreign != nil, let number = try readForeignInteger(type) { return number }
             throw mismatch("\(T.self)")
         }
         guard let result else { throw ArchiveError(.outOfRange, "the number does not fit \(T.self)") }
@@ -107,6 +108,11 @@ extension ObjectDecoder {
         if tag == Tag.isTrue { return true }
         if tag == Tag.isFalse { return false }
         s.pointee.frame.source.position = start
+        // Some archivers know truth values as numbers only.
+        if foreign != nil, tag < 2 {
+            s.pointee.frame.source.position = start + 1
+            return tag == 1
+        }
         throw mismatch("Bool")
     }
 
@@ -138,7 +144,7 @@ extension ObjectDecoder {
         s.pointee.frame.source.position = start
         let wide = try readDouble()
         if let result = Float(exactly: wide) { return result }
-        guard wide.isNaN else { throw ArchiveError(.outOfRange, "the number does not fit Float") }
+        guard wide.isNaN || foreign != nil else { throw ArchiveError(.outOfRange, "the number does not fit Float") }
         return Float(wide)
     }
 
@@ -156,6 +162,7 @@ extension ObjectDecoder {
     // MARK: Bytes
 
     func readRawBytes() throws -> UnsafeRawBufferPointer {
+        if let foreign, let bytes = try readOutside(foreign.outside) { return bytes }
         try expect(Tag.bytes, "Data")
         let s = state
         let length = try s.pointee.frame.source.length()
@@ -163,6 +170,20 @@ extension ObjectDecoder {
             start: s.pointee.frame.source.base + s.pointee.frame.source.position, count: length)
         s.pointee.frame.source.position += length
         return bytes
+    }
+
+    /// Bytes that lie outside of the body; nil if the next value is something else.
+    private func readOutside(_ outside: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer? {
+        let s = state
+        var source = s.pointee.frame.source
+        guard try source.byte() == Tag.outside else { return nil }
+        let start = try source.varint()
+        let count = try source.varint()
+        guard start <= UInt64(outside.count), count <= UInt64(outside.count) - start else {
+            throw ByteSource.truncated()
+        }
+        s.pointee.frame.source = source
+        return UnsafeRawBufferPointer(rebasing: outside[Int(start)..<Int(start + count)])
     }
 
     func readData() throws -> Data {
@@ -191,6 +212,7 @@ extension ObjectDecoder {
     }
 
     func readUUID() throws -> UUID {
+        if foreign != nil, let uuid = try readForeignUUID() { return uuid }
         try expect(Tag.uuid, "UUID")
         let source = state.pointee.frame.source
         try state.pointee.frame.source.advance(16)
@@ -198,6 +220,7 @@ extension ObjectDecoder {
     }
 
     func readURL() throws -> URL {
+        if foreign != nil, let url = try readForeignURL() { return url }
         try expect(Tag.url, "URL")
         let relative = try readString()
         let base = try readNil() ? nil : URL(string: try readString())
@@ -208,6 +231,7 @@ extension ObjectDecoder {
     }
 
     func readDecimal() throws -> Decimal {
+        if foreign != nil, let decimal = try readForeignDecimal() { return decimal }
         try expect(Tag.decimal, "Decimal")
         let exponent = try state.pointee.frame.source.zigzag()
         let digits = try readString()

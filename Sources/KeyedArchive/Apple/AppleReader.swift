@@ -1,0 +1,338 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Turns an archive of Apple's layout into a compact body, in one pass over the objects its roots lead to.
+///
+/// Objects of the user's classes stay objects. Those of Foundation's that stand for Swift's own values become these, where
+/// they are used; so one that is used at several places is written several times, within bounds.
+struct AppleReader {
+    /// The shape of the objects of a class that have the same keys.
+    private struct Variant {
+        /// The keys as numbers of nodes, with that of the class among them.
+        let keys: [Int]
+        let classPosition: Int
+        let shape: UInt16
+        /// Set if the keys stand in the body.
+        let inline: [String]?
+    }
+
+    private struct ClassInfo {
+        let name: String
+        let version: Int
+        let foundation: FoundationClass?
+        var variants: [Variant] = []
+    }
+
+    let layout: KeyedLayout
+    let table: PlistTable
+    let limits: Limits
+    let classes: ClassRegistry
+    var out = ByteSink(capacity: 4096)
+    private var lengths = ByteSink()
+    private var shapes: [Shape] = []
+    /// The number of an object, and one; 0 if it has none yet.
+    private var numbers: ContiguousArray<UInt32>
+    /// The objects by their numbers.
+    private var queue = ContiguousArray<UInt32>()
+    private var infos: [Int: ClassInfo] = [:]
+    private var lastClass = -1
+    private var lastInfo = ClassInfo(name: "", version: 0, foundation: nil)
+    /// Foundation's containers that are being written.
+    var open: Set<Int> = []
+    private var budget: Int
+    private let mostBytes: Int
+    private var depth = 0
+    /// Whether the body is for a file, in which all bytes lie.
+    private let isFile: Bool
+
+    private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: Limits, isFile: Bool) {
+        self.layout = layout
+        self.isFile = isFile
+        table = layout.table
+        self.limits = limits
+        self.classes = classes
+        numbers = ContiguousArray(repeating: 0, count: layout.objectCount)
+        // Values that are shared are written out at each place: a small archive must not become a big one.
+        budget = (1 << 18) + 16 * table.count
+        mostBytes = min(limits.bytes, (16 << 20) + 64 * table.file.count)
+    }
+
+    /// The archive as a whole one in the compact format.
+    static func file(of layout: KeyedLayout, limits: Limits) throws -> [UInt8] {
+        var reader = AppleReader(layout, ClassRegistry(), limits, isFile: true)
+        defer {
+            reader.out.deallocate()
+            reader.lengths.deallocate()
+        }
+        let (shapes, body) = try reader.read()
+        return CompactFile.file(shapes, body)
+    }
+
+    /// What a decoder needs to read the archive.
+    static func body(
+        of layout: KeyedLayout, classes: ClassRegistry, limits: Limits
+    ) throws -> (shapes: [Shape], body: [UInt8]) {
+        var reader = AppleReader(layout, classes, limits, isFile: false)
+        defer {
+            reader.out.deallocate()
+            reader.lengths.deallocate()
+        }
+        return try reader.read()
+    }
+
+    private mutating func read() throws -> (shapes: [Shape], body: [UInt8]) {
+        try roots()
+        let valuesEnd = out.count
+        var next = 0
+        while next < queue.count {
+            let start = out.count
+            let index = Int(queue[next])
+            do { try body(index) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
+            lengths.varint(UInt64(out.count - start))
+            next += 1
+        }
+        var header = ByteSink()
+        defer { header.deallocate() }
+        header.varint(UInt64(queue.count))
+        header.varint(UInt64(valuesEnd))
+        let total = header.count + lengths.count + out.count
+        let bytes = [UInt8](unsafeUninitializedCapacity: total) { target, initialized in
+            let target = UnsafeMutableRawBufferPointer(target)
+            var offset = 0
+            for part in [header.bytes, lengths.bytes, out.bytes] {
+                UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: part)
+                offset += part.count
+            }
+            initialized = total
+        }
+        return (shapes, bytes)
+    }
+
+    // MARK: Objects
+
+    private mutating func roots() throws {
+        let keys = (0..<layout.top.count).map { table.reference(layout.top, $0) }
+        let (shape, inline) = try shape(name: "", version: 0, kind: .record, keys: keys)
+        out.byte(Tag.record)
+        out.fixed(shape)
+        if inline != nil { out.varint(UInt64(keys.count)) }
+        for index in 0..<keys.count {
+            let key = text(keys[index])
+            if inline != nil { out.string(key) }
+            do { try value(table.value(layout.top, index)) } catch {
+                throw ArchiveError.wrapping(error, at: .key(key))
+            }
+        }
+    }
+
+    /// Makes a shape; where there are too many, or too many keys, one whose keys stand in the body.
+    private mutating func shape(
+        name: String, version: Int, kind: Shape.Kind, keys: [Int]
+    ) throws -> (number: UInt16, inline: [String]?) {
+        let names = keys.map(text)
+        guard Set(names).count == names.count else { throw ArchiveError(.corrupt, "an object with the same key twice") }
+        let isMany = keys.count > limits.keys || shapes.count > limits.shapes / 2
+        let isSingle = kind == .object && names == ["$single"]
+        guard shapes.count < min(limits.shapes, 0xFFFF) else {
+            throw ArchiveError(.limit, "more than \(limits.shapes) shapes")
+        }
+        shapes.append(
+            Shape(
+                name: name, version: version, kind: kind,
+                layout: isSingle ? .single : isMany ? .explicit : .keyed, keys: isSingle || isMany ? [] : names))
+        return (UInt16(shapes.count - 1), isMany ? names : nil)
+    }
+
+    /// A key's text; what is no text in it is replaced.
+    private func text(_ key: Int) -> String {
+        let node = table.node(key)
+        return table.string(node) ?? String(decoding: table.units(node), as: UTF16.self)
+    }
+
+    private mutating func body(_ index: Int) throws {
+        let entry = table.node(layout.node(index))
+        let variant = try variant(entry, layout.classIndex(entry) ?? 0)
+        out.fixed(variant.shape)
+        if let inline = variant.inline {
+            out.varint(UInt64(inline.count))
+            var names = inline.makeIterator()
+            for position in 0..<entry.count where position != variant.classPosition {
+                let name = names.next() ?? ""
+                out.string(name)
+                do { try value(table.value(entry, position)) } catch {
+                    throw ArchiveError.wrapping(error, at: .key(name))
+                }
+            }
+            return
+        }
+        for position in 0..<entry.count where position != variant.classPosition {
+            do { try value(table.value(entry, position)) } catch {
+                throw ArchiveError.wrapping(error, at: .key(text(table.reference(entry, position))))
+            }
+        }
+    }
+
+    private mutating func variant(_ entry: PlistNode, _ type: Int) throws -> Variant {
+        let info = classInfo(type)
+        for variant in info.variants.reversed() where variant.keys.count == entry.count {
+            var position = 0
+            while position < entry.count, table.reference(entry, position) == variant.keys[position] { position &+= 1 }
+            if position == entry.count { return variant }
+        }
+        var keys = (0..<entry.count).map { table.reference(entry, $0) }
+        let all = keys
+        guard let position = keys.firstIndex(where: layout.isClassKey) else {
+            throw ArchiveError(.corrupt, "an object without class")
+        }
+        keys.remove(at: position)
+        // One shape serves all whose keys stand in the body.
+        if let known = info.variants.first(where: { $0.inline != nil && info.variants.count > 64 }) {
+            return Variant(keys: all, classPosition: position, shape: known.shape, inline: keys.map(text))
+        }
+        let (shape, inline) = try shape(name: info.name, version: info.version, kind: .object, keys: keys)
+        let variant = Variant(keys: all, classPosition: position, shape: shape, inline: inline)
+        lastInfo.variants.append(variant)
+        infos[type] = lastInfo
+        return variant
+    }
+
+    private mutating func classInfo(_ type: Int) -> ClassInfo {
+        if type == lastClass { return lastInfo }
+        lastClass = type
+        if let known = infos[type] {
+            lastInfo = known
+            return known
+        }
+        let name = layout.className(type)
+        // A class of the user's may have been given the name of one of Foundation's.
+        let foundation = classes.renamed[name] == nil ? FoundationClass.named(name) : nil
+        lastInfo = ClassInfo(name: name, version: layout.classRecord(type).version, foundation: foundation)
+        infos[type] = lastInfo
+        return lastInfo
+    }
+
+    // MARK: Values
+
+    /// Counts a value that is written.
+    @inline(__always)
+    mutating func spend(_ count: Int = 1) throws {
+        budget -= count
+        guard budget >= 0, out.count <= mostBytes else { throw tooMuch() }
+    }
+
+    private func tooMuch() -> ArchiveError {
+        ArchiveError(.limit, "values shared so often that there is no room for them all")
+    }
+
+    mutating func nested(_ body: (inout AppleReader) throws -> Void) throws {
+        guard depth < limits.depth + 32 else {
+            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
+        }
+        depth += 1
+        defer { depth -= 1 }
+        try body(&self)
+    }
+
+    /// The class that stands for a Swift value, if an object is of one.
+    mutating func foundationClass(_ index: Int) -> FoundationClass? {
+        guard layout.kind(index) == .instance,
+            let type = layout.classIndex(table.node(layout.node(index)))
+        else { return nil }
+        return classInfo(type).foundation
+    }
+
+    /// The number of an object of the user's; it is written later.
+    mutating func number(of index: Int) -> UInt32 {
+        if numbers[index] == 0 {
+            queue.append(UInt32(truncatingIfNeeded: index))
+            numbers[index] = UInt32(truncatingIfNeeded: queue.count)
+        }
+        return numbers[index] - 1
+    }
+
+    /// Writes what a UID leads to.
+    mutating func reference(_ index: Int) throws {
+        switch layout.kind(index) {
+        case .value: try value(layout.node(index))
+        case .classRecord: throw ArchiveError(.corrupt, "a class where an object is expected")
+        case .instance:
+            if let foundation = foundationClass(index) { return try self.foundation(foundation, index) }
+            try spend()
+            out.byte(Tag.reference)
+            out.varint(UInt64(number(of: index)))
+        }
+    }
+
+    /// Writes a node of the property list.
+    ///
+    /// - Parameter isText: Whether a string is a string also if it has the name of nil.
+    mutating func value(_ number: Int, isText: Bool = false) throws {
+        try spend()
+        let node = table.node(number)
+        switch node.kind {
+        case .uid:
+            guard let index = table.uid(node) else { throw ArchiveError(.corrupt, "a reference that is too large") }
+            try reference(Int(index))
+        case .ascii, .utf8:
+            if !isText, node.count == 5, table.isString(number, "$null") { return out.byte(Tag.none) }
+            string(table.bytes(node))
+        case .utf16: out.string(String(decoding: table.units(node), as: UTF16.self))
+        case .integer: out.wide(table.integer(node))
+        case .isFalse: out.boolean(false)
+        case .isTrue: out.boolean(true)
+        case .null, .invalid: out.byte(Tag.none)
+        case .real:
+            if node.count == 4 {
+                out.byte(Tag.float)
+                out.fixed(UInt32(truncatingIfNeeded: table.unsigned(node.start, 4)))
+            } else {
+                out.byte(Tag.double)
+                out.fixed(table.unsigned(node.start, 8))
+            }
+        case .date:
+            out.byte(Tag.date)
+            out.fixed(table.unsigned(node.start, 8))
+        case .data: data(node)
+        case .array:
+            try nested { reader in
+                reader.out.byte(Tag.list)
+                reader.out.varint(UInt64(node.count))
+                for index in 0..<node.count { try reader.value(reader.table.reference(node, index)) }
+            }
+        case .dictionary:
+            try nested { reader in
+                reader.out.byte(Tag.map)
+                reader.out.varint(UInt64(node.count))
+                for index in 0..<node.count {
+                    try reader.value(reader.table.reference(node, index), isText: true)
+                    try reader.value(reader.table.value(node, index))
+                }
+            }
+        }
+    }
+
+    private mutating func string(_ bytes: UnsafeRawBufferPointer) {
+        if bytes.count < 64 {
+            out.byte(Tag.firstString | UInt8(bytes.count))
+        } else {
+            out.byte(Tag.string)
+            out.varint(UInt64(bytes.count))
+        }
+        out.append(bytes)
+    }
+
+    /// Writes bytes; of many only where they lie in the file.
+    mutating func data(_ node: PlistNode) {
+        guard node.count >= PlistTable.smallestSlice, !isFile else {
+            out.byte(Tag.bytes)
+            out.varint(UInt64(node.count))
+            return out.append(table.bytes(node))
+        }
+        out.byte(Tag.outside)
+        out.varint(UInt64(node.start))
+        out.varint(UInt64(node.count))
+    }
+}

@@ -1,0 +1,310 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Turns a finished compact body into an archive of Apple's layout, in one pass.
+///
+/// Objects stay objects. Values that are more than a number become objects of the Foundation class that stands for them;
+/// `Codable` values become what `encodeEncodable(_:forKey:)` makes of them: dictionaries and arrays of plain values.
+struct AppleWriter {
+    /// What the writer knows of a shape of objects.
+    struct ObjectShape {
+        let keys: [UInt32]
+        /// The node that is a UID of the class record.
+        let type: UInt32
+    }
+
+    var builder: PlistBuilder
+    var source: ByteSource
+    let shapes: [Shape]
+    let limits: Limits
+    /// Big bytes that are not part of the body, in order.
+    let blobs: [Blob]
+    /// Where all bodies begin, if there are objects whose class is only `Codable`.
+    private var bodies: [Int] = []
+    /// For those objects where their bodies begin.
+    var plainBodies: [Int: Int] = [:]
+    /// The node of each object of the archive; 0 until it is written.
+    var objects: [UInt32] = []
+    /// The index in `objects` of an object of the body, and one; 0 if it has none yet.
+    private var indexes: [UInt32]
+    var objectLimit: Int { indexes.count }
+    /// The index in `objects` of a node, and one; 0 if it is none.
+    private var objectsOfNodes: [UInt32] = []
+    private var classRecords: [String: UInt32] = [:]
+    private var objectShapes: [ObjectShape?]
+    private var fieldNames: [StaticName: UInt32] = [:]
+    private var nullObject: UInt32?
+    var depth = 0
+
+    private init(
+        _ body: ByteSource, _ shapes: [Shape], _ blobs: [Blob], _ limits: Limits, objectCount: Int
+    ) {
+        source = body
+        self.shapes = shapes
+        self.blobs = blobs
+        self.limits = limits
+        builder = PlistBuilder(limits: limits)
+        indexes = [UInt32](repeating: 0, count: objectCount)
+        objectShapes = [ObjectShape?](repeating: nil, count: shapes.count)
+    }
+
+    /// The archive of a finished encoder.
+    static func write(_ encoder: ObjectEncoder) throws -> [UInt8] {
+        let s = encoder.state
+        let body = ByteSource(s.pointee.out.bytes)
+        var writer = AppleWriter(
+            body, encoder.shapes, s.pointee.blobs, encoder.limits, objectCount: s.pointee.objects.count)
+        defer { writer.builder.deallocate() }
+        try writer.findPlainBodies(encoder)
+        return try writer.write { encoder.superclasses(of: $0) }
+    }
+
+    /// The archive of a compact file, whose classes are not known.
+    static func write(compact file: [UInt8], limits: Limits) throws -> [UInt8] {
+        try file.withUnsafeBytes { bytes in
+            let (shapes, body) = try CompactFile.parse(bytes, limits: limits)
+            // The decoder checks the lengths of the bodies.
+            let decoder = try ObjectDecoder(bytes: body, owner: nil, shapes: shapes, limits: limits)
+            let count = decoder.state.pointee.objectCount
+            var source = decoder.state.pointee.frame.source
+            source = ByteSource(base: source.base, position: source.position, end: body.count)
+            var writer = AppleWriter(source, shapes, [], limits, objectCount: count)
+            defer { writer.builder.deallocate() }
+            return try writer.write { _ in [] }
+        }
+    }
+
+    private mutating func write(_ superclasses: (Int) -> [String]) throws -> [UInt8] {
+        objects.append(try builder.string("$null"))
+        guard try source.byte() == Tag.record else { throw ArchiveError(.corrupt, "the archive has no keys") }
+        let top = try roots()
+        for number in 0..<indexes.count {
+            if !bodies.isEmpty {
+                if plainBodies[number] != nil { continue }
+                source.position = bodies[number]
+            }
+            let index = Int(index(of: number))
+            do {
+                objects[index] = try body { superclasses(number) }
+            } catch {
+                throw ArchiveError.wrapping(error, at: .index(number))
+            }
+        }
+        let keys = [
+            try builder.string("$archiver"), try builder.string("$objects"), try builder.string("$top"),
+            try builder.string("$version"),
+        ]
+        let values = [
+            try builder.string(KeyedLayout.archiver), try builder.array(objects), top,
+            try builder.integer(Int64(KeyedLayout.version)),
+        ]
+        let whole = try builder.dictionary(keys, values)
+        return try builder.finish(top: whole)
+    }
+
+    // MARK: Objects
+
+    /// The index in the archive of an object of the body.
+    mutating func index(of number: Int) -> UInt32 {
+        if indexes[number] == 0 {
+            objects.append(0)
+            indexes[number] = UInt32(objects.count)
+        }
+        return indexes[number] - 1
+    }
+
+    func shape(_ source: inout ByteSource) throws -> (shape: Shape, number: Int) {
+        let number = Int(try source.fixed(UInt16.self))
+        guard number < shapes.count else { throw ArchiveError(.corrupt, "a shape that is not in the archive") }
+        return (shapes[number], number)
+    }
+
+    private mutating func roots() throws -> UInt32 {
+        let (shape, _) = try shape(&source)
+        var keys: [UInt32] = []
+        var values: [UInt32] = []
+        try eachField(shape) { writer, key in
+            keys.append(try writer.builder.string(key))
+            values.append(try writer.field())
+        }
+        return try builder.dictionary(keys, values)
+    }
+
+    /// Visits the keys of a record; `body` writes the value.
+    mutating func eachField(_ shape: Shape, _ body: (inout AppleWriter, String) throws -> Void) throws {
+        guard shape.layout == .explicit else {
+            for key in shape.keyNames {
+                do { try body(&self, key) } catch { throw ArchiveError.wrapping(error, at: .key(key)) }
+            }
+            return
+        }
+        for _ in 0..<(try source.length()) {
+            let key = try source.stringValue(limits)
+            do { try body(&self, key) } catch { throw ArchiveError.wrapping(error, at: .key(key)) }
+        }
+    }
+
+    /// Writes the next body as an object.
+    private mutating func body(_ superclasses: () -> [String]) throws -> UInt32 {
+        let (shape, number) = try shape(&source)
+        guard shape.kind == .object else { throw ArchiveError(.corrupt, "an object with the shape of a value") }
+        let known: ObjectShape
+        if let found = objectShapes[number] {
+            known = found
+        } else {
+            known = try objectShape(shape, superclasses())
+            objectShapes[number] = known
+        }
+        var keys = known.keys
+        var values: [UInt32] = []
+        values.reserveCapacity(keys.count)
+        switch shape.layout {
+        case .keyed:
+            for index in 0..<shape.keyCount {
+                do { values.append(try field()) } catch {
+                    throw ArchiveError.wrapping(error, at: .key(shape.keys[index]))
+                }
+            }
+        case .explicit:
+            let type = keys.removeLast()
+            for _ in 0..<(try source.length()) {
+                let key = try source.stringValue(limits)
+                keys.append(try builder.string(key))
+                do { values.append(try field()) } catch { throw ArchiveError.wrapping(error, at: .key(key)) }
+            }
+            keys.append(type)
+        case .single:
+            keys.insert(try name("$single"), at: 0)
+            values.append(try field())
+        }
+        values.append(known.type)
+        return try builder.dictionary(keys, values)
+    }
+
+    private mutating func objectShape(_ shape: Shape, _ superclasses: [String]) throws -> ObjectShape {
+        var keys: [UInt32] = []
+        for key in shape.keyNames { keys.append(try builder.string(key)) }
+        keys.append(try name("$class"))
+        let record = try classRecord(shape.name, superclasses, version: shape.version)
+        return ObjectShape(keys: keys, type: try builder.uid(UInt64(record)))
+    }
+
+    /// The index of a class record, which is written if there is none yet.
+    mutating func classRecord(_ name: String, _ superclasses: [String], version: Int = 0) throws -> UInt32 {
+        let id = version == 0 ? name : "\(name) \(version)"
+        if let known = classRecords[id] { return known }
+        let index = UInt32(objects.count)
+        objects.append(0)
+        classRecords[id] = index
+        var names: [UInt32] = []
+        for name in [name] + superclasses + ["NSObject"] { names.append(try builder.string(name)) }
+        var keys = [try builder.string("$classname"), try builder.string("$classes")]
+        var values = [names[0], try builder.array(names)]
+        if version != 0 {
+            keys.append(try builder.string(ArchivedClass.versionKey))
+            values.append(try builder.integer(Int64(version)))
+        }
+        objects[Int(index)] = try builder.dictionary(keys, values)
+        return index
+    }
+
+    // MARK: Nodes
+
+    /// Names of fields that this file knows, found by where they are.
+    struct StaticName: Hashable {
+        let address: UInt
+    }
+
+    /// The node of a name.
+    mutating func name(_ text: StaticString) throws -> UInt32 {
+        let key = StaticName(address: UInt(bitPattern: text.utf8Start))
+        if let known = fieldNames[key] { return known }
+        let bytes = UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        let node = try builder.ascii(bytes)
+        fieldNames[key] = node
+        return node
+    }
+
+    /// The index of the object that is a plain node; equal ones are one object.
+    mutating func object(of node: UInt32) -> UInt32 {
+        let place = Int(node)
+        if place >= objectsOfNodes.count {
+            objectsOfNodes.append(contentsOf: repeatElement(0, count: max(place + 1 - objectsOfNodes.count, place)))
+        }
+        if objectsOfNodes[place] == 0 {
+            objects.append(node)
+            objectsOfNodes[place] = UInt32(objects.count)
+        }
+        return objectsOfNodes[place] - 1
+    }
+
+    /// Adds an object of a class of Foundation's.
+    mutating func add(_ type: String, _ superclasses: [String] = [], _ fields: [(StaticString, UInt32)]) throws
+        -> UInt32
+    {
+        var keys: [UInt32] = []
+        var values: [UInt32] = []
+        for (key, value) in fields {
+            keys.append(try name(key))
+            values.append(value)
+        }
+        keys.append(try name("$class"))
+        values.append(try builder.uid(UInt64(try classRecord(type, superclasses))))
+        objects.append(try builder.dictionary(keys, values))
+        return UInt32(objects.count - 1)
+    }
+
+    /// The index of the object for nil in containers, which cannot hold nothing.
+    mutating func null() throws -> UInt32 {
+        if let nullObject { return nullObject }
+        let made = try add("NSNull", [], [])
+        nullObject = made
+        return made
+    }
+
+    mutating func uid(_ index: UInt32) throws -> UInt32 { try builder.uid(UInt64(index)) }
+}
+
+extension AppleWriter {
+    /// Finds where the bodies of objects begin whose classes are only `Codable`, as they are written where they are used.
+    fileprivate mutating func findPlainBodies(_ encoder: ObjectEncoder) throws {
+        let s = encoder.state
+        let isPlain = s.pointee.objects.map { if case .plain = $0 { true } else { false } }
+        guard isPlain.contains(true) else { return }
+        var lengths = ByteSource(s.pointee.lengths.bytes)
+        var start = s.pointee.valuesEnd
+        var blob = 0
+        var blobBytes = 0
+        for number in isPlain.indices {
+            // Positions count big bytes in, which lie elsewhere.
+            while blob < blobs.count, blobs[blob].position + blobBytes < start {
+                blobBytes += blobs[blob].bytes.count
+                blob += 1
+            }
+            bodies.append(start - blobBytes)
+            if isPlain[number] { plainBodies[number] = start - blobBytes }
+            start += Int(try lengths.varint())
+        }
+    }
+}
+
+extension ObjectEncoder {
+    /// The names of the superclasses of an object met, nearest first.
+    func superclasses(of number: Int) -> [String] {
+        guard case .coding(let object) = state.pointee.objects[number] else { return [] }
+        var names: [String] = []
+        var type: AnyClass? = _getSuperclass(Swift.type(of: object))
+        while let next = type, names.count < 64 {
+            if let coding = next as? any ObjectCoding.Type {
+                names.append(classes.names[ObjectIdentifier(next)] ?? coding.className)
+            } else {
+                names.append(unqualifiedName(of: next))
+            }
+            type = _getSuperclass(next)
+        }
+        return names.filter { $0 != "NSObject" }
+    }
+}

@@ -1,0 +1,29 @@
+/// The classes of Foundation that stand for Swift's own values in Apple's archives.
+enum FoundationClass: UInt8 {
+    case string
+    case data
+    case array
+    case set
+    case countedSet
+    case dictionary
+    case date
+    case url
+    case uuid
+    case null
+    case decimal
+    /// Not Foundation's: an optional in an optional, which nothing of Foundation's can say.
+    case optional
+
+    static let optionalName = "Swift.Optional"
+
+    private static let names: [String: FoundationClass] = [
+        "NSString": .string, "NSMutableString": .string, "NSData": .data, "NSMutableData": .data,
+        "NSArray": .array, "NSMutableArray": .array, "NSOrderedSet": .array, "NSMutableOrderedSet": .array,
+        "NSSet": .set, "NSMutableSet": .set, "NSCountedSet": .countedSet, "NSDictionary": .dictionary,
+        "NSMutableDictionary": .dictionary, "NSDate": .date, "NSURL": .url, "NSUUID": .uuid, "NSNull": .null,
+        "NSDecimalNumber": .decimal, optionalName: .optional,
+    ]
+
+    /// The class of a name; nil for all that are objects.
+    static func named(_ name: String) -> FoundationClass? { names[name] }
+}

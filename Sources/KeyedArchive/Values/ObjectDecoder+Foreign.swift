@@ -1,0 +1,130 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Values in the forms in which Foundation's coders lay them out inside `Codable` values.
+extension ObjectDecoder {
+    private func nextTag() -> UInt8? {
+        let source = state.pointee.frame.source
+        guard source.position < source.end else { return nil }
+        return source.base.load(fromByteOffset: source.position, as: UInt8.self)
+    }
+
+    private func isString(_ tag: UInt8) -> Bool { tag & 0xC0 == Tag.firstString || tag == Tag.string }
+
+    /// A truth value, a whole real or digits in the place of an integer.
+    func readForeignInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T? {
+        guard let tag = nextTag() else { return nil }
+        let s = state
+        switch tag {
+        case Tag.isTrue, Tag.isFalse:
+            s.pointee.frame.source.position += 1
+            return tag == Tag.isTrue ? 1 : 0
+        case Tag.double, Tag.float: return T(exactly: try readDouble())
+        case Tag.firstString...Tag.lastString, Tag.string:
+            let start = s.pointee.frame.source.position
+            if let number = T(try readString()) { return number }
+            s.pointee.frame.source.position = start
+            return nil
+        default: return nil
+        }
+    }
+
+    func readForeignUUID() throws -> UUID? {
+        guard let tag = nextTag(), isString(tag) else { return nil }
+        guard let uuid = UUID(uuidString: try readString()) else {
+            throw ArchiveError(.corrupt, "a UUID that cannot be read")
+        }
+        return uuid
+    }
+
+    func readForeignURL() throws -> URL? {
+        guard let tag = nextTag() else { return nil }
+        if tag == Tag.map { return try readCodable(ForeignURL.self).url() }
+        guard isString(tag) else { return nil }
+        guard let url = URL(string: try readString()) else {
+            throw ArchiveError(.corrupt, "a URL that cannot be read")
+        }
+        return url
+    }
+
+    func readForeignDecimal() throws -> Decimal? {
+        guard let tag = nextTag() else { return nil }
+        switch tag {
+        case Tag.map: return try readCodable(ForeignDecimal.self).decimal()
+        case 0...0x7F, Tag.integer: return Decimal(try readInteger(Int64.self))
+        case Tag.unsigned: return Decimal(try readInteger(UInt64.self))
+        case Tag.double, Tag.float: return Decimal(try readDouble())
+        default: return nil
+        }
+    }
+
+    // MARK: Collections
+
+    /// Opens a dictionary, or a list of keys and values in turn; returns the count of pairs.
+    func openDictionary() throws -> Int {
+        let s = state
+        if foreign != nil, nextTag() == Tag.list {
+            s.pointee.frame.source.position += 1
+            let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+            guard count & 1 == 0 else { throw ArchiveError(.typeMismatch, "expected keys and values in turn") }
+            return count / 2
+        }
+        try expect(Tag.map, "a dictionary")
+        return try s.pointee.frame.source.count(eachAtLeast: 2, limit: limits.collection, "elements")
+    }
+
+    /// Reads a key of a dictionary.
+    @inline(__always)
+    func readKey<Key: Decodable>(_ reader: ValueReader<Key>) throws -> Key { try reader.read(self) }
+
+    /// Moves behind the mark of an optional in an optional, which other archivers do not write.
+    func expectOptional() throws {
+        if foreign != nil, nextTag() != Tag.some { return }
+        try expect(Tag.some, "an optional")
+    }
+}
+
+/// A URL as it encodes itself.
+private struct ForeignURL: Decodable {
+    let relative: String
+    let base: [ForeignURL]
+
+    private enum CodingKeys: CodingKey { case relative, base }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        relative = try container.decode(String.self, forKey: .relative)
+        base = try container.decodeIfPresent(ForeignURL.self, forKey: .base).map { [$0] } ?? []
+    }
+
+    func url() throws -> URL {
+        guard let url = URL(string: relative, relativeTo: try base.first?.url()) else {
+            throw ArchiveError(.corrupt, "a URL that cannot be read")
+        }
+        return url
+    }
+}
+
+/// A decimal as it encodes itself.
+private struct ForeignDecimal: Decodable {
+    let exponent: Int
+    let length: Int
+    let isNegative: Bool
+    let mantissa: [UInt16]
+
+    func decimal() throws -> Decimal {
+        if length == 0, isNegative { return .nan }
+        guard (-128...127).contains(exponent), mantissa.count <= 8 else {
+            throw ArchiveError(.corrupt, "a decimal that cannot be read")
+        }
+        var magnitude: UInt128 = 0
+        for word in mantissa.reversed() { magnitude = magnitude << 16 | UInt128(word) }
+        guard let significand = Decimal(string: magnitude.description) else {
+            throw ArchiveError(.corrupt, "a decimal that cannot be read")
+        }
+        return Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: significand)
+    }
+}
