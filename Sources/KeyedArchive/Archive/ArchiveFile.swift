@@ -1,0 +1,155 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// An archive in a file, which is replaced as a whole or not at all.
+///
+/// The new content goes into a temporary file of the same folder and to the disk before it takes the old one's name, so
+/// that a crash at any moment leaves one of the two.
+struct ArchiveFile {
+    let path: String
+
+    init(_ url: URL) throws {
+        guard url.isFileURL else { throw ArchiveError(.unsupported, "only files can hold archives: \(url)") }
+        path = url.path
+    }
+
+    // MARK: Reading
+
+    func read(limits: Limits) throws -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("cannot be opened", errno) }
+        defer { close(descriptor) }
+        var info = stat()
+        guard fstat(descriptor, &info) == 0 else { throw failure("cannot be looked at", errno) }
+        guard info.st_mode & S_IFMT != S_IFDIR else { throw failure("cannot be read", EISDIR) }
+        guard info.st_size <= limits.bytes else {
+            throw ArchiveError(
+                .limit,
+                "the file \(path) is larger than \(limits.bytes) bytes: raise Limits.bytes if it is to be trusted")
+        }
+        // One more, so that the end is seen without another allocation.
+        var bytes = [UInt8]()
+        var capacity = max(Int(info.st_size), 0) + 1
+        while true {
+            let chunk = try chunk(descriptor, capacity)
+            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+            if chunk.count < capacity { break }
+            // The file grows, or is none with a size.
+            guard bytes.count <= limits.bytes else {
+                throw ArchiveError(.limit, "the file \(path) is larger than \(limits.bytes) bytes")
+            }
+            capacity = max(64 << 10, bytes.count)
+        }
+        return bytes
+    }
+
+    private func chunk(_ descriptor: CInt, _ capacity: Int) throws -> [UInt8] {
+        var problem: CInt = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { target, initialized in
+            guard let base = target.baseAddress else { return }
+            while initialized < capacity {
+                let count = Self.retrying { systemRead(descriptor, base + initialized, capacity - initialized) }
+                if count < 0 { problem = errno }
+                guard count > 0 else { return }
+                initialized += count
+            }
+        }
+        guard problem == 0 else { throw failure("cannot be read", problem) }
+        return bytes
+    }
+
+    // MARK: Writing
+
+    func write(_ bytes: [UInt8]) throws {
+        // A link stays one: what it leads to is replaced.
+        let target = Self.resolved(path)
+        let folder = target.lastIndex(of: "/").map { String(target[..<$0]) } ?? "."
+        let temporary = "\(target).\(UInt32.random(in: .min ... .max)).new"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else {
+            throw failure("cannot be written", errno, advice: "the folder must exist and be writable")
+        }
+        do {
+            defer { close(descriptor) }
+            try keepPermissions(of: target, descriptor)
+            try write(bytes, descriptor)
+            guard fsync(descriptor) == 0 else { throw failure("cannot be brought to the disk", errno) }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, target) == 0 else {
+            let problem = errno
+            unlink(temporary)
+            throw failure("cannot be replaced", problem)
+        }
+        // The name is in the folder, which goes to the disk by itself; not all file systems can do that.
+        let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_CLOEXEC)
+        if directory >= 0 {
+            fsync(directory)
+            close(directory)
+        }
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private func keepPermissions(of target: String, _ descriptor: CInt) throws {
+        var info = stat()
+        guard stat(target, &info) == 0 else { return }
+        guard fchmod(descriptor, info.st_mode & 0o7777) == 0 else {
+            throw failure("cannot be given its permissions", errno)
+        }
+        // Only a privileged process may keep another owner; without that the file is the writer's.
+        if info.st_uid != geteuid() || info.st_gid != getegid() {
+            _ = fchown(descriptor, info.st_uid, info.st_gid)
+            _ = fchmod(descriptor, info.st_mode & 0o7777)
+        }
+    }
+
+    private func write(_ bytes: [UInt8], _ descriptor: CInt) throws {
+        try bytes.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count, let base = bytes.baseAddress {
+                let count = Self.retrying { systemWrite(descriptor, base + done, bytes.count - done) }
+                guard count > 0 else { throw failure("cannot be written", errno, advice: "is there room on the disk?") }
+                done += count
+            }
+        }
+    }
+
+    private static func retrying(_ body: () -> Int) -> Int {
+        while true {
+            let result = body()
+            if result >= 0 || errno != EINTR { return result }
+        }
+    }
+
+    private func failure(_ what: String, _ code: CInt, advice: String? = nil) -> ArchiveError {
+        let reason = String(cString: strerror(code))
+        let end = advice.map { "; \($0)" } ?? ""
+        return ArchiveError(code == ENOENT ? .noSuchFile : .file, "the file \(path) \(what): \(reason)\(end)")
+    }
+}
+
+private func systemRead(_ descriptor: CInt, _ target: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    read(descriptor, target, count)
+}
+
+private func systemWrite(_ descriptor: CInt, _ source: UnsafeRawPointer, _ count: Int) -> Int {
+    write(descriptor, source, count)
+}

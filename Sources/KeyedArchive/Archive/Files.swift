@@ -1,0 +1,67 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+extension KeyedArchiver {
+    /// Completes the archive and writes it into a file; nothing can be encoded afterwards.
+    ///
+    /// The file is replaced as a whole: a crash on the way leaves the old one. Its permissions are kept; a new file's are
+    /// those of the process's mask.
+    /// - Parameter url: The file, in a folder that exists.
+    /// - Throws: `ArchiveError`, which names the file, if it cannot be written.
+    public func finish(to url: URL) throws {
+        let file = try ArchiveFile(url)
+        try file.write(try finish())
+    }
+
+    /// Writes an archive with one root, under the key `root`, into a file.
+    ///
+    /// - Parameters:
+    ///   - root: The value or object.
+    ///   - url: The file, in a folder that exists. It is replaced as a whole, see `finish(to:)`.
+    ///   - format: The format to write.
+    ///   - limits: Bounds beyond which encoding throws.
+    ///   - classes: Class names other than the classes' own.
+    /// - Throws: What the classes' coding code throws, and `ArchiveError`; if the file cannot be written it names it.
+    public static func archive<T: Encodable>(
+        _ root: T, to url: URL, format: ArchiveFormat = .compact, limits: Limits = Limits(),
+        classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        let archiver = KeyedArchiver(format: format, limits: limits, classes: classes)
+        try archiver.encode(root, forKey: rootKey)
+        try archiver.finish(to: url)
+    }
+}
+
+extension KeyedUnarchiver {
+    /// Opens the archive in a file, whatever its format.
+    ///
+    /// - Parameters:
+    ///   - url: The file; it is read as a whole.
+    ///   - limits: Bounds; a file larger than `Limits.bytes` is not read.
+    ///   - classes: Classes allowed beyond those the reading code names.
+    /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none, and others that name the file.
+    public convenience init(
+        contentsOf url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        let file = try ArchiveFile(url)
+        let data = try file.read(limits: limits)
+        do {
+            try self.init(data, limits: limits, classes: classes)
+        } catch let error as ArchiveError {
+            throw ArchiveError(error.code, "the file \(file.path) cannot be opened: \(error.message)")
+        }
+    }
+
+    /// Decodes the root of an archive in a file, written by `KeyedArchiver.archive(_:to:)` or by others under `root`.
+    ///
+    /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none; others name the file or the path to the value.
+    public static func unarchive<T: Decodable>(
+        _ type: T.Type, from url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws -> T {
+        try KeyedUnarchiver(contentsOf: url, limits: limits, classes: classes)
+            .decode(type, forKey: KeyedArchiver.rootKey)
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@testable import KeyedArchive
+
+@Suite("Archives in files")
+struct FileTests {
+    private func inFolder(_ body: (URL) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "archive-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder)
+    }
+
+    private func files(_ folder: URL) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    }
+
+    @Test("Several roots are written to a file and read from it, in each format")
+    func roundTrips() throws {
+        try inFolder { folder in
+            let url = folder.appending(path: "foo2.archive")
+            for format in [ArchiveFormat.compact, .binary, .xml] {
+                let archiver = KeyedArchiver(format: format)
+                try archiver.encode(Foo("James", 40), forKey: "myfoo")
+                try archiver.encode(Bar([Foo("Juliana", 7), Foo("Nicolas", 3)]), forKey: "mybar")
+                try archiver.finish(to: url)
+                let unarchiver = try KeyedUnarchiver(contentsOf: url)
+                #expect(unarchiver.format == format)
+                #expect(try unarchiver.decode(Foo.self, forKey: "myfoo").age == 40)
+                #expect(try unarchiver.decode(Bar.self, forKey: "mybar").foos.map(\.name) == ["Juliana", "Nicolas"])
+                try KeyedArchiver.archive([1, 2], to: url, format: format)
+                #expect(try KeyedUnarchiver.unarchive([Int].self, from: url) == [1, 2])
+                #expect(try files(folder) == ["foo2.archive"])
+            }
+        }
+    }
+
+    @Test("Permissions are kept, and a link still leads to the file")
+    func permissions() throws {
+        try inFolder { folder in
+            let url = folder.appending(path: "a")
+            let link = folder.appending(path: "link")
+            try KeyedArchiver.archive(1, to: url)
+            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: url.path)
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: url)
+            try KeyedArchiver.archive(2, to: link)
+            let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o640)
+            #expect(try KeyedUnarchiver.unarchive(Int.self, from: url) == 2)
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == url.path)
+        }
+    }
+
+    @Test("A failed encode, a folder that is missing and a file that is none leave everything as it was")
+    func failures() throws {
+        struct Failing: Encodable {
+            func encode(to encoder: any Encoder) throws { throw ArchiveError(.misuse, "no") }
+        }
+        try inFolder { folder in
+            let url = folder.appending(path: "a")
+            try KeyedArchiver.archive(1, to: url)
+            #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(Failing(), to: url) }
+            #expect(try KeyedUnarchiver.unarchive(Int.self, from: url) == 1)
+            let missing = folder.appending(path: "none/a")
+            var error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: missing) }
+            #expect(error?.message.contains(missing.path) == true)
+            error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: missing) }
+            #expect(error?.code == .noSuchFile)
+            error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: folder) }
+            #expect(error?.code == .file)
+            error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: folder) }
+            #expect(error?.code == .file)
+            #expect(try files(folder) == ["a"])
+            try Data("damaged".utf8).write(to: url)
+            error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url) }
+            #expect(error?.code == .corrupt && error?.message.contains(url.path) == true)
+            try Data().write(to: url)
+            error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url) }
+            #expect(error?.code == .truncated)
+            var limits = Limits()
+            limits.bytes = 10
+            try KeyedArchiver.archive("more than ten bytes", to: url)
+            error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url, limits: limits) }
+            #expect(error?.code == .limit)
+        }
+    }
+}
