@@ -169,10 +169,12 @@ struct QuestionTable {
 
     /// Ends those that were committed and whose answer has not begun to come.
     mutating func removeUnanswered() -> [Question] {
-        let open = slots.indices.filter {
+        let indices = slots.indices.filter {
             (slots[$0].phase == .sent || slots[$0].phase == .abandoned) && !slots[$0].isArriving
         }
-        return open.map { finish(UInt32($0)) }
+        let open = indices.map { slots[$0] }
+        for index in indices { finish(UInt32(index)) }
+        return open
     }
 
     /// Ends all that were committed.
