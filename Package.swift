@@ -14,6 +14,7 @@ let package = Package(
     products: [
         .library(name: "DistantObjects", targets: ["DistantObjects"]),
         .library(name: "KeyedArchive", targets: ["KeyedArchive"]),
+        .executable(name: "distant", targets: ["distant"]),
     ],
     targets: [
         .target(name: "CPortShims"),
@@ -24,6 +25,7 @@ let package = Package(
             dependencies: ["KeyedArchive", "PortTransport", "CPortShims"],
             swiftSettings: settings
         ),
+        .executableTarget(name: "distant", dependencies: ["KeyedArchive"], swiftSettings: settings),
         .target(name: "FooBar", dependencies: ["DistantObjects"], path: "Examples/FooBar", swiftSettings: settings),
         .executableTarget(
             name: "FooBarServer", dependencies: ["FooBar", "DistantObjects"], path: "Examples/FooBarServer",
@@ -40,7 +42,8 @@ let package = Package(
             name: "DistantObjectsTests", dependencies: ["DistantObjects", "PortTransport", "FooBarServer"],
             swiftSettings: settings),
         .testTarget(
-            name: "ExampleTests", dependencies: ["FooBarClient", "FooBarServer", "CPortShims"],
+            name: "ExampleTests",
+            dependencies: ["FooBarClient", "FooBarServer", "distant", "KeyedArchive", "CPortShims"],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -21,10 +21,13 @@ final class Program {
     private let name: String
 
     /// Starts the program with its output going to files: nothing it says can make it wait.
+    ///
+    /// A name with a "/" in it is the path of a program that is none of ours.
     init(_ name: String, _ arguments: [String], in directory: Scratch) throws {
-        self.name = "\(name)-\(UUID().uuidString)"
+        let executable = name.contains("/") ? URL(fileURLWithPath: name) : try Self.url(name)
+        self.name = "\(executable.lastPathComponent)-\(UUID().uuidString)"
         self.directory = directory
-        process.executableURL = try Self.url(name)
+        process.executableURL = executable
         process.arguments = arguments
         process.standardInput = input
         process.standardOutput = try handle("out")

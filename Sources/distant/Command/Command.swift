@@ -1,0 +1,83 @@
+import KeyedArchive
+
+/// What the command line asks for.
+enum Command {
+    case help
+    case dump(path: String, asJSON: Bool)
+    case convert(from: String, to: String, Target)
+    case check(paths: [String])
+
+    /// What an archive can be converted to.
+    enum Target {
+        case archive(ArchiveFormat)
+        case json
+
+        static let names: [(name: String, target: Target)] = [
+            ("binary", .archive(.binary)), ("xml", .archive(.xml)), ("compact", .archive(.compact)), ("json", .json),
+        ]
+    }
+
+    static let usage = """
+        Usage: distant dump [--json] FILE
+               distant convert --to binary|xml|compact|json IN OUT
+               distant check FILE...
+
+        Looks into archives of object graphs: those of Apple's NSKeyedArchiver, as binary property
+        lists or XML, and compact ones. The format is recognised by the content.
+
+          dump      print the objects as a tree, beginning at the archive's own keys. “#5” is an object
+                    that is referred to several times, and stands in full where it is met first
+            --json  print all objects in the order of the archive, with every value exact, as JSON
+          convert   write the same objects in another format; OUT is replaced as a whole or not at all
+            --to    binary and xml are Apple's format, json is what dump --json prints
+          check     open each file and say in a line what it is, or what is wrong with it
+          --help    this text
+
+        The exit status is 0, or 1 if a file is bad, or 2 if the command is not understood.
+        """
+
+    init(_ arguments: [String]) throws {
+        if arguments.contains("--help") || arguments.contains("-h") {
+            self = .help
+            return
+        }
+        guard let name = arguments.first else { throw UsageError("a command is needed: dump, convert or check") }
+        var words = Words(arguments.dropFirst())
+        switch name {
+        case "dump":
+            let asJSON = words.takeFlag("--json")
+            self = .dump(path: try words.rest(named: ["a file"])[0], asJSON: asJSON)
+        case "convert":
+            guard let format = try words.takeValue("--to") else {
+                throw UsageError("convert needs --to with a format: binary, xml, compact or json")
+            }
+            guard let target = Target.names.first(where: { $0.name == format })?.target else {
+                throw UsageError("“\(format)” is no format: --to takes binary, xml, compact or json")
+            }
+            let paths = try words.rest(named: ["a file to read", "a file to write"])
+            self = .convert(from: paths[0], to: paths[1], target)
+        case "check":
+            self = .check(paths: try words.files())
+        default:
+            throw UsageError("“\(name)” is no command: there are dump, convert and check")
+        }
+    }
+
+    func run() throws {
+        switch self {
+        case .help: try Console.say(Command.usage)
+        case .dump(let path, let asJSON): try dump(path, asJSON)
+        case .convert(let source, let target, let format): try convert(source, target, format)
+        case .check(let paths): try check(paths)
+        }
+    }
+}
+
+/// Words of the command line that are not understood; the description says which.
+struct UsageError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,55 @@
+/// What follows the command's name: options, then files; after “--” come files only.
+struct Words {
+    private var options: [String] = []
+    private var plain: [String] = []
+
+    init(_ arguments: some Sequence<String>) {
+        var isPlain = false
+        for argument in arguments {
+            if isPlain {
+                plain.append(argument)
+            } else if argument == "--" {
+                isPlain = true
+            } else {
+                options.append(argument)
+            }
+        }
+    }
+
+    /// Removes an option; whether it was there.
+    mutating func takeFlag(_ name: String) -> Bool {
+        guard let index = options.firstIndex(of: name) else { return false }
+        options.remove(at: index)
+        return true
+    }
+
+    /// Removes an option and the word after it.
+    mutating func takeValue(_ name: String) throws -> String? {
+        guard let index = options.firstIndex(of: name) else { return nil }
+        guard index + 1 < options.count else { throw UsageError("\(name) needs a word after it") }
+        let value = options[index + 1]
+        options.removeSubrange(index...index + 1)
+        return value
+    }
+
+    /// The files, of which there is at least one.
+    func files() throws -> [String] {
+        if let unknown = options.first(where: { $0.hasPrefix("-") }) {
+            throw UsageError("“\(unknown)” is not understood")
+        }
+        let files = options + plain
+        guard !files.isEmpty else { throw UsageError("a file is needed") }
+        guard !files.contains("") else { throw UsageError("a file's name is empty") }
+        return files
+    }
+
+    /// As many files as there are names for them.
+    func rest(named names: [String]) throws -> [String] {
+        let files = try files()
+        guard files.count >= names.count else { throw UsageError("\(names[files.count]) is needed, too") }
+        guard files.count == names.count else {
+            throw UsageError("“\(files[names.count])” is one word too many")
+        }
+        return files
+    }
+}

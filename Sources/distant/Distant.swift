@@ -1,0 +1,23 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// The command-line tool: looks into archives, checks them and converts them.
+///
+/// Ends with 0; with 1 if a file cannot be read, understood or written; with 2 if the command line is not understood.
+@main
+struct Distant {
+    static func main() {
+        do {
+            try Command(Array(CommandLine.arguments.dropFirst())).run()
+        } catch let error as UsageError {
+            Console.complain("\(error)\n\n\(Command.usage)")
+            exit(2)
+        } catch {
+            Console.complain("\(error)")
+            exit(1)
+        }
+    }
+}

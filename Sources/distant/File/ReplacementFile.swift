@@ -1,0 +1,82 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A file that takes another one's place when it is complete.
+///
+/// It is written beside it, so that whoever reads sees the old content or the new one, also after a crash. What is no
+/// ordinary file, like a pipe or a terminal, is written at once.
+final class ReplacementFile {
+    private let path: String
+    /// The file to replace: what a symbolic link leads to.
+    private let target: String
+    /// Nil if the file itself is written.
+    private var temporary: String?
+    private(set) var descriptor: CInt = -1
+
+    init(_ path: String) throws {
+        self.path = path
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        target = (isThere ? Self.resolved(path) : nil) ?? path
+        if isThere && status.st_mode & S_IFMT != S_IFREG {
+            descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        } else {
+            try makeTemporary()
+            if isThere { fchmod(descriptor, status.st_mode & 0o7777) }
+        }
+        guard descriptor >= 0 else { throw FileError(path, cannotBe: "written", errno: errno) }
+    }
+
+    deinit { discard() }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    private func makeTemporary() throws {
+        for _ in 0..<16 {
+            let name = "\(target).\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+            descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+            if descriptor >= 0 {
+                temporary = name
+                return
+            }
+            guard errno == EEXIST else { break }
+        }
+        throw FileError(path, cannotBe: "written", errno: errno)
+    }
+
+    /// Puts what was written in the file's place.
+    func commit() throws {
+        guard let temporary else { return discard() }
+        guard fsync(descriptor) == 0, rename(temporary, target) == 0 else {
+            throw FileError(path, cannotBe: "written", errno: errno)
+        }
+        self.temporary = nil
+        discard()
+        syncFolder()
+    }
+
+    /// The name is safe only when the folder is; some file systems cannot say, and then nothing is lost by not asking.
+    private func syncFolder() {
+        let folder = target.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        let name = folder.isEmpty ? (target.hasPrefix("/") ? "/" : ".") : folder
+        let descriptor = open(name, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    /// Gives up what was written and not committed.
+    func discard() {
+        if let temporary { unlink(temporary) }
+        temporary = nil
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+}

@@ -1,0 +1,95 @@
+import KeyedArchive
+
+/// Writes a graph as JSON, every value exact; one object of the graph after the other, so that the text is never held.
+///
+///     {"archiver":"NSKeyedArchiver","version":100000,"top":{"root":{"ref":1}},"objects":[
+///     null,
+///     {"class":"Foo","classes":["Foo","NSObject"],"keys":[["age",{"int":"7"}],["name",{"ref":3}]]},
+///     {"classRecord":"Foo","classes":["Foo","NSObject"]},
+///     {"string":"Juliana"}
+///     ]}
+///
+/// In archives of the compact format `archiver` is null and `version` 0, and there are values that property lists do not
+/// have: `{"some":VALUE}`, `{"set":[VALUE]}`, `{"uuid":text}`, `{"url":text,"base":text?}`,
+/// `{"decimal":digits,"exponent":n}`, `{"scalars":type,"data":hex}`, `{"type":name,"keys":[[key,VALUE]]}`. A key of a
+/// dictionary that is no string is a VALUE.
+struct GraphJSON {
+    private let graph: ArchivedGraph
+    private let output: ByteOutput
+    private let progress: Progress
+    private var values: ValueJSON
+    /// What instances say of their class, by the index of its record.
+    private var classTexts: [Int: [UInt8]] = [:]
+
+    init(_ graph: ArchivedGraph, output: ByteOutput, progress: Progress) {
+        self.graph = graph
+        self.output = output
+        self.progress = progress
+        values = ValueJSON(shared: graph.sharedValues, output: output)
+    }
+
+    /// The most JSON that is written for a file of a size.
+    ///
+    /// Each list and each string of a property list may stand at many places in it, and a few hundred bytes could so become
+    /// more than any disk holds. Archives that mean well are far below.
+    static func longest(fileSize: Int) -> Int { (16 << 20) + 100 * fileSize }
+
+    mutating func print() throws {
+        output.append("{\"archiver\":")
+        if let archiver = graph.archiver { values.string(archiver) } else { output.append("null") }
+        output.append(",\"version\":\(graph.version),\"top\":{")
+        let roots = sorted(graph.roots)
+        for (index, field) in roots.enumerated() {
+            if index > 0 { output.append(",") }
+            values.string(field.key)
+            output.append(":")
+            try values.value(field.value)
+        }
+        output.append("},\"objects\":[\n")
+        let count = graph.objects.count
+        for (index, object) in graph.objects.enumerated() {
+            if index > 0 { output.append(",\n") }
+            try self.object(object)
+            try output.check()
+            progress.show("writing objects", index, of: count)
+        }
+        output.append("\n]}\n")
+        try output.check()
+    }
+
+    private mutating func object(_ object: ArchivedObject) throws {
+        switch object {
+        case .value(let value): try values.value(value)
+        case .classRecord(let type):
+            output.append("{\"classRecord\":")
+            values.string(type.name)
+            output.append(",\"classes\":")
+            values.strings(type.classes ?? [])
+            output.append("}")
+        case .instance(let record):
+            output.append("{\"class\":")
+            values.string(record.typeName)
+            if let index = record.classIndex { output.append(classText(index)) }
+            output.append(",\"keys\":[")
+            try values.fields(of: record)
+            output.append("]}")
+        }
+    }
+
+    /// `,"classes":[..]`, or nothing if the record has no such list.
+    private mutating func classText(_ index: Int) -> [UInt8] {
+        if let known = classTexts[index] { return known }
+        var text: [UInt8] = []
+        if case .classRecord(let type) = graph.objects[index], let classes = type.classes {
+            text += ",\"classes\":".utf8
+            JSONText.append(classes, to: &text)
+        }
+        classTexts[index] = text
+        return text
+    }
+
+    private func sorted(_ record: ArchivedRecord) -> [(key: String, value: ArchivedValue)] {
+        let keys = record.keys
+        return JSONText.order(keys).map { (keys[$0], record.values[$0]) }
+    }
+}

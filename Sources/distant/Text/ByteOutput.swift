@@ -1,0 +1,80 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Bytes on their way to a file or terminal, gathered into large writes.
+///
+/// What goes wrong is kept and thrown by `check` and `flush`; meanwhile nothing more is written.
+final class ByteOutput {
+    /// More was to be written than the limit.
+    struct TooLong: Error {}
+
+    private let descriptor: CInt
+    private let name: String
+    private var buffer: [UInt8] = []
+    private var written = 0
+    private var failure: (any Error)?
+    /// The most that may be written in all.
+    var limit = Int.max
+
+    private static let block = 1 << 16
+
+    init(descriptor: CInt, named name: String) {
+        self.descriptor = descriptor
+        self.name = name
+        buffer.reserveCapacity(Self.block)
+    }
+
+    func append(_ byte: UInt8) {
+        buffer.append(byte)
+        if buffer.count >= Self.block { send() }
+    }
+
+    func append(_ text: String) {
+        buffer.append(contentsOf: text.utf8)
+        if buffer.count >= Self.block { send() }
+    }
+
+    func append(_ text: StaticString) {
+        buffer.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        if buffer.count >= Self.block { send() }
+    }
+
+    func append(_ bytes: some Sequence<UInt8>) {
+        buffer.append(contentsOf: bytes)
+        if buffer.count >= Self.block { send() }
+    }
+
+    /// Throws if something has gone wrong by now.
+    func check() throws {
+        if let failure { throw failure }
+    }
+
+    /// Writes what is left.
+    func flush() throws {
+        send()
+        try check()
+    }
+
+    private func send() {
+        written += buffer.count
+        if written > limit && failure == nil { failure = TooLong() }
+        if failure == nil {
+            buffer.withUnsafeBytes { bytes in
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                    if count < 0 && errno == EINTR { continue }
+                    guard count >= 0 else {
+                        failure = FileError(name, cannotBe: "written", errno: errno)
+                        return
+                    }
+                    rest = rest.dropFirst(count)
+                }
+            }
+        }
+        buffer.removeAll(keepingCapacity: buffer.capacity <= 2 * Self.block)
+    }
+}

@@ -1,0 +1,42 @@
+/// Text from archives made fit for a terminal: one line, and nothing in it that a terminal would obey.
+enum PlainText {
+    /// Characters shown of a text; more is cut off.
+    static let longest = 200
+
+    /// A name as it is, or in quotes if it would not be told from what stands around it.
+    static func name(_ text: String) -> String {
+        let isPlain = text.utf8.count <= longest && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        if isPlain && !text.isEmpty { return text }
+        let isReadable = text.unicodeScalars.prefix(longest + 1).allSatisfy { !needsEscape($0) && $0 != "\"" }
+        let isShort = text.utf8.count <= longest
+        return isReadable && isShort && !text.isEmpty ? text : quoted(text)
+    }
+
+    /// A string in quotes; of a long one the beginning and the length.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        var count = 0
+        for scalar in text.unicodeScalars {
+            count += 1
+            if count > longest { break }
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case _ where needsEscape(scalar): result += "\\u{\(String(scalar.value, radix: 16))}"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return count > longest ? "\(result)…\" (\(text.utf8.count) bytes of UTF-8)" : result + "\""
+    }
+
+    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,49 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A line on the terminal that says how far a long job is; nothing if standard error is no terminal.
+final class Progress {
+    private let isShown: Bool
+    private let start = ContinuousClock.now
+    private var next: ContinuousClock.Instant
+    private var isOnLine = false
+    private var calls = 0
+
+    /// Makes one for a job that prints to a descriptor: it stays silent if both would go to a terminal.
+    init(for output: CInt?) {
+        isShown = isatty(2) == 1 && output.map { isatty($0) == 0 } ?? true
+        // What is over soon needs no line.
+        next = start + .milliseconds(500)
+    }
+
+    /// Says what is being done, and how much of it; cheap enough to be called for each object.
+    func show(_ what: @autoclosure () -> String, _ done: Int? = nil, of all: Int = 0) {
+        guard isShown else { return }
+        calls &+= 1
+        guard done == nil || done == all || calls & 0x3FF == 0 || all > 1 << 20 else { return }
+        let now = ContinuousClock.now
+        guard now >= next else { return }
+        next = now + .milliseconds(200)
+        let part = done.map { all > 0 ? " \(min(100, 100 * $0 / all))%" : " \($0)" } ?? ""
+        put("\r\u{1B}[Kdistant: \(PlainText.name(what()))\(part)")
+        isOnLine = true
+    }
+
+    /// Clears the line.
+    func finish() {
+        guard isOnLine else { return }
+        put("\r\u{1B}[K")
+        isOnLine = false
+    }
+
+    deinit { finish() }
+
+    private func put(_ text: String) {
+        let output = ByteOutput(descriptor: 2, named: "standard error")
+        output.append(text)
+        try? output.flush()
+    }
+}

@@ -1,0 +1,196 @@
+import KeyedArchive
+
+/// Prints a graph as an indented tree.
+///
+///     binary, by NSKeyedArchiver, version 100000, 9 objects
+///
+///     root: Team
+///       name: "Reds"
+///       captain: Foo #4
+///         name: "Alex"
+///       players: NSArray
+///         NS.objects: 1 element
+///           0: Foo #4, above
+///       rival: Team
+///         rival: Team #1, a cycle
+///
+/// Each object stands in full where it is met first. Below a certain depth what comes next is put after the tree, as a tree
+/// of its own, so that a chain of any length can be read and printed.
+struct GraphTree {
+    private let file: ArchiveFile
+    private let output: ByteOutput
+    private let progress: Progress
+    private let nodes: GraphNodes
+    private let survey: GraphSurvey
+    private var open: [Frame] = []
+    private var places: [Place]
+    /// Objects to be printed as trees of their own, and how many of them are.
+    private var waiting: [Int] = []
+    private var finished = 0
+    private var shown = 0
+
+    /// Levels of a tree.
+    private static let deepest = 24
+
+    /// Where a node stands.
+    private enum Place: UInt8 {
+        case nowhere
+        case above
+        case below
+    }
+
+    /// What is being printed line by line.
+    private struct Frame {
+        /// The object it belongs to; -1 for the archive's own keys.
+        let node: Int
+        let depth: Int
+        let content: TreeContent
+        var next = 0
+    }
+
+    init(_ file: ArchiveFile, output: ByteOutput, progress: Progress) {
+        self.file = file
+        self.output = output
+        self.progress = progress
+        nodes = GraphNodes(file.graph)
+        survey = GraphSurvey(nodes, progress: progress)
+        places = Array(repeating: .nowhere, count: nodes.count)
+    }
+
+    mutating func print() throws {
+        output.append("\(file.summary)\n\n")
+        let graph = file.graph
+        try tree(Frame(node: -1, depth: 0, content: .fields(graph.roots.keys, graph.roots.values)))
+        if !graph.others.isEmpty {
+            output.append("\nbeside the objects:\n")
+            try tree(Frame(node: -1, depth: 1, content: .pairs(graph.others)))
+        }
+        try printWaiting()
+        if !survey.strays.isEmpty {
+            output.append("\nobjects that no key of the archive leads to:\n")
+            for node in survey.strays where places[node] == .nowhere {
+                try tree(node)
+                try printWaiting()
+            }
+        }
+        printClasses()
+        try output.check()
+    }
+
+    private mutating func printWaiting() throws {
+        while finished < waiting.count {
+            let node = waiting[finished]
+            finished += 1
+            output.append("\n")
+            try tree(node)
+        }
+    }
+
+    private mutating func tree(_ node: Int) throws {
+        output.append("\(nodes.name(node)): ")
+        let content = begin(node, isNamed: false)
+        output.append("\n")
+        if let content { try tree(Frame(node: node, depth: 1, content: content)) }
+    }
+
+    private mutating func tree(_ frame: Frame) throws {
+        open.append(frame)
+        while let last = open.indices.last {
+            let frame = open[last]
+            guard frame.next < frame.content.count else {
+                open.removeLast()
+                continue
+            }
+            open[last].next += 1
+            line(frame)
+            try output.check()
+        }
+    }
+
+    /// Prints one line, and opens what it begins.
+    private mutating func line(_ frame: Frame) {
+        for _ in 0..<frame.depth { output.append("  ") }
+        output.append(label(frame))
+        output.append(": ")
+        let (node, content) = value(frame.content.value(frame.next), frame.node, frame.depth)
+        output.append("\n")
+        if let content { open.append(Frame(node: node, depth: frame.depth + 1, content: content)) }
+    }
+
+    private func label(_ frame: Frame) -> String {
+        switch frame.content.label(frame.next) {
+        case .index(let index): "\(index)"
+        case .name(let name): PlainText.name(name)
+        case .key(.reference(let index)) where survey.kinds[index] == .inline: LeafText.text(nodes[index])
+        case .key(.reference(let index)): "key \(nodes.name(index))"
+        case .key(.shared(let index)): "key &\(index)"
+        case .key(let key): LeafText.text(key)
+        }
+    }
+
+    // MARK: Values
+
+    /// Prints the text for a value that stands in `source`; returns what is to follow below it.
+    private mutating func value(
+        _ value: ArchivedValue, _ source: Int, _ depth: Int
+    ) -> (node: Int, content: TreeContent?) {
+        switch value {
+        case .reference(let index): return (index, reference(index, source, depth))
+        case .shared(let index):
+            let node = nodes.objectCount + index
+            return (node, reference(node, source, depth))
+        default:
+            output.append(LeafText.text(value))
+            return (source, TreeContent(value))
+        }
+    }
+
+    private mutating func reference(_ node: Int, _ source: Int, _ depth: Int) -> TreeContent? {
+        switch survey.kinds[node] {
+        case .inline: output.append(LeafText.text(nodes[node]))
+        case .classRecord: output.append("class \(PlainText.name(nodes[node].className ?? ""))")
+        case .block:
+            if places[node] == .nowhere && depth < Self.deepest {
+                return begin(node, isNamed: survey.isShared(node))
+            }
+            if places[node] == .nowhere {
+                places[node] = .below
+                waiting.append(node)
+            }
+            let className = survey.className(node).map { PlainText.name($0) + " " } ?? ""
+            output.append("\(className)\(nodes.name(node)), ")
+            let isCycle = source >= 0 && survey.closesCycle(from: source, to: node)
+            output.append(isCycle ? "a cycle" : places[node] == .above ? "above" : "below")
+        }
+        return nil
+    }
+
+    /// Prints the text for an object where it stands in full; returns its content.
+    private mutating func begin(_ node: Int, isNamed: Bool) -> TreeContent? {
+        places[node] = .above
+        shown += 1
+        progress.show("printing objects", shown, of: nodes.count)
+        let object = nodes[node]
+        output.append(LeafText.text(object))
+        if isNamed { output.append(" \(nodes.name(node))") }
+        return TreeContent(object)
+    }
+
+    // MARK: Classes
+
+    private func printClasses() {
+        if survey.classes.isEmpty { return }
+        output.append("\nclasses:\n")
+        for type in survey.classes {
+            output.append("  \(PlainText.name(type.name))")
+            if case .classRecord(let record)? = type.record.map({ nodes[$0] }), let names = record.classes {
+                let superclasses = names.first == type.name ? names.dropFirst() : names[...]
+                if !superclasses.isEmpty {
+                    output.append(": " + superclasses.prefix(32).map(PlainText.name).joined(separator: ", "))
+                }
+            }
+            if type.version != 0 { output.append(", version \(type.version)") }
+            output.append(" (\(type.count))\n")
+        }
+    }
+}

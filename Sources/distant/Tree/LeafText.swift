@@ -1,0 +1,77 @@
+import KeyedArchive
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Values as people read them, in one line; of what has content only what it is.
+enum LeafText {
+    static func text(_ object: ArchivedObject) -> String {
+        switch object {
+        case .instance(let record): PlainText.name(record.typeName)
+        case .classRecord(let type): "class \(PlainText.name(type.name))"
+        case .value(let value): text(value)
+        }
+    }
+
+    static func text(_ value: ArchivedValue) -> String {
+        switch value {
+        case .null: "nil"
+        case .bool(let value): "\(value)"
+        case .integer(let value): "\(value)"
+        case .unsigned(let value): "\(value)"
+        case .wide(let value): "\(value)"
+        case .unsignedWide(let value): "\(value)"
+        case .float(let bits): "\(Float(bitPattern: bits))"
+        case .double(let bits): "\(Double(bitPattern: bits))"
+        case .string(let value): PlainText.quoted(value)
+        case .brokenString(let units):
+            PlainText.quoted(String(decoding: units, as: UTF16.self))
+                + " (in UTF-16, with surrogates that are no pairs)"
+        case .data(let data): bytes(data)
+        case .date(let bits): date(Double(bitPattern: bits))
+        case .uuid(let value): value.uuidString
+        case .url(let address, let base):
+            "URL " + PlainText.quoted(address) + (base.map { " relative to \(PlainText.quoted($0))" } ?? "")
+        case .decimal(let digits, let exponent): decimal(digits, exponent)
+        case .list(let values): count(values.count, "element")
+        case .set(let values): "set of \(count(values.count, "element"))"
+        case .map(let pairs): count(pairs.count, "entr", "y", "ies")
+        case .scalars(let scalars): "\(scalars.count) × \(scalars.typeName)"
+        case .record(let record): record.typeName.isEmpty ? "a value with keys" : PlainText.name(record.typeName)
+        case .present: "an optional that is there"
+        case .reference(let index): "#\(index)"
+        case .shared(let index): "&\(index)"
+        }
+    }
+
+    private static func count(_ count: Int, _ word: String, _ one: String = "", _ many: String = "s") -> String {
+        "\(count) \(word)\(count == 1 ? one : many)"
+    }
+
+    private static func bytes(_ data: Data) -> String {
+        var text: [UInt8] = []
+        for byte in data.prefix(32) {
+            text.append(JSONText.digits[Int(byte >> 4)])
+            text.append(JSONText.digits[Int(byte & 0xF)])
+        }
+        return "<\(String(decoding: text, as: UTF8.self))\(data.count > 32 ? "…" : "")>"
+            + " (\(count(data.count, "byte")))"
+    }
+
+    private static func decimal(_ digits: String, _ exponent: Int64) -> String {
+        exponent == 0 ? PlainText.name(digits) : "\(PlainText.name(digits))e\(exponent)"
+    }
+
+    private static func date(_ seconds: Double) -> String {
+        // The years 1 to 9999; a date outside of them is most likely no date.
+        guard seconds > -63_113_904_000, seconds < 252_423_993_600 else {
+            return "date \(seconds) s after 2001-01-01T00:00:00Z"
+        }
+        let text = Date(timeIntervalSinceReferenceDate: seconds.rounded(.down)).formatted(.iso8601)
+        let fraction = seconds - seconds.rounded(.down)
+        return fraction == 0 ? text : "\(text) + \(fraction) s"
+    }
+}

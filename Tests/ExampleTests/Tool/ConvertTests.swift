@@ -1,0 +1,138 @@
+import Foundation
+import KeyedArchive
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+@Suite("distant convert and distant check")
+struct ConvertTests {
+    private let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+    }
+
+    private func write(_ bytes: some Sequence<UInt8>, _ name: String) throws -> String {
+        let path = scratch.path(name)
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    private func distant(_ arguments: String...) async throws -> Program.Outcome {
+        try await Program.run("distant", arguments, in: scratch)
+    }
+
+    @Test("Binary and XML become one another and are the same graph")
+    func binaryAndXML() async throws {
+        let graph = try SampleArchives.teams()
+        let binary = try write(graph.bytes(format: .binary), "a.archive")
+        let xml = scratch.path("b.xml")
+        let again = scratch.path("c.archive")
+        let there = try await distant("convert", "--to", "xml", binary, xml)
+        #expect(there.status == 0 && there.output.isEmpty && there.errors.isEmpty, "\(there.errors)")
+        let back = try await distant("convert", xml, again, "--to", "binary")
+        #expect(back.status == 0, "\(back.errors)")
+        #expect(try String(contentsOfFile: xml, encoding: .utf8).hasPrefix("<?xml"))
+        let data = try Data(contentsOf: URL(fileURLWithPath: again))
+        #expect(ArchiveFormat.recognise(data) == .binary)
+        #expect(try ArchivedGraph(data).objects.count == graph.objects.count)
+    }
+
+    @Test("JSON is what dump prints; a file is replaced with its permissions, through a link, in its own place, too")
+    func json() async throws {
+        let path = try write(SampleArchives.teams().bytes(format: .binary), "a")
+        let target = try write([1], "b")
+        chmod(target, 0o640)
+        let link = scratch.path("link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+        let outcome = try await distant("convert", "--to", "json", path, link)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let dump = try await distant("dump", "--json", path)
+        #expect(try String(contentsOfFile: target, encoding: .utf8) == dump.output)
+        let attributes = try FileManager.default.attributesOfItem(atPath: target)
+        #expect(attributes[.posixPermissions] as? Int == 0o640)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+        let same = try await distant("convert", "--to", "xml", path, path)
+        #expect(same.status == 0, "\(same.errors)")
+        #expect(ArchiveFormat.recognise(try Data(contentsOf: URL(fileURLWithPath: path))) == .xml)
+        // Nothing is left beside the files.
+        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path(""))
+        #expect(Set(names.filter { !$0.hasPrefix("distant-") }) == ["a", "b", "link"])
+    }
+
+    @Test("What fails leaves the old file, and is one sentence that names the file")
+    func failures() async throws {
+        let good = try write(SampleArchives.compact(), "good")
+        let bad = try write(Array("bplist00 and no more".utf8), "bad")
+        let target = try write([7, 7, 7], "target")
+        for (arguments, name) in [
+            (["convert", "--to", "xml", bad, target], bad), (["dump", bad], bad), (["dump", "--json", bad], bad),
+            (["convert", "--to", "json", scratch.path("none"), target], scratch.path("none")),
+            (["convert", "--to", "json", good, scratch.path("no/such")], scratch.path("no/such")),
+            (["dump", scratch.path("")], scratch.path("")), (["check", bad], bad),
+            (["convert", "--to", "json", good, "/dev/full"], "/dev/full"),
+        ] {
+            let outcome = try await Program.run("distant", arguments, in: scratch)
+            #expect(outcome.status == 1, "\(arguments)")
+            #expect(outcome.errors.hasPrefix("distant: \(name): "), "\(outcome.errors)")
+            #expect(outcome.errors.split(separator: "\n").count == 1)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data([7, 7, 7]))
+        }
+    }
+
+    @Test("Check says a line for each file")
+    func check() async throws {
+        let compact = try write(SampleArchives.compact(), "compact")
+        let xml = try write(SampleArchives.teams().bytes(format: .xml), "xml")
+        let good = try await distant("check", compact, xml)
+        #expect(good.status == 0 && good.errors.isEmpty)
+        #expect(
+            good.output == """
+                \(compact): good: compact, 1 object
+                \(xml): good: xml, by NSKeyedArchiver, version 100000, 11 objects
+
+                """)
+        let empty = try write([], "empty")
+        let mixed = try await distant("check", empty, compact, scratch.path("none"))
+        #expect(mixed.status == 1)
+        let lines = mixed.output.split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines.first == "\(empty): bad: an empty file, not an archive")
+        #expect(lines.last?.hasPrefix("\(scratch.path("none")): bad: cannot be read: ") == true)
+        #expect(mixed.errors == "distant: \(empty): and 1 more of 3 files are bad\n")
+    }
+
+    @Test(
+        "Wrong usage ends with 2 and says what is wrong",
+        arguments: [
+            ([], "a command is needed"), (["look", "x"], "“look” is no command"), (["dump"], "a file is needed"),
+            (["dump", "a", "b"], "“b” is one word too many"), (["dump", "--yaml", "a"], "“--yaml” is not understood"),
+            (["convert", "a", "b"], "convert needs --to"),
+            (["convert", "--to", "png", "a", "b"], "“png” is no format"),
+            (["convert", "--to", "xml", "a"], "a file to write is needed, too"),
+            (["convert", "--to"], "--to needs a word"),
+            (["check"], "a file is needed"), (["check", "-x"], "“-x” is not understood"),
+            (["dump", ""], "name is empty"),
+        ])
+    func usage(arguments: [String], sentence: String) async throws {
+        let outcome = try await Program.run("distant", arguments, in: scratch)
+        #expect(outcome.status == 2)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.errors.hasPrefix("distant: ") && outcome.errors.contains(sentence), "\(outcome.errors)")
+        #expect(outcome.errors.contains("Usage: distant dump"))
+    }
+
+    @Test("It explains itself, and takes files whose names look like options")
+    func help() async throws {
+        for arguments in [["--help"], ["dump", "--help"], ["-h"]] {
+            let outcome = try await Program.run("distant", arguments, in: scratch)
+            #expect(outcome.status == 0 && outcome.errors.isEmpty)
+            #expect(outcome.output.hasPrefix("Usage: distant dump"))
+        }
+        let odd = try await distant("check", "--", "--no such file")
+        #expect(odd.status == 1)
+        #expect(odd.output.hasPrefix("--no such file: bad: cannot be read"))
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+@Suite("distant and archives that others wrote", .enabled(if: Fixtures.directory != nil, Fixtures.comment))
+struct ToolFixtureTests {
+    private let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+    }
+
+    @Test("Each real archive is good")
+    func check() async throws {
+        let paths = try Fixtures.paths("real")
+        #expect(paths.count == 144)
+        let outcome = try await Program.run("distant", ["check"] + paths, in: scratch)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.split(separator: "\n").count == paths.count)
+    }
+
+    @Test("Each real archive prints as a tree")
+    func trees() async throws {
+        for path in try Fixtures.paths("real") {
+            let outcome = try await Program.run("distant", ["dump", path], in: scratch)
+            #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(path): \(outcome.errors)")
+            #expect(outcome.output.split(separator: "\n").count > 1, "\(path)")
+        }
+    }
+
+    @Test("Each real archive as JSON is what another reader of property lists finds")
+    func json() async throws {
+        let counts = try Fixtures.objectCounts()
+        var pairs: [String] = []
+        for (number, path) in try Fixtures.paths("real").enumerated() {
+            let target = scratch.path("\(number).json")
+            let outcome = try await Program.run("distant", ["convert", "--to", "json", path, target], in: scratch)
+            #expect(outcome.status == 0, "\(path): \(outcome.errors)")
+            let data = try Data(contentsOf: URL(fileURLWithPath: target))
+            let whole = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+            let name = URL(fileURLWithPath: path).lastPathComponent
+            #expect((whole?["objects"] as? [Any])?.count == counts[name], "\(path)")
+            pairs += [path, target]
+        }
+        guard let python = Self.python else {
+            // Only the comparison with the other reader is missing then.
+            print("python3 is not here: its plistlib was not asked about \(pairs.count / 2) archives")
+            return
+        }
+        let outcome = try await Program.run(python, ["-c", Self.comparison] + pairs, in: scratch)
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+        #expect(outcome.output.contains("144 archives agree"), "\(outcome.output)")
+    }
+
+    @Test("Broken and hostile files end with 0 or 1, soon")
+    func malformed() async throws {
+        let paths = try Fixtures.paths("malformed")
+        #expect(paths.count == 229)
+        let check = try await Program.run("distant", ["check"] + paths, in: scratch)
+        #expect(check.status == 1)
+        let verdicts = check.output.split(separator: "\n").map { $0.contains(": good: ") }
+        #expect(verdicts.count == paths.count)
+        for (path, isGood) in zip(paths, verdicts) {
+            let start = ContinuousClock.now
+            let tree = try await Program.run("distant", ["dump", path], in: scratch)
+            #expect(tree.status == (isGood ? 0 : 1), "\(path): \(tree.errors)")
+            let json = try await Program.run("distant", ["dump", "--json", path], in: scratch)
+            #expect(json.status <= 1 && (isGood || json.status == 1), "\(path): \(json.errors)")
+            if !isGood { #expect(json.errors.hasPrefix("distant: \(path): "), "\(json.errors)") }
+            #expect(ContinuousClock.now - start < .seconds(10), "\(path)")
+        }
+    }
+
+    private static let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    /// Takes archives and their JSON in turns, reads the archives with Python's own reader, and compares all of it.
+    private static let comparison = """
+        import datetime, json, plistlib, struct, sys
+
+        EPOCH = datetime.datetime(2001, 1, 1)
+
+        def uid(v):
+            if isinstance(v, plistlib.UID): return v.data
+            if isinstance(v, dict) and list(v) == ["CF$UID"]: return v["CF$UID"]
+
+        def same(v, j):
+            if uid(v) is not None: return j == {"ref": uid(v)}
+            if v is None or v == "$null": return j is None
+            if isinstance(v, bool): return j == {"bool": v}
+            if isinstance(v, int): return j == {"int": str(v)}
+            if isinstance(v, float):
+                return j["width"] in (4, 8) and j["real"] == struct.pack(">d", v).hex()
+            if isinstance(v, str): return j == {"string": v}
+            if isinstance(v, bytes): return j == {"data": v.hex()}
+            if isinstance(v, datetime.datetime):
+                seconds = struct.unpack(">d", bytes.fromhex(j["date"]))[0]
+                return abs((v - EPOCH).total_seconds() - seconds) < 1e-3
+            if isinstance(v, list):
+                return list(j) == ["array"] and len(v) == len(j["array"]) and all(map(same, v, j["array"]))
+            if isinstance(v, dict): return list(j) == ["dict"] and fields(v, j["dict"])
+            return False
+
+        def fields(v, j):
+            keys = sorted(v, key=lambda k: k.encode())
+            return [k for k, _ in j] == keys and all(same(v[k], x) for k, x in j)
+
+        def unescaped(d): return {k[1:] if k.startswith("$$") else k: v for k, v in d.items() if k != "$class"}
+
+        def object_is(v, j, objects):
+            if isinstance(v, dict) and "$class" in v:
+                record = objects[uid(v["$class"])]
+                return (j["class"] == record["$classname"] and j.get("classes") == record.get("$classes")
+                        and fields(unescaped(v), j["keys"]))
+            if isinstance(v, dict) and "$classname" in v:
+                return j == {"classRecord": v["$classname"], "classes": v.get("$classes", [])}
+            return same(v, j)
+
+        agreed = 0
+        for archive, dump in zip(sys.argv[1::2], sys.argv[2::2]):
+            p, j = plistlib.load(open(archive, "rb")), json.load(open(dump))
+            objects = p["$objects"]
+            ok = j["archiver"] == p["$archiver"] and j["version"] == p["$version"]
+            ok = ok and len(objects) == len(j["objects"]) and fields(unescaped(p["$top"]), sorted(j["top"].items()))
+            wrong = [i for i, o in enumerate(objects) if not object_is(o, j["objects"][i], objects)] if ok else "all"
+            if wrong: print(archive, "differs at", wrong)
+            else: agreed += 1
+        print(agreed, "archives agree")
+        sys.exit(0 if agreed == len(sys.argv[1:]) // 2 else 1)
+        """
+}
