@@ -35,7 +35,9 @@ let package = Package(
             name: "FooBarClient", dependencies: ["FooBar", "DistantObjects", "FooBarServer"],
             path: "Examples/FooBarClient", swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
-        .testTarget(name: "KeyedArchiveTests", dependencies: ["KeyedArchive"], swiftSettings: settings),
+        .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
+        .testTarget(
+            name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader"], swiftSettings: settings),
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
         .testTarget(

@@ -182,7 +182,7 @@ extension AppleWriter {
                     ("NS.exponent", try builder.integer(exponent)),
                     ("NS.length", try builder.integer(Int64(value.length))),
                     ("NS.negative", try builder.bool(value.isNegative)), ("NS.compact", try builder.bool(true)),
-                    ("NS.mantissa.bo", try builder.integer(1)), ("NS.mantissa", try self.uid(object(of: mantissa))),
+                    ("NS.mantissa.bo", try builder.integer(1)), ("NS.mantissa", mantissa),
                 ])
         }
         var words: [UInt32] = []

@@ -69,6 +69,11 @@ struct ArchiveFile {
         return bytes
     }
 
+    /// An error in what the file holds.
+    func naming(_ error: ArchiveError) -> ArchiveError {
+        ArchiveError(error.code, "the file \(path) cannot be opened: \(error.message)")
+    }
+
     // MARK: Writing
 
     func write(_ bytes: [UInt8]) throws {

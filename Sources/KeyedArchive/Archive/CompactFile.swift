@@ -44,7 +44,8 @@ extension ObjectEncoder {
         s.pointee.scope = EncoderScope(
             type: RootKeys.self, serial: s.pointee.serials, layout: .unopened, isBody: false)
         s.pointee.out.byte(Tag.record)
-        openRecord(record(for: RootKeys.self, kind: .record))
+        let record = record(for: RootKeys.self, kind: .record)
+        if isSequential { openSequential(record) } else { openRecord(record) }
     }
 
     /// Ends an archive begun with `openRoots()`.

@@ -47,11 +47,9 @@ extension KeyedUnarchiver {
         contentsOf url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         let file = try ArchiveFile(url)
-        let data = try file.read(limits: limits)
-        do {
-            try self.init(data, limits: limits, classes: classes)
-        } catch let error as ArchiveError {
-            throw ArchiveError(error.code, "the file \(file.path) cannot be opened: \(error.message)")
+        let bytes = try file.read(limits: limits)
+        do { try self.init(bytes, limits: limits, classes: classes) } catch let error as ArchiveError {
+            throw file.naming(error)
         }
     }
 

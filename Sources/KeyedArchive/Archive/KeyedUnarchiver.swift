@@ -33,22 +33,7 @@ public final class KeyedUnarchiver {
     }
 
     private init(owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry) throws {
-        format = try ArchiveFormat.recognise(owner.bytes, limits: limits)
-        if format == .compact {
-            let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
-            decoder = try ObjectDecoder(
-                bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
-        } else {
-            let table = try PlistTable.open(owner, format, limits: limits)
-            let layout = try KeyedLayout(table, limits: limits, anyArchiver: false)
-            let (shapes, bytes) = try AppleReader.body(of: layout, classes: classes, limits: limits)
-            let body = ArchiveBytes(bytes)
-            decoder = try ObjectDecoder(
-                bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes,
-                handsOutSlices: false)
-            decoder.foreign = ObjectDecoder.ForeignArchive(outside: table.file, owner: table.owner)
-        }
-        try decoder.openRoots()
+        (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
     }
 
     /// Sees each object on its way.
@@ -107,6 +92,36 @@ public final class KeyedUnarchiver {
 }
 
 extension ObjectDecoder {
+    /// Opens a whole archive of any format.
+    static func open(
+        _ owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry
+    ) throws -> (ObjectDecoder, ArchiveFormat) {
+        let format = try ArchiveFormat.recognise(owner.bytes, limits: limits)
+        let decoder: ObjectDecoder
+        if format == .compact {
+            let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
+            decoder = try ObjectDecoder(
+                bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
+        } else {
+            let table = try PlistTable.open(owner, format, limits: limits)
+            let layout = try KeyedLayout(table, limits: limits, anyArchiver: false)
+            let (shapes, bytes) = try AppleReader.body(of: layout, classes: classes, limits: limits)
+            let body = ArchiveBytes(bytes)
+            decoder = try ObjectDecoder(
+                bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes,
+                handsOutSlices: false)
+            decoder.foreign = ForeignArchive(outside: table.file, owner: table.owner)
+        }
+        try decoder.openRoots()
+        return (decoder, format)
+    }
+
+    /// Whether the open record has no key that is not a position.
+    var hasOnlyPositions: Bool {
+        UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount)
+            .allSatisfy { StoredKey.position($0) != nil }
+    }
+
     /// Opens the record of roots, which is the only value of a whole archive.
     func openRoots() throws {
         let s = state

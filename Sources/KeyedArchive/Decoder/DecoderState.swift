@@ -38,6 +38,8 @@ struct DecoderFrame {
     var object: Int = -1
     var layout: Layout
     var isBody = false
+    /// Values decoded without key so far.
+    var unkeyed = 0
 }
 
 /// What only few frames need.

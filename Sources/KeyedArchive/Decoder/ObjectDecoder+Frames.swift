@@ -21,7 +21,13 @@ extension ObjectDecoder {
         guard s.pointee.frame.layout == .keyed else {
             throw ArchiveError(.misuse, "no object is being decoded, so the key \(key) has no place")
         }
-        guard let position = position(of: StoredKey.escaped(key)) else { return false }
+        return try move(to: StoredKey.escaped(key))
+    }
+
+    /// Moves to the value of a key as it stands in archives; false if there is none.
+    func move(to key: String) throws -> Bool {
+        let s = state
+        guard let position = position(of: key) else { return false }
         try makeIndex()
         guard let index = s.pointee.frame.index else { return false }
         s.pointee.frame.source.position = index[position]
@@ -57,19 +63,30 @@ extension ObjectDecoder {
         state.pointee.frame.layout == .keyed && position(of: StoredKey.escaped(key)) != nil
     }
 
+    func contains(stored key: String) -> Bool {
+        state.pointee.frame.layout == .keyed && position(of: key) != nil
+    }
+
     /// The error for a key that is not there.
     @inline(never)
     func missing(_ key: String) -> ArchiveError {
-        var error = ArchiveError(.missingKey, "no value for this key")
+        let frame = state.pointee.frame
+        let isSequential =
+            frame.layout == .keyed && frame.keyCount > 0 && StoredKey.position(frame.keys[0]) != nil
+        var error = ArchiveError(
+            .missingKey, isSequential ? "no key was encoded here, only values in order" : "no value for this key")
         error.prepend(.key(key))
         return error
     }
 
     /// Completes an error's path; the record stays readable, whatever the failed value left behind.
     @inline(never)
-    func failed(_ error: any Error, _ key: String) -> ArchiveError {
+    func failed(_ error: any Error, _ key: String) -> ArchiveError { failed(error, at: .key(key)) }
+
+    @inline(never)
+    func failed(_ error: any Error, at step: ArchiveError.Step) -> ArchiveError {
         try? makeIndex()
-        return ArchiveError.wrapping(error, at: .key(key))
+        return ArchiveError.wrapping(error, at: step)
     }
 
     // MARK: Opening

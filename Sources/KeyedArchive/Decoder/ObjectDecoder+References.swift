@@ -10,12 +10,12 @@ extension ObjectDecoder {
         _ type: T.Type, forKey key: String, _ deliver: @escaping (T) -> Void
     ) throws {
         guard try locate(key) else { throw missing(key) }
-        do {
-            guard let number = try readObjectNumber(type) else { return }
-            try whenMade(number, type, key, deliver)
-        } catch {
-            throw failed(error, key)
-        }
+        do { try readReference(type, key, deliver) } catch { throw failed(error, key) }
+    }
+
+    func readReference<T: ObjectCoding>(_ type: T.Type, _ key: String, _ deliver: @escaping (T) -> Void) throws {
+        guard let number = try readObjectNumber(type) else { return }
+        try whenMade(number, type, key, deliver)
     }
 
     /// The number of the object referred to, nil for none.

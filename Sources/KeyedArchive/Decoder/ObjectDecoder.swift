@@ -225,10 +225,13 @@ public final class ObjectDecoder {
         s.deallocate()
     }
 
+    /// Whether objects are decoded one value after the other, without keys.
+    var isSequential = false
+
     /// Whether values have keys.
     ///
-    /// True in every archive this library reads.
-    public var allowsKeyedCoding: Bool { true }
+    /// False only under a `SequentialUnarchiver`: there objects decode values without key, in order.
+    public var allowsKeyedCoding: Bool { !isSequential }
 
     /// The version of the class the object being read had when it was written.
     public var classVersion: Int { state.pointee.frame.shape?.takeUnretainedValue().version ?? 0 }

@@ -35,6 +35,10 @@ struct EncoderScope {
     var layout: Layout
     /// Whether the scope is the whole body of an object, which has no tag in front.
     var isBody: Bool
+    /// Whether values have no keys but their positions.
+    var isSequential = false
+    /// Values encoded without key so far.
+    var unkeyed = 0
 }
 
 /// What only few scopes need.

@@ -147,7 +147,11 @@ extension ObjectEncoder {
         let type: any ObjectCoding.Type = Swift.type(of: object)
         s.pointee.serials &+= 1
         replaceScope(EncoderScope(type: type, serial: s.pointee.serials, layout: .closed, isBody: true))
-        openRecord(record(for: type, kind: .object))
+        if isSequential {
+            openSequential(record(for: type, kind: .object))
+        } else {
+            openRecord(record(for: type, kind: .object))
+        }
         do {
             try object.encode(with: self)
             try closeScope()

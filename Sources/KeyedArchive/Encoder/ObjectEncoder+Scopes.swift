@@ -72,7 +72,7 @@ extension ObjectEncoder {
     }
 
     @inline(never)
-    private func openExplicit() {
+    func openExplicit() {
         state.pointee.scope.layout = .explicit
         state.pointee.scope.start = state.pointee.out.count
         state.pointee.out.paddedVarint()

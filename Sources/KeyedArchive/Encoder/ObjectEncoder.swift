@@ -43,10 +43,13 @@ public final class ObjectEncoder {
         state.deallocate()
     }
 
+    /// Whether objects are encoded one value after the other, without keys.
+    var isSequential = false
+
     /// Whether values have keys.
     ///
-    /// True in every archive this library writes.
-    public var allowsKeyedCoding: Bool { true }
+    /// False only in the archives of a `SequentialArchiver`: there objects encode values without key, in order.
+    public var allowsKeyedCoding: Bool { !isSequential }
 
     /// Forgets everything written, and keeps buffers of moderate size for the next use.
     ///
@@ -111,6 +114,15 @@ public final class ObjectEncoder {
             s.pointee.scope.cursor &+= 1
             return
         }
+        guard !s.pointee.scope.isSequential else {
+            throw fail(ArchiveError(.misuse, "the key \(userKey) in a sequential archive, which has none"))
+        }
+        try append(key: key)
+    }
+
+    /// Writes a key as it stands in archives, which is not the one predicted.
+    func append(key: String) throws {
+        let s = state
         switch s.pointee.scope.layout {
         case .keyed:
             let extras = scopeExtras()

@@ -1,0 +1,56 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Writes a sequential archive: values and object graphs one after the other, without keys.
+///
+/// Objects in it have no keys either: `ObjectEncoder.allowsKeyedCoding` is false, and a class that codes itself both ways
+/// asks for it. What is decoded later must be asked for in the same order.
+///
+/// ```swift
+/// let archiver = SequentialArchiver()
+/// try archiver.encode(employee)
+/// try archiver.encode(7)
+/// let bytes = try archiver.finish()
+///
+/// let unarchiver = try SequentialUnarchiver(bytes)
+/// let employee = try unarchiver.decode(Employee.self)
+/// let number = try unarchiver.decode(Int.self)
+/// ```
+public final class SequentialArchiver {
+    /// The format written.
+    public let format: ArchiveFormat
+    private let encoder: ObjectEncoder
+
+    /// Makes an archiver without content.
+    ///
+    /// - Parameters:
+    ///   - format: The format to write; in Apple's the values have the keys "$0", "$1" and so on.
+    ///   - limits: Bounds beyond which encoding throws.
+    ///   - classes: Class names other than the classes' own.
+    public init(
+        format: ArchiveFormat = .compact, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) {
+        self.format = format
+        encoder = ObjectEncoder(limits: limits, classes: classes)
+        encoder.isSequential = true
+        encoder.openRoots()
+    }
+
+    /// Encodes the next value or object.
+    public func encode<T: Encodable>(_ value: T) throws { try encoder.encode(value) }
+
+    /// Encodes a reference to an object that is archived only if something else encodes it unconditionally.
+    public func encodeConditional<T: ObjectCoding>(_ object: T?) throws { try encoder.encodeConditional(object) }
+
+    /// Completes the archive; nothing can be encoded afterwards.
+    public func finish() throws -> [UInt8] { try encoder.finishArchive(format: format) }
+
+    /// Completes the archive and writes it into a file, which is replaced as a whole.
+    public func finish(to url: URL) throws {
+        let file = try ArchiveFile(url)
+        try file.write(try finish())
+    }
+}

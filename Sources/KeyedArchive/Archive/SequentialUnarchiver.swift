@@ -1,0 +1,68 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Reads a sequential archive: its values in the order they were encoded.
+///
+/// Asking for a value of another type than comes next, or for more than there are, is a thrown error that names the
+/// position.
+public final class SequentialUnarchiver {
+    /// The format the archive is in.
+    public let format: ArchiveFormat
+    private let decoder: ObjectDecoder
+
+    /// Opens an archive of any format, whose bytes are kept without copying them.
+    ///
+    /// - Throws: `ArchiveError` if it is none, or one with keys.
+    public convenience init(
+        _ bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        try self.init(owner: ArchiveBytes(bytes), limits, classes)
+    }
+
+    /// Opens an archive of any format, whose bytes are kept without copying them.
+    ///
+    /// - Throws: `ArchiveError` if it is none, or one with keys.
+    public convenience init(
+        _ data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        try self.init(owner: ArchiveBytes(data), limits, classes)
+    }
+
+    /// Opens the archive in a file, whatever its format.
+    public convenience init(
+        contentsOf url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+    ) throws {
+        let file = try ArchiveFile(url)
+        let bytes = try file.read(limits: limits)
+        do { try self.init(owner: ArchiveBytes(bytes), limits, classes) } catch let error as ArchiveError {
+            throw file.naming(error)
+        }
+    }
+
+    private init(owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry) throws {
+        (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
+        guard decoder.hasOnlyPositions else {
+            throw ArchiveError(.unsupported, "an archive with keys: open it with a KeyedUnarchiver")
+        }
+        decoder.isSequential = true
+    }
+
+    /// Whether all values have been decoded.
+    public var isAtEnd: Bool { decoder.isAtEnd }
+
+    /// Decodes the next value or object.
+    public func decode<T: Decodable>(_ type: T.Type) throws -> T { try decoder.complete { try decoder.decode(type) } }
+
+    /// Decodes the next value or object; nil if nil was encoded.
+    public func decodeIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
+        try decoder.complete { try decoder.decodeIfPresent(type) }
+    }
+
+    /// Decodes the next object, of one of the classes in the list; nil if nil was encoded.
+    public func decodeObject(allowing classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
+        try decoder.complete { try decoder.decodeObject(allowing: classes) }
+    }
+}

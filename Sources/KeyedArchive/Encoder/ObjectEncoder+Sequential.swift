@@ -1,0 +1,45 @@
+extension ObjectEncoder {
+    /// Begins a record whose values have no keys.
+    ///
+    /// The keys, which are positions, stand in the record: there may be more of them than a shape has room for.
+    func openSequential(_ record: TypeRecord) {
+        let s = state
+        s.pointee.scope.record = Unmanaged.passUnretained(record)
+        let variant = record.bare(.explicit)
+        s.pointee.out.fixed(localIndex(variant))
+        s.pointee.scope.variant = variant
+        s.pointee.scope.isSequential = true
+        openExplicit()
+    }
+
+    /// Writes the key of a value that has none: its position.
+    private func position() throws {
+        let s = state
+        let key = StoredKey.unkeyed(s.pointee.scope.unkeyed)
+        if s.pointee.scope.cursor < s.pointee.scope.keyCount, s.pointee.scope.keys[s.pointee.scope.cursor] == key {
+            s.pointee.scope.cursor += 1
+        } else {
+            try append(key: key)
+        }
+        s.pointee.scope.unkeyed += 1
+    }
+
+    /// Encodes a value or object without key; it is decoded in the order encoded.
+    ///
+    /// In an archive with keys such values stand beside those with keys, under their positions.
+    /// - Parameter value: Any `Codable` value, or an object.
+    /// - Throws: `ArchiveError`, and what the value's own code throws.
+    public func encode<T: Encodable>(_ value: T) throws {
+        let number = state.pointee.scope.unkeyed
+        try position()
+        do { try write(value) } catch { throw fail(error, at: .index(number)) }
+    }
+
+    /// Encodes without key a reference to an object that is archived only if something else encodes it unconditionally.
+    public func encodeConditional<T: ObjectCoding>(_ object: T?) throws {
+        try position()
+        guard let object else { return state.pointee.out.byte(Tag.none) }
+        if T.self is any ExternallyCodable.Type { return try write(object) }
+        writeConditional(object)
+    }
+}
