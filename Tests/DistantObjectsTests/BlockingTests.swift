@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import Synchronization
 import Testing
@@ -9,7 +10,7 @@ import Testing
     import Foundation
 #endif
 
-@Suite("Blocking calls from plain threads")
+@Suite("Blocking calls from plain threads", .bounded())
 struct BlockingTests {
     @Test("A plain thread calls and gets results, errors and references")
     func calls() async throws {
@@ -90,6 +91,31 @@ struct BlockingTests {
         await pair.close()
     }
 
+    @Test("A method that blocks holds up its own object only, also when the messages came together")
+    func holdsUpItsObject() async throws {
+        let pair = try await Bereaved(.socketpair, server: true)
+        let directory = Directory()
+        pair.connection.vend(["": directory, "o": Observer()])
+        let raw = pair.raw
+        for name in [[], [0x6F]] as [[UInt8]] {
+            raw.send(2, RawPeer.call(body: [0, UInt8(name.count + 1), 0x80 + UInt8(name.count)] + name))
+            #expect(try await onThread { raw.read()?.kind } == 3)
+        }
+        // In one write, so that they are read together.
+        let blocks = RawPeer.call(slot: 1, name: [0] + RawPeer.text("block"), arguments: 0, body: [0, 0])
+        let counts = (1...5).map { question in
+            RawPeer.call(question: question, slot: 2, name: [1] + RawPeer.text("count"), arguments: 0, body: [0, 0])
+        }
+        raw.send(RawPeer.frame(2, blocks) + counts.flatMap { RawPeer.frame(2, $0) })
+        for question: UInt8 in 1...5 {
+            #expect(try await onThread { raw.read()?.body.first } == question)
+        }
+        directory.gate.signal()
+        #expect(try await onThread { raw.read()?.body.first } == 0)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
     @Test("In a task and on the loop's thread a blocking call throws instead of stopping everything")
     func refused() async throws {
         let pair = try await Pair()
@@ -118,6 +144,8 @@ struct BlockingTests {
         #expect(codes == [.deadlineExceeded])
         let server = pair.server
         let started = pair.directory.started
+        // The first may have been refused without a start, because its time was over.
+        let before = started.count
         let second = Task {
             try await onThread { () -> ConnectionError.Code? in
                 do {
@@ -128,7 +156,7 @@ struct BlockingTests {
                 }
             }
         }
-        await started.wait(for: 2)
+        await started.wait(for: before + 1)
         server.invalidate()
         #expect(try await second.value == .outcomeUnknown)
         _ = await client.ended

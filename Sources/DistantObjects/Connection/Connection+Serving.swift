@@ -30,6 +30,12 @@ extension Connection {
         }
     }
 
+    /// Starts the calls that came together with one whose method blocks: whoever takes the loop over runs this.
+    private func help() {
+        state.withLock { $0.hasHelper = false }
+        drain()
+    }
+
     /// Runs a synchronous method, or starts the task of an asynchronous one.
     ///
     /// - Returns: The next call, started in the same critical section that answered this one.
@@ -40,6 +46,7 @@ extension Connection {
         }
         switch call.message.run {
         case .synchronous(let run):
+            if call.needsHelper { loop.perform { self.help() } }
             var failure: (any Error)?
             do {
                 var decoder = try argumentDecoder(for: call)
@@ -151,6 +158,10 @@ extension PortState {
         if let question = call.question, answers.start(question) { call.isCancelled = true }
         if running >= limits.runningCalls { call.isOverloaded = true }
         running += 1
+        if !ready.isEmpty, !hasHelper, case .synchronous = call.message.run {
+            hasHelper = true
+            call.needsHelper = true
+        }
         return call
     }
 

@@ -28,6 +28,8 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) var isCancelled = false
     /// Found when its turn came: too many calls were running.
     @exclusivity(unchecked) var isOverloaded = false
+    /// Found when its turn came: others were behind it, and its method may block.
+    @exclusivity(unchecked) var needsHelper = false
 
     init(
         question: UInt32?, keepsAnswer: Bool, number: UInt64, export: consuming Export,

@@ -43,6 +43,8 @@ struct PortState: ~Copyable {
 
     /// Calls whose turn has come, in the order they may start.
     var ready = Fifo<InboundCall>()
+    /// A piece of the loop's work will look at `ready`, should the method that runs now block.
+    var hasHelper = false
     var running = 0
     /// Calls entered and not finished, one-way messages too.
     var unfinished = 0
