@@ -1,7 +1,8 @@
+import Dispatch
 import DistantObjects
 import Testing
 
-@Suite("Cancellation and deadlines")
+@Suite("Cancellation and deadlines", .bounded())
 struct CancellationTests {
     @Test("A cancelled caller throws at once, and the serving task is cancelled")
     func cancel() async throws {
@@ -34,10 +35,7 @@ struct CancellationTests {
     func deadline() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
-        await expectCode(.deadlineExceeded) {
-            let _: Int = try await directory.message("wait").call(deadline: .milliseconds(20))
-        }
-        await pair.directory.stopped.wait()
+        await pair.outwait(directory)
         let quick: Int = try await directory.message("echo").call(3, deadline: .seconds(60))
         #expect(quick == 3)
         await pair.close()
@@ -57,6 +55,70 @@ struct CancellationTests {
             for task in tasks[10...] { task.cancel() }
             for task in tasks[..<10] { try await task.value }
             for task in tasks[10...] { _ = await task.result }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("A large argument that is given up is not sent to its end, and both sides know", arguments: [true, false])
+    func abort(byDeadline: Bool) async throws {
+        let pair = try await Bereaved(.socketpair)
+        let root = try await pair.root()
+        let call = Task { () -> Void in
+            let bytes = [UInt8](repeating: 1, count: 1_000_000)
+            let _: Int = try await root.message("bytes").call(bytes, deadline: byDeadline ? .milliseconds(100) : nil)
+        }
+        await eventually("a part is written") { pair.raw.unread > 0 }
+        if !byDeadline { call.cancel() }
+        _ = await call.result
+        let raw = pair.raw
+        let (bulk, kinds) = try await onThread { () -> (Int, [UInt8]) in
+            var kinds: [UInt8] = []
+            var bulk = 0
+            while let frame = raw.read() {
+                kinds.append(frame.kind)
+                guard frame.kind == 255 else { continue }
+                // A sender that has given up says so, and says nothing more of the message.
+                if frame.flags == 2 { break }
+                bulk += frame.body.count - 8
+            }
+            return (bulk, kinds)
+        }
+        #expect(bulk < 1_000_000)
+        #expect(kinds.filter { $0 != 255 } == [2, 4] && kinds.last == 255)
+        #expect(pair.connection.statistics.questions == 1)
+        raw.send(3, flags: 2, RawPeer.result(question: 0))
+        await eventually("the question is over") { pair.connection.statistics.questions == 0 }
+        // The stream is in step.
+        let ping = CountedCall { try await pair.connection.ping() }
+        let token = try await onThread { raw.read() }
+        #expect(token?.kind == 11)
+        raw.send(12, token?.body ?? [])
+        await ping.expect(nil)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    @Test("Large arguments that are given up before they have room free their place and their object's")
+    func abortWithoutRoom() async throws {
+        let pair = try await Pair()
+        do {
+            let directory = try await pair.client.root
+            try await directory.block.oneWay()
+            await pair.directory.started.wait()
+            let bytes = [UInt8](repeating: 1, count: 5 << 20)
+            // The first takes most of the window, and waits for its turn; the others have no room.
+            let first = Task { let _: [UInt8] = try await directory.bytes(bytes) }
+            let others = (0..<4).map { _ in Task { let _: [UInt8] = try await directory.bytes(bytes) } }
+            await eventually("all are committed") { pair.client.statistics.questions == 5 }
+            for call in others { call.cancel() }
+            for call in others { await #expect(throws: CancellationError.self) { try await call.value } }
+            pair.directory.gate.signal()
+            try await first.value
+            for _ in 0..<3 {
+                let back: [UInt8] = try await directory.bytes(bytes)
+                #expect(back.count == bytes.count)
+            }
         }
         try await pair.rest()
         await pair.close()

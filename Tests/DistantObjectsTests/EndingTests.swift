@@ -9,13 +9,14 @@ struct EndingTests {
     func orderly() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
-        let task = Task { () -> Int in
-            try await directory.message("wait").call(deadline: .milliseconds(100))
-        }
+        let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        await pair.server.close(within: .seconds(60))
-        // The call that ran when the close began was answered: by its own deadline.
-        await expectCode(.deadlineExceeded) { _ = try await task.value }
+        let closing = Task { await pair.server.close(within: .seconds(60)) }
+        await pair.server.refusesCalls()
+        pair.directory.go.send()
+        // The call that ran when the close began is answered.
+        #expect(try await task.value == 7)
+        await closing.value
         await expectCode(.closed) { let _: Int = try await directory.echo(1) }
         guard case .closedByPeer = await pair.client.ended else {
             Issue.record("the client did not see an orderly close")
@@ -125,6 +126,27 @@ struct EndingTests {
         task.cancel()
         _ = await task.result
         await pair.close()
+    }
+
+    @Test("When methods block every thread of the loop, the connections are told")
+    func threadsExhausted() async {
+        // It stops the loop of the whole process for a while.
+        await #expect(processExitsWith: .success) {
+            let exhausted = Signal()
+            var configuration = Connection.Configuration()
+            configuration.onEvent = { if case .threadsExhausted(64) = $0 { exhausted.send() } }
+            let pair = try await Pair(client: configuration, server: configuration)
+            let blocked = (0..<64).map { _ in Directory() }
+            pair.server.vend(Dictionary(uniqueKeysWithValues: blocked.enumerated().map { ("\($0)", $1) }))
+            var proxies: [DistantObject] = []
+            for index in blocked.indices { proxies.append(try await pair.client.root(named: "\(index)")) }
+            for proxy in proxies { try await proxy.block.oneWay() }
+            await exhausted.wait(for: 2)
+            for directory in blocked { directory.gate.signal() }
+            let back: Int = try await pair.client.root.echo(1)
+            #expect(back == 1)
+            await pair.close()
+        }
     }
 
     @Test("The end is reported once, as the last event")

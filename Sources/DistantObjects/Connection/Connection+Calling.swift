@@ -64,7 +64,9 @@ extension Connection {
         do {
             return try state.withLock { state in
                 try state.checkOpen(message)
-                guard !state.runs.isEmpty, let run = state.currentRun() else { return (state.questions.reserve(), false) }
+                guard !state.runs.isEmpty, let run = state.currentRun() else {
+                    return (state.questions.reserve(), false)
+                }
                 if run.isCancelled { throw CancellationError() }
                 return (state.questions.reserve(run: run.number), true)
             }
@@ -326,7 +328,7 @@ extension PortState {
             question.timer = nil
             questions[ticket] = question
             commitNumber(.cancel, UInt64(question.wire), to: channel)
-            return [.fail(waiter, error)] + (phase == .closing ? [.closeIfIdle] : [])
+            return [.fail(waiter, error), .abort(question.number)] + (phase == .closing ? [.closeIfIdle] : [])
                 + (timer.map { [.cancelTimer($0)] } ?? [])
         case .free, .withdrawn, .abandoned:
             return []

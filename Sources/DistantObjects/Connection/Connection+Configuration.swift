@@ -29,7 +29,7 @@ extension Connection {
         public var spin: Duration?
         /// Called with what happens to the connection, on the loop's thread, in order.
         ///
-        /// Must not block.
+        /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
         /// A name for log lines.
         public var name = "connection"
@@ -102,6 +102,9 @@ public enum ConnectionEvent: Sendable {
     case oneWayFailed(number: UInt64, ConnectionError)
     /// A call of the peer was refused.
     case callRefused(message: String, ConnectionError)
+    /// So many methods block, here or on other connections of the process, that the loop has no thread left: nothing is read
+    /// until one of them returns.
+    case threadsExhausted(Int)
     /// The connection has ended; nothing follows.
     case ended(ConnectionEnd)
 }

@@ -220,6 +220,7 @@ extension Connection {
     package func ended(_ reason: ChannelEnd) {
         let end = dissolve(reason)
         channel.signalDrivers()
+        if configuration.onEvent != nil { LoopWatch.shared.remove(self) }
         report(.ended(end))
         let (waiting, timer) = life.withLock { life in
             life.end = end

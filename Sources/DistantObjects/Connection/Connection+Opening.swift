@@ -141,8 +141,10 @@ extension Connection {
             // Descriptors have no typed value yet; not taking any, the kernel closes what a peer sends.
             configuration: ChannelConfiguration(
                 maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false))
-        return Connection(
+        let connection = Connection(
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
+        if configuration.onEvent != nil { LoopWatch.shared.add(connection) }
+        return connection
     }
 
     private static func establish(
@@ -159,7 +161,13 @@ extension Connection {
     private static let spinning = Mutex<[Duration: EventLoop]>([:])
 
     static func eventLoop(_ configuration: Configuration) throws -> EventLoop {
-        guard let spin = configuration.spin else {
+        let loop = try loop(spinning: configuration.spin)
+        LoopWatch.shared.watch(loop)
+        return loop
+    }
+
+    private static func loop(spinning spin: Duration?) throws -> EventLoop {
+        guard let spin else {
             return try transporting("event loop") { try EventLoop.started() }
         }
         return try spinning.withLock { loops in

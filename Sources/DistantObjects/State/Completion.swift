@@ -15,6 +15,8 @@ enum Completion {
     case closeIfIdle
     case recycle(OutboundMessage)
     case cancel(ServingCall)
+    /// A call of ours that nobody waits for any more: what is left of it to write need not be.
+    case abort(UInt64)
     case cancelTimer(TimerToken)
     case event(ConnectionEvent)
     case pong(UnsafeContinuation<Void, any Error>, (any Error)?)
@@ -40,6 +42,8 @@ enum Completion {
             connection.coder.recycle(message)
         case .cancel(let call):
             call.cancel()
+        case .abort(let number):
+            connection.channel.abort(number)
         case .cancelTimer(let token):
             connection.loop.cancelTimer(token)
         case .event(let event):
