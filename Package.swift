@@ -41,7 +41,8 @@ let package = Package(
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
         .testTarget(
-            name: "DistantObjectsTests", dependencies: ["DistantObjects", "PortTransport", "FooBarServer"],
+            name: "DistantObjectsTests",
+            dependencies: ["DistantObjects", "PortTransport", "CPortShims", "FooBarServer"],
             swiftSettings: settings),
         .testTarget(
             name: "ExampleTests",

@@ -1,7 +1,7 @@
 import DistantObjects
 import Testing
 
-@Suite("Calls")
+@Suite("Calls", .bounded())
 struct CallTests {
     @Test("A graph goes by copy: what the method changes does not change here")
     func copies() async throws {

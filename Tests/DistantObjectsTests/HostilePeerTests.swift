@@ -123,7 +123,7 @@ struct Attack: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("A hostile peer")
+@Suite("A hostile peer", .bounded())
 struct HostilePeerTests {
     @Test("Each broken rule ends its own connection with a reason, and no other", arguments: Attack.all)
     func attack(_ attack: Attack) async throws {

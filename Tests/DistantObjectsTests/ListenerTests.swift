@@ -8,7 +8,7 @@ import Testing
     import Foundation
 #endif
 
-@Suite("Listening at a path")
+@Suite("Listening at a path", .bounded())
 struct ListenerTests {
     @Test("Each process that connects is a connection of its own; look-ups wait until something is vended")
     func accepts() async throws {

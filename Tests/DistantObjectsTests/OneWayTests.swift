@@ -2,7 +2,7 @@ import DistantObjects
 import Synchronization
 import Testing
 
-@Suite("One-way messages")
+@Suite("One-way messages", .bounded())
 struct OneWayTests {
     @Test("They are handled in the order they were sent, and a barrier waits for them")
     func order() async throws {

@@ -1,3 +1,4 @@
+import CPortShims
 import DistantObjects
 import Synchronization
 import Testing
@@ -44,13 +45,14 @@ struct Bereaved {
         var second: [CInt] = [-1, -1]
         switch transport {
         case .socketpair:
-            try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &first) == 0)
+            // Close-on-exec: in a process that another test starts meanwhile an end would go on living.
+            try #require(port_socketpair(&first) == 0)
             // The raw peer sends no credentials of its own; the kernel adds them from here on.
             var on: CInt = 1
             setsockopt(first[1], SOL_SOCKET, SO_PASSCRED, &on, socklen_t(MemoryLayout<CInt>.size))
             return (RawPeer(descriptor: first[0]), (first[1], first[1]))
         case .pipes:
-            try #require(pipe(&first) == 0 && pipe(&second) == 0)
+            try #require(port_pipe(&first) == 0 && port_pipe(&second) == 0)
             return (RawPeer(reading: first[0], writing: second[1]), (second[0], first[1]))
         }
     }

@@ -12,7 +12,7 @@ import Testing
 /// Several peers, random work, one thread, no time: everything follows from the seed.
 ///
 /// A failing seed is printed; `DISTANT_SEED=n swift test --filter RandomSchedule` runs it alone.
-@Suite("Random schedules", .serialized)
+@Suite("Random schedules", .serialized, .bounded())
 struct RandomScheduleTests {
     static let seeds: [UInt64] = {
         if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }

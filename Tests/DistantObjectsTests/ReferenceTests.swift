@@ -2,7 +2,7 @@ import DistantObjects
 import Synchronization
 import Testing
 
-@Suite("References")
+@Suite("References", .bounded())
 struct ReferenceTests {
     @Test("A reference that comes home is the original object")
     func homecoming() async throws {
@@ -127,7 +127,7 @@ struct ReferenceTests {
     }
 }
 
-@Suite("Callbacks")
+@Suite("Callbacks", .bounded())
 struct CallbackTests {
     @Test("The method calls the caller's object back within the call")
     func callback() async throws {

@@ -55,7 +55,7 @@ private final class Desk: Vendable {
     func lose() throws { throw Lost(badge: DistantObject(standingFor: badge)) }
 }
 
-@Suite("By copy or by reference")
+@Suite("By copy or by reference", .bounded())
 struct ReplacementTests {
     private func withDesk(_ body: (DistantObject, Connection) async throws -> Void) async throws {
         var configuration = Connection.Configuration()

@@ -29,6 +29,19 @@ struct Pair {
         server.vend(directory)
     }
 
+    /// Calls a method that waits, with a deadline; returns when it was stopped.
+    func outwait(_ root: DistantObject) async {
+        var deadline = Duration.milliseconds(10)
+        // On a busy machine it may pass before the call has started, which then is refused.
+        repeat {
+            deadline *= 2
+            await expectCode(.deadlineExceeded) {
+                let _: Int = try await root.message("wait").call(deadline: deadline)
+            }
+        } while directory.started.count == 0
+        await directory.stopped.wait()
+    }
+
     /// Closes both in order and checks that nothing is left.
     func close() async {
         await client.close()

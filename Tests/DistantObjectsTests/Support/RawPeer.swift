@@ -38,7 +38,7 @@ final class RawPeer: @unchecked Sendable {
     }
 
     init(connectingTo path: String) throws {
-        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         output = descriptor
         bound()
         var address = sockaddr_un()
