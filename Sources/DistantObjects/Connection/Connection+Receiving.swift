@@ -50,6 +50,7 @@ extension Connection: FrameHandler {
                 hasCalls: !state.ready.isEmpty)
         }
         perform(turn, onLoop: onLoop)
+        if onLoop { flushReleases() }
         channel.setNeedsFlush()
     }
 

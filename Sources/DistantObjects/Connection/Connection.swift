@@ -28,6 +28,8 @@ public final class Connection: Sendable {
     ///
     /// A lock of its own: a proxy may die anywhere, also under the connection's lock.
     private let dying = Mutex<[ObjectID]>([])
+    /// Whether there are any, to be asked at the end of each turn.
+    private let hasDying = Atomic<Bool>(false)
     /// The helper process that `launch` started.
     public let child: ChildProcess?
 
@@ -121,25 +123,27 @@ public final class Connection: Sendable {
         guard id != .rootDirectory else { return }
         let isFirst = dying.withLock { ids in
             ids.append(id)
+            hasDying.store(true, ordering: .relaxed)
             return ids.count == 1
         }
-        if isFirst { loop.perform { self.flushReleases() } }
+        // As the end of a turn, which needs no closure of its own.
+        if isFirst { loop.schedule(.turn, on: channel) }
     }
 
     /// Tells the peer which references are gone.
     ///
     /// Runs on the loop.
     func flushReleases() {
+        guard hasDying.load(ordering: .relaxed) else { return }
         let dead = dying.withLock { ids in
             defer { ids = [] }
+            hasDying.store(false, ordering: .relaxed)
             return ids
         }
-        guard !dead.isEmpty else { return }
         state.withLock { state in
             guard state.phase != .ended else { return }
             state.commitReleases(dead, to: channel)
         }
-        channel.setNeedsFlush()
     }
 
     /// A message that came in fragments was decoded: its room in the window is free again.

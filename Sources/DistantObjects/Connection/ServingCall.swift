@@ -6,15 +6,18 @@ import Synchronization
 ///
 /// The executor hands every job to the connection's loop. It is one for each call so that the end of the *first* job can be
 /// told: only then may the next message to the object start.
-final class ServingCall: TaskExecutor, Serving, @unchecked Sendable {
-    // `call` and `message` belong to the serving task; `isStarted` and `task` are under `lock`.
+final class ServingCall: TaskExecutor, JobRunner, Serving, @unchecked Sendable {
+    // `call`, `message` and `decoder` belong to the serving task.
     private let connection: Connection
     private let call: InboundCall
     let message: OutboundMessage
+    /// Until the last argument is decoded.
+    private var decoder: ObjectDecoder?
     private let lock = Mutex(Progress())
+    /// Its first job has begun.
+    private let isStarted = Atomic<Bool>(false)
 
     private struct Progress {
-        var isStarted = false
         var isCancelled = false
         var task: Task<Void, Never>?
     }
@@ -28,12 +31,12 @@ final class ServingCall: TaskExecutor, Serving, @unchecked Sendable {
     var object: AnyObject { call.export.object }
     var encoder: ObjectEncoder { message.encoder }
 
-    func decoder() throws -> ObjectDecoder {
-        do {
-            return try connection.argumentDecoder(for: call)
-        } catch {
-            throw ArgumentFailure(underlying: error)
-        }
+    func argument<Value>(_ type: Value.Type, _ reader: AnyValueCoder, isLast: Bool) throws -> Value {
+        if decoder == nil { decoder = try connection.argumentDecoder(for: call) }
+        guard var decoder = decoder.take() else { throw ArgumentFailure(underlying: CancellationError()) }
+        let value = try decoder.decodeTop(type, reader)
+        if isLast { connection.coder.recycle(&decoder) } else { self.decoder = decoder }
+        return value
     }
 
     func start(_ run: @escaping @Sendable (any Serving) async throws -> Void) {
@@ -63,14 +66,14 @@ final class ServingCall: TaskExecutor, Serving, @unchecked Sendable {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let isFirst = lock.withLock { progress in
-            defer { progress.isStarted = true }
-            return !progress.isStarted
-        }
-        connection.loop.perform {
-            job.runSynchronously(on: self.asUnownedTaskExecutor())
-            if isFirst { self.connection.firstJobReturned(self.call) }
-        }
+        connection.loop.enqueue(UnownedJob(job), by: self)
+    }
+
+    func run(_ job: UnownedJob) {
+        // Jobs of a task follow one another; those of its child tasks come later than its first.
+        let isFirst = !isStarted.load(ordering: .relaxed)
+        if isFirst { isStarted.store(true, ordering: .relaxed) }
+        job.runSynchronously(on: asUnownedTaskExecutor())
+        if isFirst { connection.firstJobReturned(call) }
     }
 }

@@ -75,7 +75,8 @@ enum LocalCall {
 protocol Serving: Sendable {
     var object: AnyObject { get }
     var encoder: ObjectEncoder { get }
-    func decoder() throws -> ObjectDecoder
+    /// Decodes the next argument, asked for in order.
+    func argument<Value>(_ type: Value.Type, _ reader: AnyValueCoder, isLast: Bool) throws -> Value
 }
 
 /// An `async` message to an object of this process.
@@ -91,7 +92,9 @@ final class LocalServing: Serving, @unchecked Sendable {
         self.encoder = encoder
     }
 
-    func decoder() throws -> ObjectDecoder { arguments }
+    func argument<Value>(_ type: Value.Type, _ reader: AnyValueCoder, isLast: Bool) throws -> Value {
+        try arguments.decodeTop(type, reader)
+    }
 }
 
 /// Memory that is freed with its last holder.

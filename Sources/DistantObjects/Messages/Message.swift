@@ -62,8 +62,8 @@ public struct Message<Target: AnyObject>: Sendable {
             resultType: Result.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = Arguments(try call.decoder(), readers)
-                let value: Result = try await method(target)(repeat try arguments.fresh((each Argument).self))
+                var arguments = ServingArguments(call, readers)
+                let value: Result = try await method(target)(repeat try arguments.next((each Argument).self))
                 try encodingResult { try call.encoder.encodeTop(value, result) }
             }
         )
@@ -80,8 +80,8 @@ public struct Message<Target: AnyObject>: Sendable {
             resultType: Void.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = Arguments(try call.decoder(), readers)
-                try await method(target)(repeat try arguments.fresh((each Argument).self))
+                var arguments = ServingArguments(call, readers)
+                try await method(target)(repeat try arguments.next((each Argument).self))
             }
         )
     }
@@ -117,12 +117,30 @@ private struct Arguments {
         defer { position += 1 }
         do { return try decoder.decodeTop(type, readers[position]) } catch { throw ArgumentFailure(underlying: error) }
     }
+}
 
-    /// As `next`, for an argument that nothing else refers to, so that it may be sent into an actor.
-    mutating func fresh<Value>(_ type: Value.Type) throws -> sending Value {
-        // The decoder is dropped with the call; what it made is reachable from the arguments alone.
-        nonisolated(unsafe) let value = try next(type)
-        return value
+/// As `Arguments`, for a method that may run long: it does not hold the decoder meanwhile.
+private struct ServingArguments {
+    private let call: any Serving
+    private let readers: [AnyValueCoder]
+    private var position = 0
+
+    init(_ call: any Serving, _ readers: [AnyValueCoder]) {
+        self.call = call
+        self.readers = readers
+    }
+
+    /// Nothing else refers to what is decoded, so that it may be sent into an actor.
+    mutating func next<Value>(_ type: Value.Type) throws -> sending Value {
+        position += 1
+        do {
+            // The decoder lets go of what it made, which is reachable from the arguments alone.
+            nonisolated(unsafe) let value = try call.argument(
+                type, readers[position - 1], isLast: position == readers.count)
+            return value
+        } catch {
+            throw error as? ArgumentFailure ?? ArgumentFailure(underlying: error)
+        }
     }
 }
 

@@ -210,6 +210,14 @@ extension PortState {
     ///
     /// The ids of one frame and the watermark are sampled together, under the lock under which mentions are entered.
     mutating func commitReleases(_ dead: [ObjectID], to channel: Channel) {
+        if dead.count == 1 {
+            guard imports.releaseIfDead(dead[0]) else { return }
+            prefix.reset()
+            prefix.append(entered)
+            prefix.append(1)
+            prefix.append(dead[0])
+            return append(.release, to: channel)
+        }
         var rest = dead[...]
         while !rest.isEmpty {
             let chunk = rest.prefix(ProtocolLimits.referencesInMessage)

@@ -134,6 +134,7 @@ extension EventLoop {
         lock.unlock()
         switch work {
         case .job(let job): job.runSynchronously(on: executor)
+        case .runnerJob(let job, let runner): runner.run(job)
         case .closure(let closure): closure()
         case .channel(let channel, let work): channel.perform(work)
         case .turn(let handler): handler.turnEnded(onLoop: true)

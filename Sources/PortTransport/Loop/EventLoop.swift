@@ -43,6 +43,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     enum Work {
         case job(UnownedJob)
+        case runnerJob(UnownedJob, any JobRunner)
         case closure(@Sendable () -> Void)
         case channel(Channel, ChannelWork)
         case turn(any FrameHandler)
@@ -169,6 +170,10 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         add(.job(UnownedJob(job)))
     }
 
+    package func enqueue(_ job: UnownedJob, by runner: any JobRunner) {
+        add(.runnerJob(job, runner))
+    }
+
     package func perform(_ work: @escaping @Sendable () -> Void) {
         add(.closure(work))
     }
@@ -192,6 +197,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     private func forward(_ work: consuming Work) {
         switch work {
         case .job(let job): EventLoop.shared.enqueue(ExecutorJob(job))
+        case .runnerJob(let job, let runner): EventLoop.shared.enqueue(job, by: runner)
         case .closure(let closure): EventLoop.shared.perform(closure)
         // A channel of the parent, or of a stopped loop, is not touched.
         case .channel, .turn: break

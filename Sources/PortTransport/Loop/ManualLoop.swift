@@ -8,6 +8,7 @@ internal import Synchronization
 package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` protects everything below it.
     private enum Work {
         case job(UnownedJob)
+        case runnerJob(UnownedJob, any JobRunner)
         case closure(@Sendable () -> Void)
         case channel(Channel, ChannelWork)
     }
@@ -34,6 +35,8 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
     package var isCurrent: Bool { LoopThread.isCurrent(self) }
 
     package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job)), nil) }
+
+    package func enqueue(_ job: UnownedJob, by runner: any JobRunner) { add(.runnerJob(job, runner), nil) }
 
     package func perform(_ work: @escaping @Sendable () -> Void) { add(.closure(work), nil) }
 
@@ -79,6 +82,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
             port_thread_set_record(pointer)
             switch work {
             case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+            case .runnerJob(let job, let runner): runner.run(job)
             case .closure(let closure): closure()
             case .channel(let channel, let work): channel.perform(work)
             }

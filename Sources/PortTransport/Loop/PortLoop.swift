@@ -6,6 +6,9 @@ package protocol PortLoop: TaskExecutor, AnyObject {
     /// Runs `work` on the loop, in order with its jobs; wakes it if it sleeps.
     func perform(_ work: @escaping @Sendable () -> Void)
 
+    /// As `perform`, for a job that is to be run by another executor's hand.
+    func enqueue(_ job: UnownedJob, by runner: any JobRunner)
+
     /// Whether the calling thread runs one of this loop's jobs or handlers.
     var isCurrent: Bool { get }
 
@@ -20,6 +23,12 @@ package protocol PortLoop: TaskExecutor, AnyObject {
 
     /// Sees to it that `channel` is flushed at the end of this turn; false if the calling thread is not in one.
     func flushAtEndOfTurn(_ channel: Channel) -> Bool
+}
+
+/// An executor whose jobs a loop runs.
+package protocol JobRunner: AnyObject, Sendable {
+    /// Runs the job on the calling thread, which is the loop's.
+    func run(_ job: UnownedJob)
 }
 
 /// A timer of a loop.
