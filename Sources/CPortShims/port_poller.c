@@ -181,6 +181,7 @@ int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanosecon
     int bits = 0;
     if (polled[0].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_READABLE;
     if (polled[0].revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_WRITABLE;
+    if (wake >= 0 && polled[1].revents) bits |= PORT_WOKEN;
     return bits;
 }
 

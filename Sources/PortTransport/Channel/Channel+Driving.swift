@@ -136,6 +136,14 @@ extension Channel {
         }
         gated.pointee.seat.alarm = alarm
         gate.unlock()
+        let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed) ?? 0
+        if spin > 0, pollForInput(alarm, min(spin, deadline.map { $0 &- monotonicNow() } ?? .max)) {
+            gate.lock()
+            gated.pointee.seat.alarm = nil
+            if gated.pointee.seat.generation != generation { alarmWasSet = true }
+            gate.unlock()
+            return .done
+        }
         var nanoseconds: Int64 = -1
         if let deadline {
             let now = monotonicNow()
@@ -147,6 +155,15 @@ extension Channel {
         if gated.pointee.seat.generation != generation { alarmWasSet = true }
         gate.unlock()
         return bits < 0 ? .ended : .done
+    }
+
+    /// Polls without sleeping; whether there is input, or the alarm is set.
+    private func pollForInput(_ alarm: DriverAlarm, _ nanoseconds: UInt64) -> Bool {
+        var spinning = Spinning(for: nanoseconds)
+        repeat {
+            if port_wait_one(link.inputDescriptor, UInt32(PORT_READABLE), alarm.descriptor, 0) != 0 { return true }
+        } while spinning.goesOn()
+        return false
     }
 
     /// Gives the seat to a thread that waits for it, or reading back to the loop.

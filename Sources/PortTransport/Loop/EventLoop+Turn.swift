@@ -182,7 +182,7 @@ extension EventLoop {
                 wait = earliest > now ? Int64(clamping: earliest - now) : 0
             }
         }
-        let spin = wait == 0 ? 0 : min(state.pointee.spin, UInt64(bitPattern: wait))
+        let spin = wait == 0 ? 0 : min(spinNanoseconds.load(ordering: .relaxed), UInt64(bitPattern: wait))
         // Whoever adds work from now on sees the flag and wakes the poller.
         state.pointee.sleeping = wait != 0 && spin == 0
         lock.unlock()
@@ -229,13 +229,13 @@ extension EventLoop {
     ///
     /// Called without the lock.
     private func poll(_ events: UnsafeMutablePointer<port_event>, for spin: UInt64, _ wait: inout Int64) -> CInt {
-        let end = monotonicNow() &+ spin
+        var spinning = Spinning(for: spin)
         while true {
             let count = port_poller_wait(poller, events, 64, 0)
             if count != 0 { return count }
             lock.lock()
             let hasWork = !state.pointee.queue.isEmpty || state.pointee.stopped
-            let isOver = hasWork || monotonicNow() >= end
+            let isOver = hasWork || !spinning.goesOn()
             if hasWork { wait = 0 } else if isOver { state.pointee.sleeping = true }
             lock.unlock()
             if isOver { return 0 }

@@ -81,11 +81,9 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var isDelivering = false
         var removed: [any PollHandler] = []
         var exhaustionReported = false
-        var spin: UInt64
         var onEvent: (@Sendable (LoopEvent) -> Void)?
 
         init(_ configuration: Configuration) {
-            spin = configuration.spin?.nanoseconds ?? 0
             onEvent = configuration.onEvent
         }
     }
@@ -106,6 +104,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     let forkCount: UInt32
     let maximumThreads: Int
     let takeoverNanoseconds: UInt64
+    /// How long to poll before sleeping; 0: not at all.
+    let spinNanoseconds: Atomic<UInt64>
     /// Counts the watchdog's ticks: a leader that sees a new one has run jobs for a while and polls.
     let ticks = Atomic<UInt64>(0)
 
@@ -124,6 +124,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         readContext = .allocate(capacity: 1)
         readContext.initialize(to: ReadContext())
         forkCount = port_fork_count()
+        spinNanoseconds = Atomic(configuration.spin?.nanoseconds ?? 0)
         maximumThreads = max(2, configuration.maximumThreads)
         takeoverNanoseconds = max(100_000, configuration.takeover.nanoseconds)
     }
@@ -150,7 +151,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     /// Polls this long before sleeping; nil: sleeps at once.
     package func setSpin(_ duration: Duration?) {
-        lock.withLock { state.pointee.spin = duration?.nanoseconds ?? 0 }
+        spinNanoseconds.store(duration?.nanoseconds ?? 0, ordering: .relaxed)
     }
 
     package func setEventHook(_ hook: (@Sendable (LoopEvent) -> Void)?) {

@@ -17,7 +17,7 @@ struct Bench {
     /// - Returns: whether every work was measured.
     func run() async -> Bool {
         var isComplete = true
-        for cores in Cores.allCases {
+        for cores in [Cores.one, .free] {
             do {
                 try place(cores)
                 let peers = try await Peers(self)
@@ -41,7 +41,12 @@ struct Bench {
     }
 
     private func place(_ cores: Cores) throws {
-        let error = floorPlace(cores == .one ? floorLastCore() : -1)
+        try place(core: cores == .one ? floorLastCore() : -1)
+    }
+
+    /// - Parameter core: -1 for all.
+    private func place(core: CInt) throws {
+        let error = floorPlace(core)
         if error != 0 { throw BenchError("the processes cannot be kept on one core here: \(describe(error))") }
     }
 
@@ -54,7 +59,7 @@ struct Bench {
                     work, transport, cores, peers, metric: "p50_us", { try $0.ping(count: count) },
                     { $0.nullCall(count: count) })
             }
-            if cores == .free { try await measureSpinning(count, peers) }
+            if cores == .free { try await measureSpinning(count) }
         case .callback:
             for transport in [Transport.socket, .pipe] {
                 try await measure(
@@ -123,21 +128,34 @@ struct Bench {
     }
 
     /// Calls between two processes that poll before they sleep, beside the floor that sleeps at once.
-    private func measureSpinning(_ count: Int, _ peers: Peers) async throws {
-        guard !options.isFloorOnly, let bare = peers.floors[.socket] else { return }
-        let peer = try await Peer.launch(executable, over: .socket, spins: true)
-        let subject = peer.nullCall(count: count)
-        let results = try await interleaved(
-            rounds: options.scale.rounds,
-            [{ try bare.ping(count: count) }]
-                + API.allCases.map { api in { try await peer.sample(subject, api) } })
-        for (api, result) in zip(API.allCases, results.dropFirst()) {
-            Line(
-                work: .nullCall, transport: .socket, api: api, cores: .free, metric: "p50_us", value: result,
-                floor: results.first, spins: true
-            ).print()
+    ///
+    /// Left to itself the system may keep the floor's two processes on one core, which is the faster place for whoever
+    /// sleeps and the slower for whoever polls; so both are also measured on two.
+    private func measureSpinning(_ count: Int) async throws {
+        guard !options.isFloorOnly else { return }
+        for cores in [Cores.free, .two] {
+            let last = floorLastCore()
+            if cores == .two {
+                guard last > 0 else { continue }
+                try place(core: 0)
+            }
+            let bare = try Floor(.socket, executable: executable)
+            let peer = try await Peer.launch(executable, over: .socket, spins: true)
+            if cores == .two { try place(core: last) }
+            let subject = peer.nullCall(count: count)
+            let results = try await interleaved(
+                rounds: options.scale.rounds,
+                [{ try bare.ping(count: count) }]
+                    + API.allCases.map { api in { try await peer.sample(subject, api) } })
+            for (api, result) in zip(API.allCases, results.dropFirst()) {
+                Line(
+                    work: .nullCall, transport: .socket, api: api, cores: cores, metric: "p50_us", value: result,
+                    floor: results.first, spins: true
+                ).print()
+            }
+            await peer.connection.close()
+            try place(core: -1)
         }
-        await peer.connection.close()
     }
 
     private func measureIdle(_ count: Int) async throws {

@@ -34,6 +34,8 @@ enum Cores: String, CaseIterable {
     case one
     /// Wherever the system puts them.
     case free
+    /// Each on a core of its own; only where they poll instead of sleeping.
+    case two
 }
 
 /// How often each thing is done.
