@@ -34,6 +34,13 @@ let package = Package(
         .executableTarget(
             name: "FooBarClient", dependencies: ["FooBar", "DistantObjects", "FooBarServer"],
             path: "Examples/FooBarClient", swiftSettings: settings),
+        .executableTarget(
+            name: "AppState", dependencies: ["FooBar", "KeyedArchive"], path: "Examples/AppState",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "ItemStore", dependencies: ["KeyedArchive"], path: "Examples/ItemStore", swiftSettings: settings),
+        .executableTarget(
+            name: "Settings", dependencies: ["KeyedArchive"], path: "Examples/Settings", swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .testTarget(
@@ -46,7 +53,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ExampleTests",
-            dependencies: ["FooBarClient", "FooBarServer", "distant", "KeyedArchive", "CPortShims"],
+            dependencies: [
+                "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "KeyedArchive",
+                "CPortShims",
+            ],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

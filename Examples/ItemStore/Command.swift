@@ -1,0 +1,50 @@
+/// What the command line asks for.
+struct Command {
+    enum Action {
+        case help
+        case list
+        case add(name: String, serialNumber: String, value: Int, image: String?)
+        case show(key: String)
+        case remove(key: String)
+    }
+
+    var action: Action
+    var folder = "."
+
+    static let usage = """
+        Usage: ItemStore [--in FOLDER] list
+               ItemStore [--in FOLDER] add NAME SERIAL-NUMBER DOLLARS [IMAGE-FILE]
+               ItemStore [--in FOLDER] show KEY
+               ItemStore [--in FOLDER] remove KEY
+
+        Keeps a list of items in FOLDER/items.archive, and their images in files of their own beside it.
+        """
+
+    init(_ arguments: [String]) throws {
+        var words = arguments
+        if let index = words.firstIndex(of: "--in") {
+            guard index + 1 < words.count else { throw UsageError(description: "--in needs a folder after it") }
+            folder = words[index + 1]
+            words.removeSubrange(index...index + 1)
+        }
+        switch (words.first, words.count) {
+        case ("--help", _), ("-h", _): action = .help
+        case ("list", 1): action = .list
+        case ("add", 4), ("add", 5):
+            guard let value = Int(words[3]) else {
+                throw UsageError(description: "“\(words[3])” is no number of dollars")
+            }
+            action = .add(
+                name: words[1], serialNumber: words[2], value: value, image: words.count == 5 ? words[4] : nil)
+        case ("show", 2): action = .show(key: words[1])
+        case ("remove", 2): action = .remove(key: words[1])
+        case (nil, _): throw UsageError(description: "list, add, show or remove is needed")
+        case (let word?, _): throw UsageError(description: "“\(word)” is not understood with what follows it")
+        }
+    }
+}
+
+/// Words of the command line that are not understood; the description says which.
+struct UsageError: Error, CustomStringConvertible {
+    let description: String
+}

@@ -1,0 +1,47 @@
+import Foundation
+import KeyedArchive
+
+/// The items, kept in the archive `items.archive` of a folder, and their images beside it.
+final class Store {
+    let images: ImageStore
+    private var items: [Item]
+    private let archive: URL
+
+    /// Loads the items; none if there is no archive yet.
+    init(folder: URL, log: @escaping (String) -> Void) throws {
+        archive = folder.appendingPathComponent("items.archive")
+        images = ImageStore(folder: folder, log: log)
+        do {
+            items = try KeyedUnarchiver.unarchive([Item].self, from: archive)
+        } catch let error as ArchiveError where error.code == .noSuchFile {
+            items = []
+        }
+    }
+
+    var all: [Item] { items }
+
+    func item(key: String) -> Item? { items.first { $0.itemKey == key } }
+
+    /// Makes an item and adds it at the end.
+    func create(name: String, serialNumber: String, valueInDollars: Int) -> Item {
+        let item = Item(itemName: name, serialNumber: serialNumber, valueInDollars: valueInDollars)
+        items.append(item)
+        return item
+    }
+
+    /// Removes an item and its image.
+    func remove(_ item: Item) {
+        images.deleteImage(forKey: item.itemKey)
+        items.removeAll { $0 === item }
+    }
+
+    /// Writes the list; nil if that worked, or else the reason.
+    func saveChanges() -> String? {
+        do {
+            try KeyedArchiver.archive(items, to: archive, format: .binary)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import KeyedArchive
+import Testing
+
+@Suite("AppState keeps its objects from run to run")
+struct AppStateTests {
+    private let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+    }
+
+    private func run(_ arguments: String...) async throws -> Program.Outcome {
+        try await Program.run("AppState", arguments, in: scratch)
+    }
+
+    private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+
+    @Test(
+        "The first run makes the objects, each later one restores and changes them",
+        arguments: ["binary", "xml", "compact"])
+    func runs(format: String) async throws {
+        let path = scratch.path("foo2.archive")
+        let first = try await run("--format", format, path)
+        #expect(first.status == 0 && first.errors.isEmpty, "\(first.errors)")
+        #expect(
+            first.output == """
+                first run: myfoo is James, 40; mybar has Juliana, 7; Nicolas, 3
+                saved in \(path), \(format)
+
+                """)
+        #expect(ArchiveFormat.recognise(try bytes(path))?.description == format)
+        for (number, (ordinal, age)) in [("2nd", 40), ("3rd", 41), ("4th", 42)].enumerated() {
+            let later = try await run(path)
+            #expect(later.status == 0 && later.errors.isEmpty, "\(later.errors)")
+            let state = { (years: Int) in "James, \(40 + years); mybar has Juliana, \(7 + years); Nicolas, \(3 + years)"
+            }
+            #expect(
+                later.output == """
+                    \(ordinal) run: myfoo is \(state(number))
+                    a year later: myfoo is \(state(number + 1))
+                    saved in \(path), \(format)
+
+                    """, "\(age)")
+        }
+    }
+
+    @Test("A run may write another format than the one it found")
+    func otherFormat() async throws {
+        let path = scratch.path("a")
+        _ = try await run("--format", "compact", path)
+        let second = try await run("--format", "xml", path)
+        #expect(second.status == 0)
+        #expect(second.output.hasPrefix("2nd run: myfoo is James, 40"))
+        #expect(ArchiveFormat.recognise(try bytes(path)) == .xml)
+    }
+
+    @Test("An empty file is a first run")
+    func empty() async throws {
+        let path = scratch.path("a")
+        try Data().write(to: URL(fileURLWithPath: path))
+        let outcome = try await run(path)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(outcome.output.hasPrefix("first run: "))
+    }
+
+    @Test("A damaged file is reported and kept under another name, each one of them")
+    func damaged() async throws {
+        let path = scratch.path("a")
+        for (number, text) in ["bplist00 and no more", "not at all"].enumerated() {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            let outcome = try await run(path)
+            let aside = "\(path).damaged\(number == 0 ? "" : "-2")"
+            #expect(outcome.status == 0)
+            #expect(outcome.output.hasPrefix("first run: "))
+            #expect(outcome.errors.hasPrefix("AppState: \(path) is damaged ("), "\(outcome.errors)")
+            #expect(outcome.errors.hasSuffix("it is kept as \(aside)\n"), "\(outcome.errors)")
+            #expect(try bytes(aside) == Data(text.utf8))
+        }
+        let next = try await run(path)
+        #expect(next.output.hasPrefix("2nd run: "))
+    }
+
+    @Test("An archive of something else is kept, too")
+    func other() async throws {
+        let path = scratch.path("a")
+        try KeyedArchiver.archive(["a": 1], to: URL(fileURLWithPath: path), format: .binary)
+        let outcome = try await run(path)
+        #expect(outcome.status == 0)
+        #expect(outcome.errors.contains("myfoo"), "\(outcome.errors)")
+        #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
+    }
+
+    @Test("A failed write is reported")
+    func failedWrite() async throws {
+        let path = scratch.path("no/such/folder")
+        let outcome = try await run(path)
+        #expect(outcome.status == 1)
+        #expect(outcome.output.hasPrefix("first run: ") && !outcome.output.contains("saved"))
+        #expect(outcome.errors.hasPrefix("AppState: ") && outcome.errors.contains(path), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test("Wrong usage and help", arguments: [["--format"], ["--format", "json"], ["a", "b"], ["--what"]])
+    func usage(arguments: [String]) async throws {
+        let outcome = try await Program.run("AppState", arguments, in: scratch)
+        #expect(outcome.status == 2 && outcome.errors.contains("Usage: AppState"))
+        let help = try await run("--help")
+        #expect(help.status == 0 && help.output.hasPrefix("Usage: AppState"))
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import KeyedArchive
+import Testing
+
+@testable import ItemStore
+
+@Suite("ItemStore keeps items in an archive and images beside it")
+struct ItemStoreTests {
+    private let scratch: Scratch
+    private let folder: String
+
+    init() throws {
+        scratch = try Scratch()
+        folder = scratch.path("store")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    }
+
+    private func run(_ arguments: String...) async throws -> Program.Outcome {
+        try await Program.run("ItemStore", ["--in", folder] + arguments, in: scratch)
+    }
+
+    /// Adds an item by the program; its key.
+    private func add(_ words: [String]) async throws -> String {
+        let outcome = try await Program.run("ItemStore", ["--in", folder, "add"] + words, in: scratch)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let match = try #require(outcome.output.firstMatch(of: /added ([0-9A-F-]{36}):/))
+        return String(match.1)
+    }
+
+    @Test("Items are added, listed, shown and removed, by one process after the other")
+    func items() async throws {
+        let none = try await run("list")
+        #expect(none.status == 0 && none.output == "0 items, $0 in all\n", "\(none.errors)")
+        let image = scratch.path("photo")
+        try Data(repeating: 7, count: 1000).write(to: URL(fileURLWithPath: image))
+        let lamp = try await add(["Lamp", "A 1", "30", image])
+        let clock = try await add(["Clock", "B 2", "45"])
+        #expect(FileManager.default.fileExists(atPath: "\(folder)/\(lamp)"))
+        let list = try await run("list")
+        let lines = list.output.split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines[0].hasPrefix("\(lamp): Lamp (A 1), $30, since 20") && lines[0].hasSuffix(", with an image"))
+        #expect(lines[1].hasPrefix("\(clock): Clock (B 2), $45, since 20") && !lines[1].contains("image"))
+        #expect(lines[2] == "2 items, $75 in all")
+        let shown = try await run("show", lamp)
+        #expect(shown.output.hasSuffix("image: 1000 bytes\n") && shown.errors.isEmpty)
+        let removed = try await run("remove", lamp)
+        #expect(removed.status == 0 && removed.output == "removed Lamp\n")
+        #expect(!FileManager.default.fileExists(atPath: "\(folder)/\(lamp)"))
+        let rest = try await run("list")
+        #expect(rest.output.hasSuffix("1 items, $45 in all\n"))
+    }
+
+    @Test("A missing image is logged, and the item is there")
+    func missingImage() async throws {
+        let key = try await add(["Clock", "B 2", "45"])
+        let outcome = try await run("show", key)
+        #expect(outcome.status == 0 && outcome.output.hasPrefix("Clock"))
+        #expect(outcome.errors == "ItemStore: the image \(folder)/\(key) cannot be read\n")
+    }
+
+    @Test("What cannot be done or saved is said in a sentence")
+    func failures() async throws {
+        let unknown = try await run("show", "X")
+        #expect(unknown.status == 1 && unknown.errors == "ItemStore: there is no item X\n")
+        let image = try await run("add", "Lamp", "A", "1", "/no/such/image")
+        #expect(image.status == 1 && image.errors == "ItemStore: the image /no/such/image cannot be read\n")
+        let unsaved = try await Program.run("ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1"], in: scratch)
+        #expect(unsaved.status == 1 && unsaved.output.isEmpty)
+        #expect(unsaved.errors.hasPrefix("ItemStore: the items are not saved: "), "\(unsaved.errors)")
+        for words in [[], ["add", "Lamp"], ["add", "L", "A", "much"], ["what"]] {
+            let usage = try await Program.run("ItemStore", words, in: scratch)
+            #expect(usage.status == 2 && usage.errors.contains("Usage: ItemStore"))
+        }
+        try Data("broken".utf8).write(to: URL(fileURLWithPath: "\(folder)/items.archive"))
+        let broken = try await run("add", "Lamp", "A", "1")
+        #expect(broken.status == 1 && broken.errors.contains("items.archive"), "\(broken.errors)")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/items.archive")) == Data("broken".utf8))
+    }
+
+    @Test("Images are read when asked for, kept, and read again after the cache was emptied")
+    func images() throws {
+        var logged: [String] = []
+        let url = URL(fileURLWithPath: folder)
+        let key = UUID().uuidString
+        try ImageStore(folder: url) { _ in }.setImage(Data([1, 2]), forKey: key)
+        let store = ImageStore(folder: url) { logged.append($0) }
+        #expect(store.cachedCount == 0 && store.hasImage(forKey: key))
+        #expect(store.image(forKey: key) == Data([1, 2]))
+        #expect(store.cachedCount == 1)
+        try Data([3]).write(to: url.appendingPathComponent(key))
+        #expect(store.image(forKey: key) == Data([1, 2]))
+        store.emptyCache()
+        #expect(store.cachedCount == 0)
+        #expect(store.image(forKey: key) == Data([3]))
+        store.deleteImage(forKey: key)
+        #expect(store.image(forKey: key) == nil && logged.count == 1 && logged[0].contains(key))
+    }
+
+    @Test("An item's key from an archive cannot name another file")
+    func foreignKey() throws {
+        let url = URL(fileURLWithPath: folder)
+        let store = try Store(folder: url) { _ in }
+        _ = store.create(name: "Lamp", serialNumber: "A", valueInDollars: 1)
+        #expect(store.saveChanges() == nil)
+        var graph = try ArchivedGraph(Data(contentsOf: url.appendingPathComponent("items.archive")))
+        let item = try #require(graph.objects.firstIndex { $0.className == "Item" })
+        let path = try graph.add(.value(.string("../photo")))
+        try graph.setValue(.reference(path), forKey: "itemKey", of: item)
+        try Data(graph.bytes(format: .binary)).write(to: url.appendingPathComponent("items.archive"))
+        #expect(throws: ArchiveError.self) { try Store(folder: url) { _ in } }
+    }
+}
