@@ -65,7 +65,8 @@ struct ItemStoreTests {
         #expect(unknown.status == 1 && unknown.errors == "ItemStore: there is no item X\n")
         let image = try await run("add", "Lamp", "A", "1", "/no/such/image")
         #expect(image.status == 1 && image.errors == "ItemStore: the image /no/such/image cannot be read\n")
-        let unsaved = try await Program.run("ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1"], in: scratch)
+        let unsaved = try await Program.run(
+            "ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1"], in: scratch)
         #expect(unsaved.status == 1 && unsaved.output.isEmpty)
         #expect(unsaved.errors.hasPrefix("ItemStore: the items are not saved: "), "\(unsaved.errors)")
         for words in [[], ["add", "Lamp"], ["add", "L", "A", "much"], ["what"]] {
