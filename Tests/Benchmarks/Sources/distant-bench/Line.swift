@@ -21,9 +21,9 @@ struct Line {
             ("api", quoted(api.rawValue)),
             ("cores", quoted(cores.rawValue)),
             ("metric", quoted(metric)),
-            ("value", number(value)),
-            ("floor", number(floor)),
-            ("ratio", number(floor.map { value / $0 })),
+            ("value", Self.number(value)),
+            ("floor", Self.number(floor)),
+            ("ratio", Self.number(floor.map { value / $0 })),
         ]
         if spins { fields.append(("spin", "true")) }
         put("{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}")
@@ -35,7 +35,7 @@ struct Line {
     }
 
     /// Four digits are more than two runs agree on.
-    private func number(_ value: Double?) -> String {
+    static func number(_ value: Double?) -> String {
         guard let value, value.isFinite else { return "null" }
         if value.magnitude >= 1000 { return "\(Int64(value.rounded()))" }
         var scale = 1000.0

@@ -10,6 +10,9 @@ import CFloor
 struct Main {
     static func main() async {
         do {
+            if CommandLine.arguments.dropFirst().first == "archive" {
+                return try await archive(Array(CommandLine.arguments.dropFirst(2)))
+            }
             let options = try Options(Array(CommandLine.arguments.dropFirst()))
             switch options.mode {
             case .help: put(Options.usage)
@@ -23,6 +26,13 @@ struct Main {
             complain("\(error)")
             exit(2)
         }
+    }
+
+    private static func archive(_ arguments: [String]) async throws {
+        let options = try ArchiveOptions(arguments)
+        if options.wantsHelp { return put(ArchiveOptions.usage) }
+        if let words = options.child { return try MemoryChild(words).run() }
+        if await !ArchiveBench(options: options, executable: try executablePath()).run() { exit(1) }
     }
 
     private static func executablePath() throws -> String {

@@ -17,9 +17,11 @@ struct Options {
 
     static let usage = """
         Usage: distant-bench [--quick] [--only WORK,...] [--floor]
+               distant-bench archive [--quick] [--only WORK,...]
 
         Measures calls between two processes beside the same work by bare system calls,
-        and prints one JSON object a line.
+        and prints one JSON object a line; with “archive” writing and reading archives, see
+        distant-bench archive --help.
 
           --quick      fewer and shorter samples: under a minute
           --only       only these works, separated by commas
