@@ -18,6 +18,40 @@ _Thread_local void *port_thread_own_record;
 
 void port_thread_set_record(void *record) { port_thread_own_record = record; }
 
+_Thread_local void *port_thread_own_storage;
+
+struct kept {
+    void *storage;
+    void (*release)(void *);
+};
+
+static pthread_key_t kept_key;
+static bool has_kept_key;
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+
+static void thread_ends(void *value) {
+    struct kept *kept = value;
+    port_thread_own_storage = NULL;
+    kept->release(kept->storage);
+    free(kept);
+}
+
+static void make_kept_key(void) { has_kept_key = pthread_key_create(&kept_key, thread_ends) == 0; }
+
+bool port_thread_keep(void *storage, void (*release)(void *)) {
+    pthread_once(&kept_once, make_kept_key);
+    if (!has_kept_key || port_thread_own_storage) return false;
+    struct kept *kept = malloc(sizeof *kept);
+    if (!kept) return false;
+    *kept = (struct kept){storage, release};
+    if (pthread_setspecific(kept_key, kept) != 0) {
+        free(kept);
+        return false;
+    }
+    port_thread_own_storage = storage;
+    return true;
+}
+
 // The name travels with the start, because macOS lets a thread name only itself.
 struct start {
     void *(*body)(void *);

@@ -9,14 +9,21 @@
 #endif
 
 #if __ELF__
-/// Without a call of the loader's for each access: these are eight bytes.
-extern _Thread_local void *port_thread_own_record __attribute__((tls_model("initial-exec")));
+/// Without a call of the loader's for each access: these are sixteen bytes.
+#define PORT_THREAD_LOCAL __attribute__((tls_model("initial-exec")))
 #else
-extern _Thread_local void *port_thread_own_record;
+#define PORT_THREAD_LOCAL
 #endif
+extern _Thread_local void *port_thread_own_record PORT_THREAD_LOCAL;
+extern _Thread_local void *port_thread_own_storage PORT_THREAD_LOCAL;
 /// What the calling thread's loop keeps for it; null on threads that belong to no loop.
 static inline void *port_thread_record(void) { return port_thread_own_record; }
 void port_thread_set_record(void *record);
+
+/// What the calling thread keeps for the library's use; null until it is given something.
+static inline void *port_thread_storage(void) { return port_thread_own_storage; }
+/// Gives the thread something to keep, which `release` is called with when the thread ends. False: it cannot, and does not.
+bool port_thread_keep(void *storage, void (*release)(void *));
 
 /// Starts a detached thread with every signal blocked that is not the thread's own fault. Returns an errno, or 0.
 int port_thread_start(void *(*body)(void *), void *context, const char *name);

@@ -1,19 +1,30 @@
 import Synchronization
 
 /// A plain thread that waits for an answer.
-final class BlockingCall: Sendable {
-    private let outcome = Mutex<Result<Reply?, any Error>?>(nil)
-
-    var isDone: Bool { outcome.withLock { $0 != nil } }
-
-    func complete(_ result: Result<Reply?, any Error>) {
-        outcome.withLock { outcome in
-            if outcome == nil { outcome = result }
-        }
+final class BlockingCall: @unchecked Sendable {
+    // `outcome` is written once by whoever moves `phase` from waiting, and read once `phase` says done.
+    private enum Phase {
+        static let waiting: UInt8 = 0
+        static let completing: UInt8 = 1
+        static let done: UInt8 = 2
     }
 
-    /// The answer; `nil` for a one-way message that was committed, or if there is none yet.
+    private let phase = Atomic<UInt8>(Phase.waiting)
+    @exclusivity(unchecked) private var outcome: Result<Reply?, any Error>?
+
+    var isDone: Bool { phase.load(ordering: .acquiring) == Phase.done }
+
+    func complete(_ result: Result<Reply?, any Error>) {
+        let (isFirst, _) = phase.compareExchange(
+            expected: Phase.waiting, desired: Phase.completing, ordering: .acquiringAndReleasing)
+        guard isFirst else { return }
+        outcome = result
+        phase.store(Phase.done, ordering: .releasing)
+    }
+
+    /// The answer, to be taken once; `nil` for a one-way message that was committed, or if there is none yet.
     func get() throws -> Reply? {
-        try outcome.withLock { $0 }?.get()
+        guard isDone else { return nil }
+        return try outcome.take()?.get()
     }
 }

@@ -233,7 +233,9 @@ extension Connection {
     // MARK: Plain threads
 
     private func checkMayBlock(_ message: OutboundMessage) throws {
-        let isInTask = withUnsafeCurrentTask { $0 != nil }
+        let isInTask = withUnsafeCurrentTask { task in
+            if case .some = task { true } else { false }
+        }
         guard !isInTask, !loop.isCurrent else {
             let name = message.name
             coder.recycle(message)

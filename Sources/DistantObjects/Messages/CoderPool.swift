@@ -1,5 +1,5 @@
+import CPortShims
 import KeyedArchive
-import PortTransport
 import Synchronization
 
 /// The bounds and classes that a connection's messages are encoded and decoded with.
@@ -31,7 +31,7 @@ final class CoderSettings: Sendable {
 
 /// Encoders and decoders to use again: those of all connections, so that an idle connection owns none.
 ///
-/// A loop's thread has one of each at hand, without a lock; what is more, and what plain threads use, lies in a pool.
+/// A thread has one of each at hand, without a lock; what is more lies in a pool.
 enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
@@ -141,27 +141,29 @@ private struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the o
     }
 }
 
-/// What a loop's thread has at hand: still set up for the connection that used it last, which most often is the next.
+/// What a thread has at hand: still set up for the connection that used it last, which most often is the next.
 private struct SpareCoders {
     var message: OutboundMessage?
     var decoder: SpareDecoder?
 
-    /// The calling thread's; nil on a thread of no loop.
+    /// The calling thread's; nil while the thread ends.
     @inline(__always)
     static var ofThread: UnsafeMutablePointer<SpareCoders>? {
-        (LoopStorage.pointer ?? make())?.assumingMemoryBound(to: SpareCoders.self)
+        (port_thread_storage() ?? make())?.assumingMemoryBound(to: SpareCoders.self)
     }
 
     @inline(never)
     private static func make() -> UnsafeMutableRawPointer? {
-        LoopStorage.make {
-            let made = UnsafeMutablePointer<SpareCoders>.allocate(capacity: 1)
-            made.initialize(to: SpareCoders())
-            return UnsafeMutableRawPointer(made)
-        } free: { raw in
-            let spares = raw.assumingMemoryBound(to: SpareCoders.self)
+        let made = UnsafeMutablePointer<SpareCoders>.allocate(capacity: 1)
+        made.initialize(to: SpareCoders())
+        let isKept = port_thread_keep(made) { storage in
+            guard let spares = storage?.assumingMemoryBound(to: SpareCoders.self) else { return }
             spares.deinitialize(count: 1)
             spares.deallocate()
         }
+        if isKept { return UnsafeMutableRawPointer(made) }
+        made.deinitialize(count: 1)
+        made.deallocate()
+        return nil
     }
 }

@@ -78,7 +78,7 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time.
         static let bound = 16
 
         let lock = Lock()
-        var free: [DriverTools] = []
+        @exclusivity(unchecked) var free: [DriverTools] = []
 
         /// A forked child has the lock as it was, and shares the descriptors with its parent.
         var isUsable: Bool { forkCount == port_fork_count() }

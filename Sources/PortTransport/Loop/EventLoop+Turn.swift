@@ -62,7 +62,6 @@ extension EventLoop {
         state.pointee.threads -= 1
         lock.unlock()
         port_thread_set_record(nil)
-        thread.pointee.giveBackStorage()
         thread.deinitialize(count: 1)
         thread.deallocate()
     }

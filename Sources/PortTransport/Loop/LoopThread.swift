@@ -8,19 +8,10 @@ struct LoopThread {
     var token: UInt64
     /// It reads and parses as the leader, and so cannot lose the leadership.
     var isReading = false
-    /// See `LoopStorage`.
-    fileprivate var storage: UnsafeMutableRawPointer?
-    fileprivate var freeStorage: (@Sendable (UnsafeMutableRawPointer) -> Void)?
 
     init(loop: UnsafeRawPointer, token: UInt64) {
         self.loop = loop
         self.token = token
-    }
-
-    /// To be called when the thread ends, with no lock held.
-    mutating func giveBackStorage() {
-        if let storage { freeStorage?(storage) }
-        storage = nil
     }
 
     /// The calling thread's record, nil on a thread of no loop.
@@ -38,23 +29,5 @@ struct LoopThread {
     @inline(__always)
     func belongs(to loop: AnyObject) -> Bool {
         self.loop == UnsafeRawPointer(Unmanaged.passUnretained(loop).toOpaque())
-    }
-}
-
-/// A place on each loop's thread for something of whoever uses the transport.
-package enum LoopStorage {
-    /// What the calling thread keeps; nil on a thread of no loop, and until something is put there.
-    @inline(__always)
-    package static var pointer: UnsafeMutableRawPointer? { LoopThread.current?.pointee.storage }
-
-    /// Puts something there, to be freed when the thread ends; nil on a thread of no loop.
-    package static func make(
-        _ make: () -> UnsafeMutableRawPointer, free: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
-    ) -> UnsafeMutableRawPointer? {
-        guard let thread = LoopThread.current else { return nil }
-        thread.pointee.giveBackStorage()
-        thread.pointee.storage = make()
-        thread.pointee.freeStorage = free
-        return thread.pointee.storage
     }
 }

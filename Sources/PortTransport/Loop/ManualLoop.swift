@@ -91,7 +91,6 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
                 channel.flush()
             }
             port_thread_set_record(previous)
-            pointer.pointee.giveBackStorage()
         }
         return true
     }
