@@ -60,6 +60,40 @@ struct ListenerTests {
         again.close()
     }
 
+    @Test("Without descriptors it neither ends nor spins, and serves when there are some again")
+    func noDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let place = try Place()
+            let listener = try Listener(at: .path(place.socket))
+            let serving = Task {
+                for try await connection in listener { connection.vend(Directory()) }
+            }
+            let raw = try RawPeer(connectingTo: place.socket)
+            // Who connects while nothing is left waits in the kernel.
+            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            raw.send(1, RawPeer.hello)
+            #expect(try await onThread { raw.read()?.kind } == 1)
+            var filling: [CInt] = []
+            let late = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            while true {
+                let copy = dup(late)
+                guard copy >= 0 else { break }
+                filling.append(copy)
+            }
+            let peer = RawPeer(descriptor: late)
+            #expect(peer.connect(to: place.socket))
+            // The others are served meanwhile.
+            raw.send(11, [7])
+            #expect(try await onThread { raw.read()?.body } == [7])
+            for descriptor in filling { close(descriptor) }
+            peer.send(1, RawPeer.hello)
+            #expect(try await onThread { peer.read()?.kind } == 1)
+            listener.close()
+            try await serving.value
+        }
+    }
+
     @Test("A peer that connects and says nothing is ended by the handshake's time limit")
     func silence() async throws {
         let place = try Place()

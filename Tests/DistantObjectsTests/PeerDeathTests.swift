@@ -374,6 +374,26 @@ struct PeerDeathTests {
         return (pair, directory)
     }
 
+    @Test("After any number of bytes that it has read: whatever was under way ends once", arguments: Transport.allCases)
+    func afterBytes(transport: Transport) async throws {
+        for count in stride(from: 0, to: 900, by: 23) {
+            let pair = try await Bereaved(transport)
+            let root = try await pair.root()
+            let calls = [
+                CountedCall { try await root.watch(Observer()) },
+                CountedCall { try await root.note.oneWay(1) },
+                CountedCall { let _: [UInt8] = try await root.bytes([UInt8](repeating: 1, count: 100_000)) },
+                CountedCall { let _: Bar = try await root.bar(Bar([Foo(name: "a", age: 1)])) },
+                CountedCall { try await pair.connection.barrier() },
+            ]
+            let raw = pair.raw
+            try await onThread { raw.skip(count) }
+            raw.close()
+            for call in calls { await call.expect(oneOf: [nil, .outcomeUnknown, .notSent, .closed]) }
+            await pair.expectEnd(Bereaved.isLost)
+        }
+    }
+
     @Test("Nothing of the connection is left in memory", arguments: Transport.allCases)
     func freed(transport: Transport) async throws {
         weak var connection: Connection?

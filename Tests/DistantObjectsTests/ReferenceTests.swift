@@ -106,6 +106,107 @@ struct ReferenceTests {
         await two.close()
     }
 
+    @Test("A reference in an answer that nobody waits for any more is let go")
+    func lateAnswer() async throws {
+        let pair = try await Bereaved(.socketpair)
+        let call = Task { _ = try await pair.connection.root }
+        let raw = pair.raw
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        #expect(try await onThread { raw.read()?.kind } == 4)
+        raw.send(3, RawPeer.result(slot: 1))
+        // The watermark is the Return's number, 2, and the id is the one that came.
+        #expect(try await onThread { raw.read()?.body } == [2, 1, 1, 0])
+        #expect(pair.connection.statistics.isAtRest)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
+    @Test("The same references are given and dropped by many threads at a time, and none is mixed up")
+    func manyThreads() async throws {
+        let pair = try await Pair()
+        let client = pair.client
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for thread in 0..<6 {
+                group.addTask {
+                    guard thread < 3 else {
+                        return try await onThread {
+                            let root = try client.blockingRoot()
+                            for _ in 0..<150 {
+                                let observer: DistantObject = try root.observer.blocking()
+                                guard try root.mine.blocking(observer) as Bool else { throw NotFound(name: "own") }
+                            }
+                        }
+                    }
+                    for _ in 0..<150 {
+                        // The proxy of the directory itself dies and comes again, too.
+                        let root = try await client.root
+                        let observer: DistantObject = try await root.observer()
+                        #expect(try await root.isOwn(observer))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("Proxies may die anywhere: while arguments are encoded, in a method, in the deinit of what is let go")
+    func dyingAnywhere() async throws {
+        let pair = try await Pair()
+        do {
+            let root = try await pair.client.root
+            for _ in 0..<30 {
+                // Within encode.
+                let other: DistantObject = try await root.fresh()
+                let argument = Dropping(other)
+                let back: Dropping = try await root.dropping(argument)
+                #expect(argument.proxy == nil && back.number == 1)
+                // Within the method that has it as an argument, and with what it replaces.
+                try await root.watch(Observer())
+                let _: Int = try await root.drop(Observer())
+                // In the deinit of an object that the release of an export frees on this side.
+                let owned: DistantObject = try await root.fresh()
+                try await root.watch(Owning(owned))
+                try await root.forget()
+            }
+            // In the deinit of an object that the end of the connection frees.
+            let owned: DistantObject = try await root.fresh()
+            try await root.watch(Owning(owned))
+        }
+        pair.server.invalidate()
+        _ = await pair.client.ended
+        _ = await pair.server.ended
+        #expect(pair.client.statistics.isAtRest && pair.server.statistics.isAtRest)
+    }
+
+    @Test("Arguments and results that fail at any step of their encoding leave nothing behind", arguments: 0..<6)
+    func failingEncode(step: Int) async throws {
+        let pair = try await Pair()
+        do {
+            let root = try await pair.client.root
+            for _ in 0..<5 {
+                let frames = pair.client.statistics.framesOut
+                await #expect(throws: ArchiveError.self) {
+                    let _: Int = try await root.take(Failing(step, Observer()), Observer())
+                }
+                await #expect(throws: ArchiveError.self) {
+                    try await root.take.oneWay(Failing(step, Observer()), Observer())
+                }
+                #expect(pair.client.statistics.framesOut == frames)
+                #expect(pair.client.statistics.questions == 0 && pair.client.statistics.exports == 0)
+                await expectCode(.notEncodable) { let _: Failing = try await root.failing(step) }
+                #expect(pair.server.statistics.exports == 1)
+            }
+            let still: Int = try await root.take(Failing(-1, Observer()), Observer())
+            #expect(still == 1)
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
     @Test("ByCopy sends a copy, and the receiver declares the plain type")
     func byCopy() async throws {
         let pair = try await Pair()
@@ -152,5 +253,64 @@ struct CallbackTests {
         let depth: Int = try await there.bounce(here, there, 100)
         #expect(depth == 100)
         await pair.close()
+    }
+}
+
+/// An argument that lets a proxy go while it is encoded.
+final class Dropping: ObjectCoding {
+    var proxy: DistantObject?
+    let number: Int
+
+    init(_ proxy: DistantObject) {
+        self.proxy = proxy
+        number = 1
+    }
+
+    init(coder: ObjectDecoder) throws {
+        number = try coder.decode(Int.self, forKey: "number")
+    }
+
+    func encode(with coder: ObjectEncoder) throws {
+        proxy = nil
+        try coder.encode(number, forKey: "number")
+    }
+}
+
+/// An object of this side that holds a proxy of the other's.
+final class Owning: Vendable {
+    let proxy: DistantObject
+
+    init(_ proxy: DistantObject) {
+        self.proxy = proxy
+    }
+
+    static var messages: MessageTable<Owning> {
+        Message("nothing", Owning.nothing)
+    }
+
+    func nothing() {}
+}
+
+/// Fails at one step of its encoding; has references before and behind each.
+final class Failing: ObjectCoding {
+    private let step: Int
+    private let observers: [Observer]
+
+    init(_ step: Int, _ observer: Observer) {
+        self.step = step
+        observers = [observer, Observer(), observer]
+    }
+
+    init(coder: ObjectDecoder) throws {
+        step = try coder.decode(Int.self, forKey: "step")
+        observers = []
+    }
+
+    func encode(with coder: ObjectEncoder) throws {
+        try coder.encode(step, forKey: "step")
+        for index in 0..<6 {
+            if index == step { throw NotFound(name: "\(step)") }
+            try coder.encode(observers[index % 3], forKey: "observer\(index)")
+        }
     }
 }

@@ -51,6 +51,10 @@ extension Connection {
         public var runningCalls = 1_024
         /// References to the peer's objects that are held at one time, 65,536.
         public var references = 65_536
+        /// Objects of this process that the peer may refer to at one time, 65,536, one of which is the connection's own.
+        ///
+        /// A message that would give it more is not sent.
+        public var exports = 65_536
         /// Bytes of one message, 1 GiB; large ones come in fragments.
         public var message = 1 << 30
         /// Bounds on the archive inside a message.
@@ -64,6 +68,7 @@ extension Connection {
             queuedCalls = min(max(1, queuedCalls), 1 << 20)
             runningCalls = min(max(1, runningCalls), 1 << 20)
             references = min(max(1, references), Int(UInt32.max))
+            exports = min(max(2, exports), Int(UInt32.max))
             message = min(max(1_024, message), 1 << 40)
         }
     }

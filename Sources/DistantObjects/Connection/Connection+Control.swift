@@ -23,10 +23,7 @@ extension Connection {
                 guard state.phase == .open || state.phase == .closing, !state.goodbyeSent else {
                     return state.whyClosed ?? ConnectionError(.closed, "the connection is closing")
                 }
-                let token = state.nextToken
-                state.nextToken += 1
-                state.pings[token] = continuation
-                state.commitNumber(kind, token, to: channel)
+                state.commitControl(kind, continuation, to: channel)
                 return nil
             }
             if let failure { return continuation.resume(throwing: failure) }

@@ -175,8 +175,7 @@ extension Connection {
     /// They may be what a method waits for whose answer the peer waits for.
     private func failUnanswered() {
         let (goodbye, questions, pings) = state.withLock { state in
-            defer { state.pings = [:] }
-            return (state.peerGoodbye, state.questions.removeUnanswered(), Array(state.pings.values))
+            return (state.peerGoodbye, state.questions.removeUnanswered(), state.takeControls())
         }
         let end = ConnectionEnd.closedByPeer(goodbye?.text ?? "")
         for question in questions {

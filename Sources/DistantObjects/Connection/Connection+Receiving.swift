@@ -45,7 +45,8 @@ extension Connection: FrameHandler {
 
     package func turnEnded(onLoop: Bool) {
         let turn = state.withLock { state in
-            EndOfTurn(
+            if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
+            return EndOfTurn(
                 completions: state.takeCompletions(), started: onLoop ? state.startNext(to: channel) : nil,
                 hasCalls: !state.ready.isEmpty)
         }

@@ -81,6 +81,12 @@ struct ExportTable {
         return id
     }
 
+    /// Whether naming the object in a message takes no slot: it has one, or is the peer's.
+    func contains(_ object: AnyObject) -> Bool {
+        if let proxy = object as? DistantObject, case .remote = proxy.place { return true }
+        return byObject[ObjectIdentifier(object)] != nil
+    }
+
     /// The object a peer's message names.
     func resolve(_ id: ObjectID) throws(ProtocolViolation) -> Export {
         guard Int(id.slot) < slots.count else {

@@ -22,10 +22,9 @@ extension PortState {
             questions: questions.removeAll(), pending: pending.removeAll(), exports: freed,
             calls: ready.removeAll() + waiting,
             partials: Array(partials.values), serving: answers.removeAll(),
-            pings: Array(pings.values), peerGoodbye: peerGoodbye, violation: violation,
+            pings: takeControls(), peerGoodbye: peerGoodbye, violation: violation,
             wasHandshake: wasHandshake)
         partials = [:]
-        pings = [:]
         imports.removeAll()
         return remains
     }

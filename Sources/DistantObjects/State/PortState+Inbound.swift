@@ -45,7 +45,7 @@ extension PortState {
         case .ping:
             let token = try reader.number()
             try reader.end()
-            commitNumber(.pong, token, to: channel)
+            try commitPong(token, to: channel)
         case .pong:
             let token = try reader.number()
             try reader.end()
@@ -53,13 +53,16 @@ extension PortState {
                 throw ProtocolViolation(.outOfStep, "a Pong answers nothing")
             }
             afterwards(.pong(waiting, nil))
+            if !goodbyeSent, let next = waitingControls.popFirst() {
+                commitControl(next.kind, next.continuation, to: channel)
+            }
         case .barrier:
             let token = try reader.number()
             try reader.end()
             guard barriers.waitingCount < ProtocolLimits.barriers else {
                 throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.barriers) barriers wait")
             }
-            for token in barriers.barrier(token) { commitNumber(.pong, token, to: channel) }
+            for token in barriers.barrier(token) { try commitPong(token, to: channel) }
         case .failed:
             try receiveFailed(&reader)
         case .goodbye:

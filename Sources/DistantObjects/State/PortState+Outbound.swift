@@ -123,6 +123,15 @@ extension PortState {
                 "a message carries at most \(ProtocolLimits.referencesInMessage) references, this one has \(encoder.externals.count)",
                 context: message.name)
         }
+        if exports.count + encoder.externals.count > limits.exports {
+            let fresh = encoder.externals.count { !exports.contains($0) }
+            guard exports.count + fresh <= limits.exports else {
+                throw ConnectionError(
+                    .overloaded,
+                    "the peer refers to \(exports.count - 1) objects of this process; more than \(limits.exports - 1) are not allowed",
+                    context: message.name)
+            }
+        }
         var tables = message.name.utf8.count + encoder.externals.count * 11
         for shape in encoder.shapes { tables += shape.definition.count + 5 }
         guard encoder.shapes.count <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
@@ -159,7 +168,23 @@ extension PortState {
     /// Sent for half the queue at once, so that most calls cost no frame.
     mutating func giveBackCredit(to channel: Channel) {
         owedCredits += 1
-        guard owedCredits >= max(1, limits.queuedCalls / 2) else { return }
+        guard owedCredits >= max(1, limits.queuedCalls / 2), !holdsCredit else { return }
+        commitCredit(to: channel)
+    }
+
+    /// The peer has read what it was sent, or a part of it.
+    mutating func giveBackHeldCredit(to channel: Channel) {
+        holdsCredit = false
+        commitCredit(to: channel)
+    }
+
+    private mutating func commitCredit(to channel: Channel) {
+        // Answers need no credit: a peer that asks and does not read must not fill this side's memory with them.
+        guard channel.queuedBytes <= ProtocolLimits.unreadBytes else {
+            holdsCredit = true
+            channel.tellWhenWritten()
+            return
+        }
         prefix.reset()
         prefix.append(owedCredits)
         inboundCredits += owedCredits
@@ -195,6 +220,35 @@ extension PortState {
         prefix.reset()
         prefix.append(number)
         append(kind, flags: flags, to: channel)
+    }
+
+    /// Sends a ping or a barrier, or has it wait until fewer are unanswered.
+    mutating func commitControl(
+        _ kind: FrameKind, _ continuation: UnsafeContinuation<Void, any Error>, to channel: Channel
+    ) {
+        guard pings.count < ProtocolLimits.barriers else { return waitingControls.append((kind, continuation)) }
+        let token = nextToken
+        nextToken += 1
+        pings[token] = continuation
+        commitNumber(kind, token, to: channel)
+    }
+
+    /// Takes out the pings and barriers that wait for an answer or for their turn.
+    mutating func takeControls() -> [UnsafeContinuation<Void, any Error>] {
+        defer { pings = [:] }
+        return Array(pings.values) + waitingControls.removeAll().map(\.continuation)
+    }
+
+    /// Answers a ping, or a barrier that waits for nothing.
+    mutating func commitPong(_ token: UInt64, to channel: Channel) throws(ProtocolViolation) {
+        commitNumber(.pong, token, to: channel)
+        unwrittenPongs.append(sent)
+        guard unwrittenPongs.count > ProtocolLimits.unwrittenPongs else { return }
+        while let first = unwrittenPongs.first, channel.isWritten(first) { _ = unwrittenPongs.popFirst() }
+        guard unwrittenPongs.count <= ProtocolLimits.unwrittenPongs else {
+            throw ProtocolViolation(
+                .overLimit, "more than \(ProtocolLimits.unwrittenPongs) pings are unanswered, and no answer is read")
+        }
     }
 
     /// Says what went wrong with a one-way message.
@@ -244,6 +298,10 @@ enum ProtocolLimits {
     static let tablesBytes = 53_248
     static let nameBytes = 1_024
     static let barriers = 256
+    /// More than a peer that keeps to the rules can have unanswered, since pings and barriers count together.
+    static let unwrittenPongs = 1_024
+    /// While more than this waits to be read by the peer, its calls get no further credit.
+    static let unreadBytes = 16 << 20
     /// Calls being refused take numbers too, at most one for each thread of a loop.
     static let refusals = 64
 

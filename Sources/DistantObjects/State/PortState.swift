@@ -59,6 +59,12 @@ struct PortState: ~Copyable {
     var runs: [LoopRun] = []
     var lastRun: UInt32 = 0
     var pings: [UInt64: UnsafeContinuation<Void, any Error>] = [:]
+    /// Pings and barriers of ours that wait until fewer are unanswered.
+    var waitingControls = Fifo<(kind: FrameKind, continuation: UnsafeContinuation<Void, any Error>)>()
+    /// The numbers of our answers to the peer's, as far as they may not be written.
+    var unwrittenPongs = Fifo<UInt64>()
+    /// Credit is not given back before the peer has read more of what it asked for.
+    var holdsCredit = false
     var nextToken: UInt64 = 0
 
     /// What the peer said in its `Goodbye`.

@@ -170,11 +170,14 @@ extension Channel {
             finishes = true
         }
         let ends = writing.pointee.isLastWrite
+        let tells = writing.pointee.tellsWhenWritten
+        writing.pointee.tellsWhenWritten = false
         let hadInterest = writing.pointee.hasInterest
         writing.pointee.hasInterest = false
         queueLock.unlock()
         if hadInterest { settleWriteInterest() }
         if finishes { finishOutput() }
+        if tells { loop.schedule(.turn, on: self) }
         if ends { end(.endOfFile) }
     }
 

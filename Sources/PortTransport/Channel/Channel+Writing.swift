@@ -127,6 +127,16 @@ extension Channel {
         return queueLock.withLock { writing.pointee.queue.queuedBytes }
     }
 
+    /// Gives the handler a turn on the loop once everything enqueued is written.
+    package func tellWhenWritten() {
+        guard !isForked else { return }
+        let isWritten = queueLock.withLock { () -> Bool in
+            writing.pointee.tellsWhenWritten = !writing.pointee.queue.isEmpty
+            return writing.pointee.queue.isEmpty
+        }
+        if isWritten { loop.schedule(.turn, on: self) }
+    }
+
     /// Flushes at the end of the loop's turn, or at once on a thread that is in none.
     package func setNeedsFlush() {
         guard !isForked else { return }

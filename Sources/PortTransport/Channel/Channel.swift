@@ -24,6 +24,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var endsWhenWritten = false
         /// The input may end before the output does: the channel ends when this side has finished writing.
         var outlivesInput = false
+        /// The handler has a turn once everything is written.
+        var tellsWhenWritten = false
         var sendsCredentials = false
         var pacing = BulkPacing()
 
@@ -40,7 +42,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         @inline(__always)
         var isQuiet: Bool {
             queue.isIdle && !isClosed && !finishRequested && !hasInterest && !endsWhenWritten && !retry
-                && !pacing.isNarrow
+                && !pacing.isNarrow && !tellsWhenWritten
         }
     }
 

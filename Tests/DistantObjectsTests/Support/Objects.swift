@@ -174,6 +174,12 @@ final class Directory: Vendable {
         Message("secret", Directory.secret)
         Message("wait", Directory.wait)
         Message("block", Directory.block)
+        Message("made", Directory.made)
+        Message("fresh", Directory.fresh)
+        Message("drop", Directory.drop)
+        Message("dropping", Directory.dropping)
+        Message("take", Directory.take)
+        Message("failing", Directory.failing)
         Message("hold", Directory.hold)
         Message("note", Directory.note)
         Message("noteSlowly", Directory.noteSlowly)
@@ -225,6 +231,19 @@ final class Directory: Vendable {
         started.send()
         defer { stopped.send() }
         try await Task.sleep(for: .seconds(3_600))
+        return 1
+    }
+
+    func made(_ count: Int) -> [UInt8] { [UInt8](repeating: 1, count: count) }
+    func fresh() -> Observer { Observer() }
+
+    func dropping(_ argument: Dropping) -> Dropping { argument }
+    func take(_ failing: Failing, _ other: DistantObject) -> Int { 1 }
+    func failing(_ step: Int) -> Failing { Failing(step, Observer()) }
+
+    /// A proxy that dies within the method, where nothing of the connection may be locked.
+    func drop(_ other: DistantObject) -> Int {
+        observer.withLock { $0 = nil }
         return 1
     }
 

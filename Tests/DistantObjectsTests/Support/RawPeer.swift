@@ -41,6 +41,11 @@ final class RawPeer: @unchecked Sendable {
         descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         output = descriptor
         bound()
+        try #require(connect(to: path))
+    }
+
+    /// Connects its socket, which is not connected yet.
+    func connect(to path: String) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { target in
@@ -48,10 +53,10 @@ final class RawPeer: @unchecked Sendable {
         }
         let status = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        try #require(status == 0)
+        return status == 0
     }
 
     deinit {
@@ -80,6 +85,12 @@ final class RawPeer: @unchecked Sendable {
             Glibc.close(output)
             output = -1
         }
+    }
+
+    /// Whether the other end may still take what is sent.
+    var canSend: Bool {
+        var poll = pollfd(fd: output, events: 0, revents: 0)
+        return Glibc.poll(&poll, 1, 0) == 0
     }
 
     /// Bytes that have come and were not read.
@@ -153,6 +164,11 @@ final class RawPeer: @unchecked Sendable {
         let length = (0..<4).reduce(0) { $0 | Int(header[$1]) << (8 * $1) }
         guard let body = read(length) else { return nil }
         return Frame(kind: header[4], flags: header[5], body: body)
+    }
+
+    /// Reads so many bytes, whatever they are.
+    func skip(_ count: Int) {
+        if count > 0 { _ = read(count) }
     }
 
     func readToEnd() -> [Frame] {
