@@ -15,10 +15,12 @@ let package = Package(
         .library(name: "DistantObjects", targets: ["DistantObjects"]),
         .library(name: "KeyedArchive", targets: ["KeyedArchive"]),
         .executable(name: "distant", targets: ["distant"]),
+        .library(name: "FoundationCoding", targets: ["FoundationCoding"]),
     ],
     targets: [
         .target(name: "CPortShims"),
         .target(name: "KeyedArchive", swiftSettings: settings),
+        .target(name: "FoundationCoding", dependencies: ["KeyedArchive"], swiftSettings: settings),
         .target(name: "PortTransport", dependencies: ["CPortShims"], swiftSettings: settings),
         .target(
             name: "DistantObjects",
@@ -45,6 +47,9 @@ let package = Package(
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .testTarget(
             name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader"], swiftSettings: settings),
+        .testTarget(
+            name: "FoundationCodingTests", dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects"],
+            swiftSettings: settings),
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
         .testTarget(

@@ -91,7 +91,7 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
     // A chain of thousands of objects may fail at its end, and each of them keeps its error: the path is bounded.
     private static let longestPath = 64
 
-    mutating func prepend(_ step: Step) {
+    package mutating func prepend(_ step: Step) {
         guard reversedSteps.count < Self.longestPath else {
             isShortened = true
             return

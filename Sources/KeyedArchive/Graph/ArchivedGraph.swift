@@ -153,4 +153,7 @@ public struct ArchivedGraph: Sendable {
             roots.values.append(value)
         }
     }
+
+    /// Replaces all values at the top, with keys as they are stored.
+    package mutating func setRoots(_ record: ArchivedRecord) { roots = record }
 }

@@ -7,11 +7,11 @@ public struct ArchivedRecord: Sendable, Hashable {
     /// The index of the class record, in archives that have them.
     public internal(set) var classIndex: Int?
     /// The keys as they stand in the archive: the user's own that begin with "$" have another one in front.
-    var storedKeys: [String]
+    package internal(set) var storedKeys: [String]
     /// The values, in the order of `keys`; of an object that is a single value just that.
     public internal(set) var values: [ArchivedValue]
 
-    init(
+    package init(
         typeName: String, version: Int = 0, classIndex: Int? = nil, storedKeys: [String], values: [ArchivedValue]
     ) {
         self.typeName = typeName

@@ -1,0 +1,58 @@
+public import Foundation
+public import KeyedArchive
+
+extension NSCodingArchiver {
+    /// The key of the only root of an archive.
+    public static let rootKey = "root"
+
+    /// Archives one object, under the key `root`.
+    ///
+    /// - Parameters:
+    ///   - root: An object of an `NSCoding` class, or a value that bridges to one; nil is an archive of nil.
+    ///   - requiringSecureCoding: Whether all objects must be of `NSSecureCoding` classes.
+    ///   - format: The format.
+    /// - Throws: `ArchiveError`.
+    public class func archivedData(
+        withRootObject root: Any?, requiringSecureCoding: Bool = false, format: ArchiveFormat = .binary
+    ) throws -> Data {
+        try archivedData(
+            withRoots: [rootKey: root], requiringSecureCoding: requiringSecureCoding, format: format)
+    }
+
+    /// Archives several objects, each under its own key, in one archive; what they share stays shared.
+    public class func archivedData(
+        withRoots roots: KeyValuePairs<String, Any?>, requiringSecureCoding: Bool = false,
+        format: ArchiveFormat = .binary
+    ) throws -> Data {
+        let archiver = NSCodingArchiver(requiringSecureCoding: requiringSecureCoding)
+        archiver.outputFormat = format
+        for (key, root) in roots { archiver.encode(root, forKey: key) }
+        return try archiver.data()
+    }
+
+    /// Archives one object into a file, which is replaced as a whole or not at all.
+    ///
+    /// - Throws: `ArchiveError`, or the file system's error.
+    public class func archive(_ root: Any?, to file: URL, format: ArchiveFormat = .binary) throws {
+        try archivedData(withRootObject: root, format: format).write(to: file, options: .atomic)
+    }
+
+    /// Archives one object into a file, which is replaced as a whole or not at all.
+    ///
+    /// - Returns: Whether it worked; `archive(_:to:format:)` says why not.
+    public class func archiveRootObject(_ root: Any, toFile path: String) -> Bool {
+        (try? archive(root, to: URL(fileURLWithPath: path))) != nil
+    }
+}
+
+extension NSCodingSequentialArchiver {
+    /// Archives one object without keys.
+    ///
+    /// - Throws: `ArchiveError`.
+    public static func archivedData(withRootObject root: Any?, format: ArchiveFormat = .binary) throws -> Data {
+        let archiver = NSCodingSequentialArchiver()
+        archiver.outputFormat = format
+        if let root { archiver.encodeRootObject(root) } else { archiver.encode(nil as Any?) }
+        return try archiver.data()
+    }
+}

@@ -1,0 +1,28 @@
+public import Foundation
+
+/// A class with a version, which archives store with its name for a later `init(coder:)` to ask for.
+///
+/// Foundation on Linux has no `NSObject.version()`; a class that wants one says so here, and asks its coder
+/// `version(forClassName:)` while decoding.
+public protocol NSCodingVersioned: NSCoding {
+    /// The version written; 0 is written as no version.
+    static var classVersion: Int { get }
+}
+
+/// A class whose instances may give way to another object after they were decoded.
+///
+/// Foundation on Linux has no `NSObject.awakeAfter(using:)`. Declare the conformance and write the method as for
+/// Apple's, without `override`.
+public protocol NSCodingAwakening: NSCoding {
+    /// The object to use in place of this one, which was just decoded; nil or `self` to keep this one.
+    func awakeAfter(using coder: NSCoder) -> Any?
+}
+
+/// A class that names the further classes which may be found in an archive of its instances.
+///
+/// Its own decoding code names most: `decodeObject(of:forKey:)`. A class that decodes collections without naming what is
+/// in them lists that here, to be usable in `NSCoded`.
+public protocol NSCodingClassListing: NSCoding {
+    /// Classes allowed wherever an instance of this one is expected.
+    static var archivedClasses: [AnyClass] { get }
+}

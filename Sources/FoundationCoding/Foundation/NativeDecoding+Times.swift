@@ -1,0 +1,89 @@
+import Foundation
+import KeyedArchive
+
+extension NativeDecoding {
+    static let times: [(AnyClass, Maker)] = [
+        (NSDate.self, date),
+        (NSTimeZone.self, timeZone),
+        (
+            NSLocale.self,
+            { unarchiver, _, _ in
+                NSLocale(localeIdentifier: try unarchiver.text("NS.identifier", orNext: true, longest: 256))
+            }
+        ),
+        (NSCalendar.self, calendar),
+        (NSDateComponents.self, components),
+    ]
+
+    @Sendable private static func date(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
+    ) throws -> NSObject {
+        if record["NS.time"] == nil, unarchiver.frames[unarchiver.frames.count - 1].value(forStoredKey: "$0") != nil {
+            return NSDate(timeIntervalSinceReferenceDate: try Scalar.real(try unarchiver.nextValue("d")))
+        }
+        return NSDate(timeIntervalSinceReferenceDate: try unarchiver.real("NS.time"))
+    }
+
+    @Sendable private static func timeZone(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
+    ) throws -> NSObject {
+        let name = try unarchiver.text("NS.name", orNext: true, longest: 256)
+        // A name is part of a path where zones are looked up.
+        let isPlain = name.utf8.allSatisfy { $0 > 32 && $0 < 127 } && !name.contains("..") && !name.hasPrefix("/")
+        guard isPlain, let zone = NSTimeZone(name: name, data: nil) else {
+            throw ArchiveError(.corrupt, "a time zone that is not known here")
+        }
+        return zone
+    }
+
+    @Sendable private static func calendar(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
+    ) throws -> NSObject {
+        let name = try unarchiver.text("NS.identifier", orNext: true, longest: 256)
+        guard let calendar = NSCalendar(identifier: NSCalendar.Identifier(rawValue: name)) else {
+            throw ArchiveError(.corrupt, "a calendar that is not known here")
+        }
+        if let zone = try unarchiver.object(NSTimeZone.self, "NS.timezone") { calendar.timeZone = zone as TimeZone }
+        if let locale = try unarchiver.object(NSLocale.self, "NS.locale") { calendar.locale = locale as Locale }
+        if let start = try unarchiver.object(NSDate.self, "NS.gstartdate") {
+            guard abs(start.timeIntervalSinceReferenceDate) < 1e13 else {
+                throw ArchiveError(.outOfRange, "a calendar whose start is out of range")
+            }
+        }
+        let weekday = try unarchiver.whole("NS.firstwkdy", in: 0...7)
+        if weekday > 0 { calendar.firstWeekday = weekday }
+        let days = try unarchiver.whole("NS.mindays", in: 0...7)
+        if days > 0 { calendar.minimumDaysInFirstWeek = days }
+        // Only its own initialiser can set the start of the calendar; it takes what was checked above.
+        if weekday > 0, days > 0, record["NS.gstartdate"] != nil, let own = NSCalendar(coder: unarchiver) { return own }
+        return calendar
+    }
+
+    @Sendable private static func components(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
+    ) throws -> NSObject {
+        let components = NSDateComponents()
+        func set(_ key: String, _ set: (Int) -> Void) throws {
+            guard record[key] != nil else { return }
+            set(try unarchiver.whole(key, in: .min ... .max))
+        }
+        try set("NS.era") { components.era = $0 }
+        try set("NS.year") { components.year = $0 }
+        try set("NS.quarter") { components.quarter = $0 }
+        try set("NS.month") { components.month = $0 }
+        try set("NS.day") { components.day = $0 }
+        try set("NS.hour") { components.hour = $0 }
+        try set("NS.minute") { components.minute = $0 }
+        try set("NS.second") { components.second = $0 }
+        try set("NS.nanosec") { components.nanosecond = $0 }
+        try set("NS.weekOfYear") { components.weekOfYear = $0 }
+        try set("NS.weekOfMonth") { components.weekOfMonth = $0 }
+        try set("NS.yearForWOY") { components.yearForWeekOfYear = $0 }
+        try set("NS.weekday") { components.weekday = $0 }
+        try set("NS.weekdayOrdinal") { components.weekdayOrdinal = $0 }
+        if unarchiver.decodeBool(forKey: "NS.isLeapMonth") { components.isLeapMonth = true }
+        components.calendar = try unarchiver.object(NSCalendar.self, "NS.calendar").map { $0 as Calendar }
+        components.timeZone = try unarchiver.object(NSTimeZone.self, "NS.timezone").map { $0 as TimeZone }
+        return components
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import KeyedArchive
+
+/// Numbers of 7 bits a byte, the lowest first, the last byte of each below 128: how index sets, index paths and attributed
+/// strings store theirs.
+struct PackedNumbers {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ data: Data) { bytes = Array(data) }
+
+    var isAtEnd: Bool { position == bytes.count }
+
+    /// The next number.
+    ///
+    /// - Throws: `ArchiveError` if there is none, or none that fits an `Int`.
+    mutating func next() throws -> Int {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
+            guard shift < 63 else { break }
+            value |= UInt64(byte & 127) << shift
+            if byte < 128 {
+                guard let result = Int(exactly: value), result < Int.max else { break }
+                return result
+            }
+            shift += 7
+        }
+        throw ArchiveError(.corrupt, "packed numbers that are cut off or too large")
+    }
+
+    /// All numbers, which must be so many.
+    func numbers(count: Int) throws -> [Int] {
+        guard count <= bytes.count else { throw ArchiveError(.corrupt, "fewer packed numbers than there should be") }
+        var reader = self
+        let result = try (0..<count).map { _ in try reader.next() }
+        guard reader.isAtEnd else { throw ArchiveError(.corrupt, "more packed numbers than there should be") }
+        return result
+    }
+}

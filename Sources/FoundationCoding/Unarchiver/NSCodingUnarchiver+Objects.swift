@@ -1,0 +1,136 @@
+import Foundation
+import KeyedArchive
+
+extension NSCodingUnarchiver {
+    /// The object of a value, which may be of `classes` and have them inside; nil for those allowed here already.
+    func object(_ value: ArchivedValue, of classes: [AnyClass]?) throws -> Any? {
+        let list = list(of: classes)
+        lists.append(list)
+        defer { lists.removeLast() }
+        let object = try element(value)
+        if strictness == .anyClass, let classes, let object {
+            let type: AnyClass = Swift.type(of: object)
+            guard classes.contains(where: { ClassNames.isSubclass(type, of: $0) }) else { throw refused(type) }
+        }
+        return object
+    }
+
+    /// The object of a value under the list in effect.
+    func element(_ value: ArchivedValue) throws -> AnyObject? {
+        switch value {
+        case .reference(let index): return try object(at: index)
+        case .null: return nil
+        default:
+            let object = try PlainObject(self).object(value, depth: 0)
+            try check(type(of: object))
+            return object
+        }
+    }
+
+    func object(at index: Int) throws -> AnyObject? {
+        if let slot = slots[index] { return try known(slot, at: index) }
+        guard graph.objects.indices.contains(index) else {
+            throw ArchiveError(.corrupt, "a reference to object \(index), which is not there")
+        }
+        switch graph.objects[index] {
+        case .value(.null): return nil
+        case .classRecord: throw ArchiveError(.corrupt, "a class where an object should be")
+        case .value(let value):
+            var object: AnyObject = try PlainObject(self).object(value, depth: 0)
+            try check(type(of: object))
+            object = try settled(object, at: index)
+            return object
+        case .instance(let record):
+            return try make(record, at: index)
+        }
+    }
+
+    /// An object met before: it must be allowed here too.
+    private func known(_ slot: Slot, at index: Int) throws -> AnyObject? {
+        switch slot {
+        case .made(let object):
+            guard let object else { return nil }
+            try check(type(of: object))
+            try verify(index)
+            return object
+        case .making(let collection?, _):
+            try check(type(of: collection))
+            return collection
+        case .making(nil, let step):
+            guard let record = graph.objects[index].record else { return nil }
+            let type: AnyClass = try resolve(record)
+            guard let collection = NativeDecoding.emptyCollection(of: type) else {
+                throw ArchiveError(
+                    .cycle,
+                    "\(record.typeName) refers to itself by way of objects that are not complete; "
+                        + "decode such a reference with decodeReference(of:forKey:perform:)")
+            }
+            try check(type)
+            slots[index] = .making(collection: collection, step: step)
+            return collection
+        }
+    }
+
+    private func make(_ record: ArchivedRecord, at index: Int) throws -> AnyObject? {
+        let type: AnyClass = try resolve(record)
+        try check(type)
+        guard depth < limits.chain else {
+            throw ArchiveError(.limit, "objects inside one another more than \(limits.chain) deep")
+        }
+        slots[index] = .making(collection: nil, step: here.last)
+        depth += 1
+        frames.append(
+            DecodingFrame(
+                record, steps: here, allowsKeys: !isSequential || ClassNames.hasFoundationAncestor(type),
+                isGuarded: NativeDecoding.isCollection(type)))
+        defer {
+            frames.removeLast()
+            depth -= 1
+        }
+        do {
+            let object =
+                depth.isMultiple(of: StackSegment.levels)
+                ? try StackSegment.run { try self.build(type, record, index) } : try build(type, record, index)
+            return try settled(object, at: index)
+        } catch {
+            slots[index] = nil
+            throw error
+        }
+    }
+
+    private func build(_ type: AnyClass, _ record: ArchivedRecord, _ index: Int) throws -> AnyObject {
+        if let maker = NativeDecoding.maker(of: type) {
+            let object = try maker(self, record, index)
+            if let failure { throw failure }
+            return object
+        }
+        guard let coding = type as? any NSCoding.Type else {
+            throw ArchiveError(.classNotAllowed, "\(record.typeName) is not NSCoding")
+        }
+        // Foundation's own initialisers trap at what they do not expect, also those a subclass calls.
+        try NativeDecoding.validate(self, record, index, for: type)
+        let object = coding.init(coder: self)
+        if let failure { throw failure }
+        guard let object = object.map({ $0 as AnyObject }) else {
+            throw ArchiveError(.corrupt, "\(record.typeName) made nothing of what the archive has for it")
+        }
+        return object
+    }
+
+    /// The object to use for one just made, which is from now on known.
+    private func settled(_ original: AnyObject, at index: Int) throws -> AnyObject {
+        var object = original
+        if let awakening = original as? any NSCodingAwakening, let other = awakening.awakeAfter(using: self) {
+            object = other as AnyObject
+        }
+        if let delegate, let other = delegate.unarchiver(self, didDecode: object) {
+            // A value passed through comes back as another object.
+            if !(other is String), !(other as AnyObject === object) { object = other as AnyObject }
+        }
+        if let failure { throw failure }
+        if object !== original { delegate?.unarchiver(self, willReplace: original, with: object) }
+        slots[index] = .made(object)
+        for action in waiting.removeValue(forKey: index) ?? [] { action(object) }
+        return object
+    }
+}

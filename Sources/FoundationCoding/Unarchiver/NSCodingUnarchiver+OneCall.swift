@@ -1,0 +1,81 @@
+public import Foundation
+public import KeyedArchive
+
+extension NSCodingUnarchiver {
+    /// Makes the object under the key `root`, of a class or its subclasses.
+    ///
+    /// - Parameters:
+    ///   - type: The class; it and what its decoding names is allowed, nothing else.
+    ///   - data: An archive in any format.
+    ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`; false for those that are only `NSCoding`.
+    ///   - limits: The bounds of what is read.
+    /// - Returns: The object; nil if the archive is one of nil.
+    /// - Throws: `ArchiveError`.
+    public class func unarchivedObject<T: NSObject & NSCoding>(
+        ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true, limits: Limits = Limits()
+    ) throws -> T? {
+        let object = try unarchivedObject(
+            ofClasses: [type], from: data, requiringSecureCoding: requiringSecureCoding, limits: limits)
+        return object as? T
+    }
+
+    /// Makes the object under the key `root`, of one of several classes or their subclasses.
+    public class func unarchivedObject(
+        ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true, limits: Limits = Limits()
+    ) throws -> Any? {
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data, limits: limits)
+        if !requiringSecureCoding { unarchiver.strictness = .listed }
+        return try unarchiver.root { $0.decodeObject(of: classes, forKey: NSCodingArchiver.rootKey) }
+    }
+
+    /// Makes an array of objects of one class.
+    public class func unarchivedArrayOfObjects<T: NSObject & NSCoding>(
+        ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true
+    ) throws -> [T]? {
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        if !requiringSecureCoding { unarchiver.strictness = .listed }
+        return try unarchiver.root { $0.decodeArrayOfObjects(ofClass: type, forKey: NSCodingArchiver.rootKey) }
+    }
+
+    /// Makes a dictionary with keys of one class and values of another.
+    public class func unarchivedDictionary<Key: NSObject & NSCoding, Value: NSObject & NSCoding>(
+        withKeysOfClass keyType: Key.Type, objectsOfClass valueType: Value.Type, from data: Data,
+        requiringSecureCoding: Bool = true
+    ) throws -> [Key: Value]? {
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        if !requiringSecureCoding { unarchiver.strictness = .listed }
+        return try unarchiver.root {
+            $0.decodeDictionary(
+                withKeysOfClass: keyType, objectsOfClass: valueType, forKey: NSCodingArchiver.rootKey)
+        }
+    }
+
+    /// Makes the object under the key `root`, of whatever class of the program the archive names.
+    ///
+    /// Only for archives of your own: who writes the archive chooses the classes.
+    /// - Throws: `ArchiveError`.
+    public class func unarchiveObject(with data: Data) throws -> Any? {
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        unarchiver.requiresSecureCoding = false
+        return try unarchiver.root { $0.decodeObject(forKey: NSCodingArchiver.rootKey) }
+    }
+
+    /// Makes the object under the key `root` of a file, of whatever class of the program the archive names.
+    ///
+    /// Only for files of your own.
+    /// - Returns: The object; nil if there is no file, or it is not such an archive. `unarchiveObject(with:)` says why.
+    public class func unarchiveObject(withFile path: String) -> Any? {
+        guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return nil }
+        return try? unarchiveObject(with: data)
+    }
+
+    private func root<T>(_ decode: (NSCodingUnarchiver) -> T?) throws -> T? {
+        guard failure != nil || containsValue(forKey: NSCodingArchiver.rootKey) else {
+            throw ArchiveError(.missingKey, "the archive has no “\(NSCodingArchiver.rootKey)”")
+        }
+        let object = decode(self)
+        finishDecoding()
+        if let failure { throw failure }
+        return object
+    }
+}

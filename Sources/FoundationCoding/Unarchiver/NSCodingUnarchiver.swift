@@ -1,0 +1,249 @@
+public import Foundation
+public import KeyedArchive
+
+/// Makes objects of classes written for Foundation's coders (`NSCoding`) from an archive with keys.
+///
+/// ```swift
+/// let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+/// let foo = unarchiver.decodeObject(of: Foo.self, forKey: "myfoo")
+/// if let error = unarchiver.error { throw error }
+/// ```
+///
+/// The archive may be in Apple's format, binary or XML, or in the compact one, and from anybody: what is wrong with it sets
+/// `error`, and from then on all calls give nil or 0. Objects keep their identity. Belongs to one thread at a time.
+public class NSCodingUnarchiver: NSCoder {
+    /// The bounds of what is read.
+    public let limits: Limits
+    /// Who is told of each object, and may replace it.
+    public weak var delegate: (any NSCodingUnarchiverDelegate)?
+
+    let graph: ArchivedGraph
+    var frames: [DecodingFrame]
+    var failure: ArchiveError?
+    var isFinished = false
+    var classMap = ClassMap()
+    var slots: [Int: Slot] = [:]
+    var sharedValues: [Int: NSObject] = [:]
+    /// What waits for an object to exist.
+    var waiting: [Int: [(AnyObject) -> Void]] = [:]
+    /// The lists in effect, the innermost last; nil where all classes are allowed.
+    var lists: [AllowList?]
+    var listsByClasses: [[ObjectIdentifier]: AllowList] = [:]
+    var strictness: Strictness
+    /// The way from the object being decoded to what it asks for.
+    var here: [ArchiveError.Step] = []
+    var verified: Set<Verified> = []
+    var depth = 0
+    /// C strings handed out, which live as long as the coder.
+    var strings: [UnsafeMutablePointer<CChar>] = []
+    let isSequential: Bool
+
+    /// How far an object has got.
+    enum Slot {
+        /// Its class is at work; a collection may already be referred to.
+        case making(collection: NSObject?, step: ArchiveError.Step?)
+        case made(AnyObject?)
+    }
+
+    /// Which classes may be made.
+    enum Strictness {
+        /// Any, as Foundation allows them without secure coding.
+        case anyClass
+        /// Those listed.
+        case listed
+        /// Those listed that support secure coding.
+        case secure
+    }
+
+    /// Opens an archive with keys.
+    ///
+    /// - Parameters:
+    ///   - data: An archive in any format.
+    ///   - limits: The bounds of what is read.
+    /// - Throws: `ArchiveError` if it is not an archive.
+    public convenience init(forReadingFrom data: Data, limits: Limits = Limits()) throws {
+        try self.init(data, limits: limits, sequential: false)
+    }
+
+    init(_ data: Data, limits: Limits, sequential: Bool) throws {
+        var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
+        if graph.archiver == nil {
+            // The compact format's graph as it would be in Apple's.
+            graph = try ArchivedGraph(
+                try graph.bytes(format: .binary, limits: limits), limits: limits, anyArchiver: true)
+        }
+        guard sequential == (graph.archiver == SequentialLayout.archiver) else {
+            throw ArchiveError(
+                .misuse,
+                sequential ? "not a sequential archive, but one with keys" : "a sequential archive, without keys")
+        }
+        self.graph = graph
+        self.limits = limits
+        isSequential = sequential
+        strictness = sequential ? .anyClass : .secure
+        lists = [AllowList([])]
+        frames = [DecodingFrame(graph.roots, steps: [], allowsKeys: !sequential)]
+        super.init()
+    }
+
+    deinit {
+        for string in strings { free(string) }
+    }
+
+    // MARK: What kind of coder this is
+
+    /// Whether the object being decoded may use keys.
+    public override var allowsKeyedCoding: Bool { frames[frames.count - 1].allowsKeys }
+
+    /// Whether only classes that are named and support `NSSecureCoding` are made: by default, in archives with keys.
+    ///
+    /// Set to false, any class of the program may be made that the archive names: only for archives of your own.
+    public override var requiresSecureCoding: Bool {
+        get { strictness == .secure }
+        set { strictness = newValue ? .secure : .anyClass }
+    }
+
+    /// The classes allowed here; nil if all are.
+    public override var allowedClasses: [AnyClass]? {
+        strictness == .anyClass ? nil : (lists[lists.count - 1]?.classes ?? [])
+    }
+
+    /// The first thing that went wrong, an `ArchiveError` whose path says where.
+    public override var error: (any Error)? { failure }
+
+    /// As set; both policies set `error` and return, as nothing in Swift can be raised.
+    public override var decodingFailurePolicy: NSCoder.DecodingFailurePolicy {
+        get { policy }
+        set { policy = newValue }
+    }
+    private var policy = NSCoder.DecodingFailurePolicy.setErrorAndReturn
+
+    /// Keeps an error, for a class to say that what it found makes no sense.
+    public override func failWithError(_ error: any Error) { fail(error) }
+
+    /// The version of a class in this archive, 0 if it has none, `NSNotFound` if no object is of the class.
+    ///
+    /// - Complexity: The number of objects, the first time.
+    public override func version(forClassName className: String) -> Int { versions[className] ?? NSNotFound }
+
+    private lazy var versions: [String: Int] = {
+        var versions: [String: Int] = [:]
+        for case .classRecord(let type) in graph.objects { versions[type.name] = type.version }
+        return versions
+    }()
+
+    // MARK: Objects by key
+
+    /// Whether there is a value for a key.
+    public override func containsValue(forKey key: String) -> Bool {
+        failure == nil && frames[frames.count - 1].value(forKey: key) != nil
+    }
+
+    /// Decodes an object; nil if there is none.
+    ///
+    /// With secure coding it may be of the classes allowed around it and those of property lists.
+    public override func decodeObject(forKey key: String) -> Any? {
+        keyed(key, nil) { try self.object($0, of: nil) }
+    }
+
+    /// Decodes an object of a class or its subclasses.
+    public override func decodeObject<T: NSCoding>(of type: T.Type, forKey key: String) -> T? where T: NSObject {
+        keyed(key, nil) { try self.object($0, of: [type]) } as? T
+    }
+
+    /// Decodes an object of one of several classes or their subclasses, which are allowed inside of it as well.
+    ///
+    /// - Parameter classes: The classes; nil for those allowed here already.
+    public override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
+        keyed(key, nil) { try self.object($0, of: classes) }
+    }
+
+    /// Decodes a property list.
+    public override func decodePropertyList(forKey key: String) -> Any? {
+        decodeObject(of: AllowList.propertyListClasses, forKey: key)
+    }
+
+    // MARK: Values by key
+
+    /// Decodes a truth value; false if there is none.
+    public override func decodeBool(forKey key: String) -> Bool {
+        keyed(key, false) { try self.number($0).map { try Scalar.bool($0) } ?? false }
+    }
+
+    /// Decodes an integer; 0 if there is none. One that does not fit is an error, as with all integers.
+    public override func decodeInteger(forKey key: String) -> Int { integer(key) }
+
+    /// Decodes a 32-bit integer; 0 if there is none.
+    public override func decodeCInt(forKey key: String) -> Int32 { integer(key) }
+
+    /// Decodes a 32-bit integer; 0 if there is none.
+    public override func decodeInt32(forKey key: String) -> Int32 { integer(key) }
+
+    /// Decodes a 64-bit integer; 0 if there is none.
+    public override func decodeInt64(forKey key: String) -> Int64 { integer(key) }
+
+    private func integer<T: FixedWidthInteger>(_ key: String) -> T {
+        keyed(key, 0) { try self.number($0).map { try Scalar.integer($0) } ?? 0 }
+    }
+
+    /// Decodes a real; 0 if there is none.
+    public override func decodeFloat(forKey key: String) -> Float {
+        keyed(key, 0) { try self.number($0).map { Float(try Scalar.real($0)) } ?? 0 }
+    }
+
+    /// Decodes a real; 0 if there is none.
+    public override func decodeDouble(forKey key: String) -> Double {
+        keyed(key, 0) { try self.number($0).map { try Scalar.real($0) } ?? 0 }
+    }
+
+    /// Lends bytes; nil if there are none.
+    @available(swift, deprecated: 9999, message: "Use withDecodedUnsafeBytes(forKey:body:).")
+    public override func withDecodedUnsafeBufferPointer<Result>(
+        forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> Result
+    ) rethrows -> Result {
+        guard let data = bytes(forKey: key) else { return try body(nil) }
+        return try data.withUnsafeBytes { bytes in
+            try bytes.withMemoryRebound(to: UInt8.self) { try body($0.baseAddress == nil ? Self.noBytes : $0) }
+        }
+    }
+
+    /// Lends bytes; nil if there are none.
+    public override func withDecodedUnsafeBytes<Result>(
+        forKey key: String, body: (UnsafeRawBufferPointer?) throws -> Result
+    ) rethrows -> Result {
+        guard let data = bytes(forKey: key) else { return try body(nil) }
+        return try data.withUnsafeBytes { try body($0) }
+    }
+
+    /// Foundation takes the address of a buffer apart without looking.
+    private static var noBytes: UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: UnsafePointer(bitPattern: 1), count: 0)
+    }
+
+    // MARK: In order
+
+    /// Decodes the next object in order.
+    public override func decodeObject() -> Any? { next("@", nil) { try self.object($0, of: nil) } }
+
+    /// Decodes the next bytes in order, as `encode(_: Data)` and `encodeBytes(_:length:)` encode them.
+    public override func decodeData() -> Data? { next("r", nil) { try self.data($0) } }
+
+    /// Decodes the next object in order, a property list.
+    public override func decodePropertyList() -> Any? {
+        next("@", nil) { try self.object($0, of: AllowList.propertyListClasses) }
+    }
+
+    /// Decodes the next value, or values, in order into memory that holds values of that type.
+    ///
+    /// After an error the memory has zeros (an object, nil). A C string lives as long as the coder.
+    public override func decodeValue(ofObjCType type: UnsafePointer<CChar>, at address: UnsafeMutableRawPointer) {
+        decode(type: String(cString: type), at: address)
+    }
+
+    /// Decodes a C array of exactly that count and type.
+    public override func decodeArray(
+        ofObjCType itemType: UnsafePointer<CChar>, count: Int, at array: UnsafeMutableRawPointer
+    ) {
+        decode(type: "[\(count)\(String(cString: itemType))]", at: array)
+    }
+}
