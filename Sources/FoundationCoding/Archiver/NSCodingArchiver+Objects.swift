@@ -136,7 +136,9 @@ extension NSCodingArchiver {
         if let value = NativeEncoding.plainValue(of: object) {
             try writer.fill(index, with: value)
         } else {
-            let type: AnyClass = object.classForKeyedArchiver ?? object.classForCoder
+            // Decimal numbers say they are numbers, which would lose their digits.
+            let type: AnyClass =
+                object is NSDecimalNumber ? NSDecimalNumber.self : object.classForKeyedArchiver ?? object.classForCoder
             let native = NativeEncoding.body(of: type)
             guard let coding = object as? any NSCoding else { throw Self.unsupported(object) }
             if isSecure, (object as? any NSSecureCoding).map({ Swift.type(of: $0).supportsSecureCoding }) != true {

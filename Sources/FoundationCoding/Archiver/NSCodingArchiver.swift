@@ -93,10 +93,14 @@ public class NSCodingArchiver: NSCoder {
     /// Encodes an object as the next one in order.
     public override func encodeRootObject(_ rootObject: Any) { encode(rootObject) }
 
-    /// Encodes an object as the next one in order. In an archive all objects go by copy.
+    /// Encodes an object as the next one in order.
+    ///
+    /// In an archive all objects go by copy.
     public override func encodeBycopyObject(_ anObject: Any?) { encode(anObject) }
 
-    /// Encodes an object as the next one in order. In an archive, which has no other process behind it, by copy too.
+    /// Encodes an object as the next one in order.
+    ///
+    /// In an archive, which has no other process behind it, by copy too.
     public override func encodeByrefObject(_ anObject: Any?) { encode(anObject) }
 
     /// Encodes an object as the next one in order, only if something else encodes it without condition.

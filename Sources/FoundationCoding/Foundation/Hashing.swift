@@ -6,7 +6,9 @@ import KeyedArchive
 /// Foundation's hashes are known to all: a peer could choose thousands of keys with one hash, or keys which are graphs
 /// whose comparison never ends.
 enum Hashing {
-    /// Keys with one hash, at most. Comparing that many with each other takes milliseconds.
+    /// Keys with one hash, at most.
+    ///
+    /// Comparing that many with each other takes milliseconds.
     private static let collisions = 1024
     /// Objects inside one key, counted as often as they are met.
     private static let size = 10_000

@@ -124,24 +124,22 @@ extension NativeDecoding {
             let bitmap = unarchiver.bytes(forKey: key)
             if let failure = unarchiver.failure { throw failure }
             guard let bitmap else { continue }
-            let set = NSCharacterSet.make(try checked(bitmap), inverted: try isInverted(unarchiver))
-            return type == NSMutableCharacterSet.self ? set : set.copy() as? NSCharacterSet ?? set
+            return try made(CharacterSet(bitmapRepresentation: try checked(bitmap)), unarchiver, type)
         }
         for key in ["NSStringObject", "NSString"] where unarchiver.containsValue(forKey: key) {
-            let text = try unarchiver.text(key) ?? ""
-            let set = NSMutableCharacterSet()
-            set.addCharacters(in: text)
-            if try isInverted(unarchiver) { set.invert() }
-            return type == NSMutableCharacterSet.self ? set : set.copy() as? NSCharacterSet ?? set
+            return try made(CharacterSet(charactersIn: try unarchiver.text(key) ?? ""), unarchiver, type)
         }
         guard let set = type.init(coder: unarchiver) else { throw ArchiveError(.corrupt, "not a character set") }
         return set
     }
 
-    private static func isInverted(_ unarchiver: NSCodingUnarchiver) throws -> Bool {
+    private static func made(
+        _ set: CharacterSet, _ unarchiver: NSCodingUnarchiver, _ type: NSCharacterSet.Type
+    ) throws -> NSObject {
         let isInverted = unarchiver.decodeBool(forKey: "NSIsInverted")
         if let failure = unarchiver.failure { throw failure }
-        return isInverted
+        let result = (isInverted ? set.inverted : set) as NSCharacterSet
+        return type == NSMutableCharacterSet.self ? result.mutableCopy() as? NSObject ?? result : result
     }
 
     private static let planeSize = 8192
@@ -154,14 +152,5 @@ extension NativeDecoding {
                     && bitmap.count <= 17 * (planeSize + 1))
         else { throw ArchiveError(.corrupt, "a bitmap of characters of \(bitmap.count) bytes") }
         return bitmap
-    }
-}
-
-extension NSCharacterSet {
-    fileprivate static func make(_ bitmap: Data, inverted: Bool) -> NSMutableCharacterSet {
-        let set = NSMutableCharacterSet()
-        set.formUnion(with: CharacterSet(bitmapRepresentation: bitmap))
-        if inverted { set.invert() }
-        return set
     }
 }

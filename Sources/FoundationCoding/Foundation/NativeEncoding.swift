@@ -51,15 +51,17 @@ enum NativeEncoding {
 
     /// A number with its kind: truth values, integers, and reals of 4 and 8 bytes are different things.
     static func value(of number: NSNumber) -> ArchivedValue {
-        // Of the type “c” are truth values only; integers of 8 bits say “i”.
-        switch UInt8(bitPattern: number.objCType.pointee) {
-        case UInt8(ascii: "c"), UInt8(ascii: "B"): .bool(number.boolValue)
+        if type(of: number) == truthType { return .bool(number.boolValue) }
+        return switch UInt8(bitPattern: number.objCType.pointee) {
         case UInt8(ascii: "f"): .float(bits: number.floatValue.bitPattern)
         case UInt8(ascii: "d"): .double(bits: number.doubleValue.bitPattern)
         case UInt8(ascii: "Q"): .whole(Int128(number.uint64Value))
         default: .integer(number.int64Value)
         }
     }
+
+    /// Truth values have a class of their own; their type string they share with integers of 8 bits.
+    private static let truthType: NSNumber.Type = type(of: NSNumber(value: true))
 
     /// The bytes of an object, copied: it may change before they are written.
     static func bytes(of data: NSData) -> Data { Data(bytes: data.bytes, count: data.length) }

@@ -170,7 +170,9 @@ public class NSCodingUnarchiver: NSCoder {
         keyed(key, false) { try self.number($0).map { try Scalar.bool($0) } ?? false }
     }
 
-    /// Decodes an integer; 0 if there is none. One that does not fit is an error, as with all integers.
+    /// Decodes an integer; 0 if there is none.
+    ///
+    /// One that does not fit is an error, as with all integers.
     public override func decodeInteger(forKey key: String) -> Int { integer(key) }
 
     /// Decodes a 32-bit integer; 0 if there is none.

@@ -1,0 +1,140 @@
+import Foundation
+import FoundationCoding
+import KeyedArchive
+import Testing
+
+@Suite("Identity")
+struct IdentityTests {
+    private func copy<T: NSObject & NSCoding>(_ object: T) throws -> T {
+        let data = try NSCodingArchiver.archivedData(withRootObject: object)
+        return try #require(try NSCodingUnarchiver.unarchivedObject(ofClass: T.self, from: data))
+    }
+
+    @Test("One object is one, equal but distinct ones stay distinct, elements of collections too")
+    func sharing() throws {
+        let (one, other) = (NSMutableString(string: "same"), NSMutableString(string: "same"))
+        let node = Node("n")
+        let list = NSMutableArray()
+        for object in [one, other, one, node, node] { list.add(object) }
+        list.add(["k": one] as NSDictionary)
+        let data = try NSCodingArchiver.archivedData(withRootObject: list)
+        let back = try #require(
+            try NSCodingUnarchiver.unarchivedObject(
+                ofClasses: [NSArray.self, NSDictionary.self, NSString.self, Node.self], from: data) as? NSMutableArray)
+        let elements = Mirror(reflecting: back).children.compactMap { $0.value as? NSObject }
+        #expect(elements[0] === elements[2])
+        #expect(elements[0] !== elements[1])
+        #expect(elements[0] is NSMutableString)
+        #expect(elements[3] === elements[4])
+        let pair = Mirror(reflecting: elements[5]).children.first.flatMap {
+            $0.value as? (key: NSObject, value: AnyObject)
+        }
+        #expect(pair?.value as? NSObject === elements[0])
+    }
+
+    @Test("Cycles come back where the class takes its reference when the object exists")
+    func cycles() throws {
+        let (first, second) = (Node("a"), Node("b"))
+        first.next = second
+        second.next = first
+        let child = SpecialNode("child")
+        child.extra = 5
+        child.parent = first
+        first.children.add(child)
+        let back = try copy(first)
+        #expect(back.next?.next === back)
+        #expect(back.next?.name == "b")
+        let newChild = try #require(back.children.firstObject as? SpecialNode)
+        #expect(newChild.parent === back)
+        #expect(newChild.extra == 5)
+        (first.next, back.next) = (nil, nil)
+    }
+
+    @Test("A cycle through a class that takes no care of it is an error")
+    func carelessCycle() throws {
+        let link = Link(next: nil)
+        link.next = Link(next: link)
+        let data = try NSCodingArchiver.archivedData(withRootObject: link)
+        let error = #expect(throws: ArchiveError.self) {
+            try NSCodingUnarchiver.unarchivedObject(ofClass: Link.self, from: data)
+        }
+        #expect(error?.code == .cycle)
+        #expect(error?.path == "root.next.next")
+        link.next = nil
+    }
+
+    @Test("Collections may contain themselves")
+    func selfContaining() throws {
+        let array = NSMutableArray()
+        let dictionary = NSMutableDictionary()
+        array.add(array)
+        array.add(dictionary)
+        dictionary["list"] = array
+        let data = try NSCodingArchiver.archivedData(withRootObject: array)
+        let back = try #require(
+            try NSCodingUnarchiver.unarchivedObject(
+                ofClasses: [NSArray.self, NSDictionary.self, NSString.self], from: data) as? NSMutableArray)
+        let elements = Mirror(reflecting: back).children.compactMap { $0.value as? NSObject }
+        #expect(elements[0] === back)
+        let pair = Mirror(reflecting: elements[1]).children.first.flatMap {
+            $0.value as? (key: NSObject, value: AnyObject)
+        }
+        #expect(pair?.value as? NSObject === back)
+        for list in [array, back] { list.removeAllObjects() }
+    }
+
+    @Test("A conditional object is there if something else archived it, before or after, and nil if nothing did")
+    func conditionals() throws {
+        let (kept, lost) = (Node("kept"), Node("lost"))
+        let archiver = NSCodingArchiver()
+        archiver.encodeConditionalObject(kept, forKey: "early")
+        archiver.encodeConditionalObject(lost, forKey: "never")
+        archiver.encode(kept, forKey: "object")
+        archiver.encodeConditionalObject(kept, forKey: "late")
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: try archiver.data())
+        let object = unarchiver.decodeObject(of: Node.self, forKey: "object")
+        #expect(object?.name == "kept")
+        #expect(unarchiver.decodeObject(of: Node.self, forKey: "early") === object)
+        #expect(unarchiver.decodeObject(of: Node.self, forKey: "late") === object)
+        #expect(unarchiver.containsValue(forKey: "never"))
+        #expect(unarchiver.decodeObject(of: Node.self, forKey: "never") == nil)
+        #expect(unarchiver.error == nil)
+    }
+
+    @Test("A chain of 9,000 objects is archived and made; one beyond the limit is an error")
+    func longChain() throws {
+        let chain = try #require(Link.chain(9_000))
+        let data = try NSCodingArchiver.archivedData(withRootObject: chain)
+        let back = try #require(try NSCodingUnarchiver.unarchivedObject(ofClass: Link.self, from: data))
+        var count = 0
+        var link: Link? = back
+        while let next = link {
+            count += 1
+            link = next.next
+        }
+        #expect(count == 9_000)
+        chain.unlink()
+        back.unlink()
+        let longer = try #require(Link.chain(10_500))
+        let more = try NSCodingArchiver.archivedData(withRootObject: longer)
+        longer.unlink()
+        let error = #expect(throws: ArchiveError.self) {
+            try NSCodingUnarchiver.unarchivedObject(ofClass: Link.self, from: more)
+        }
+        #expect(error?.code == .limit)
+    }
+
+    @Test("Objects put in place of others count, on both sides, and keep identity")
+    func replacements() throws {
+        let replaced = Stand("replace")
+        let list = NSMutableArray()
+        for object in [replaced, replaced, Stand("awake"), Stand("plain")] { list.add(object) }
+        let data = try NSCodingArchiver.archivedData(withRootObject: list)
+        let back = try #require(
+            try NSCodingUnarchiver.unarchivedObject(ofClasses: [NSArray.self, Stand.self], from: data) as? NSArray)
+        #expect((back[0] as? Stand)?.text == "replaced")
+        #expect(back[0] as? NSObject === back[1] as? NSObject)
+        #expect(back[2] as? String == "awoken")
+        #expect((back[3] as? Stand)?.seenVersion == 3)
+    }
+}
