@@ -42,6 +42,9 @@ enum Hashing {
                 if let key = pair.key as? NSObject { try check(key, &budget) }
                 if let value = pair.value as? NSObject { try check(value, &budget) }
             }
+        case is NSDecimalNumber, is NSError:
+            // Foundation's hash of a decimal number calls itself without end, and that of an error traps.
+            throw ArchiveError(.unsupported, "\(ClassNames.name(of: type(of: key))) as a key")
         case let measurement as NSMeasurement:
             // Its hash is its value as an Int, whatever the value is.
             guard abs(measurement.doubleValue) < 0x1p62 else {

@@ -170,7 +170,7 @@ extension NativeDecoding {
         var end = -1
         for position in stride(from: 0, to: ranges.count, by: 2) {
             let (next, overflow) = ranges[position].addingReportingOverflow(ranges[position + 1])
-            guard ranges[position] > end, !overflow, next < Int.max, count == 1 || ranges[position + 1] > 0 else {
+            guard ranges[position] > end, !overflow, count == 1 || ranges[position + 1] > 0 else {
                 throw ArchiveError(.corrupt, "an index set with ranges out of order or out of range")
             }
             end = next
