@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Processes of their own, because they count what the whole process uses.
-@Suite("Coming and going", .serialized, .bounded(120))
+@Suite("Coming and going", .serialized, .bounded())
 struct ChurnTests {
     @Test("Many that connect, call and are cut from either side leave nothing behind")
     func churn() async {

@@ -12,7 +12,7 @@ import Testing
 
 /// The example's server, launched and killed at one moment after the other; in a process of their own, since they count what it
 /// uses.
-@Suite("A helper process that is killed", .serialized, .bounded(120))
+@Suite("A helper process that is killed", .serialized, .bounded())
 struct KilledProcessTests {
     @Test("At any moment over a socketpair: each call ends once, and nothing of it is left")
     func socketpair() async {

@@ -26,12 +26,14 @@ struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
 
 extension Trait where Self == BoundedTrait {
     /// A test that takes longer, in seconds, ends the run.
-    static func bounded(_ seconds: Int = 60) -> BoundedTrait { BoundedTrait(seconds: seconds) }
+    ///
+    /// Far longer than any test needs by itself: all of them begin at once and share what processors there are.
+    static func bounded(_ seconds: Int = 900) -> BoundedTrait { BoundedTrait(seconds: seconds) }
 }
 
 /// Waits until the condition holds, which nothing announces.
 func eventually(
-    within limit: Duration = .seconds(20), _ what: String, location: SourceLocation = #_sourceLocation,
+    within limit: Duration = .seconds(300), _ what: String, location: SourceLocation = #_sourceLocation,
     _ condition: () -> Bool
 ) async {
     let deadline = ContinuousClock.now + limit
