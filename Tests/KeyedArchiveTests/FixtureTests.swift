@@ -52,6 +52,49 @@ struct FixtureTests {
         }
     }
 
+    @Test("Archives of others are read into Swift's values, or refused with an error")
+    func values() throws {
+        var opened = 0
+        for (folder, table) in [("real", "real.tsv"), ("malformed", "malformed.tsv")] {
+            for (file, _) in try Fixtures.table(table) {
+                let bytes = try Fixtures.bytes(folder, file)
+                let start = ContinuousClock.now
+                do {
+                    let unarchiver = try KeyedUnarchiver(bytes)
+                    for key in unarchiver.keys {
+                        if (try? unarchiver.decode(PropertyList.self, forKey: key)) != nil { opened += 1 }
+                        _ = try? unarchiver.decodeIfPresent([String: PropertyList].self, forKey: key)
+                        _ = try? unarchiver.decode(Foo.self, forKey: key)
+                        _ = try? unarchiver.decode(Everything.self, forKey: key)
+                        _ = try? unarchiver.decode(Decimal.self, forKey: key)
+                    }
+                } catch {
+                    #expect(error is ArchiveError, "\(file): \(error)")
+                }
+                #expect(ContinuousClock.now - start < Self.patience, "\(file)")
+            }
+        }
+        #expect(opened > 30)
+    }
+
+    @Test("Some values of real archives, as Swift's")
+    func someValues() throws {
+        func root<T: Decodable>(_ type: T.Type, _ file: String) throws -> T {
+            let unarchiver = try KeyedUnarchiver(Fixtures.bytes("real", file))
+            return try unarchiver.decode(type, forKey: try #require(unarchiver.keys.first))
+        }
+        #expect(
+            try root([String].self, "swift-corelibs-foundation__NSKeyedUnarchiver-ArrayTest__43f094.plist").count == 4)
+        #expect(try root(Set<Int>.self, "swift-corelibs-foundation__NSSet-Numbers__a84b1f.archive") == [1, 2, 3, 4, 5])
+        #expect(try root(String.self, "nskeyedunarchiver__plainString__8d9581.plist") == "Some string!")
+        #expect(try root(Data.self, "nskeyedunarchiver__nsData__c8bfc7.plist") == Data("Some data!".utf8))
+        #expect(
+            try root(UUID.self, "NSKeyedUnarchiver__UUIDv4.xml__ffd45e.plist").uuidString
+                == "E98A110A-1409-47AB-B9C9-66F2633F570F")
+        let urls = try root([String: URL].self, "NSKeyedUnarchiver__reference.bin__0d34d2.plist")
+        #expect(urls["copyOne"] == urls["copyTwo"] && urls["copyOne"]?.host() == "example.com")
+    }
+
     /// A property list that need not be an archive.
     private func propertyList(_ bytes: [UInt8]) throws -> PlistTable {
         let owner = ArchiveBytes(bytes)

@@ -45,11 +45,11 @@ public struct ArchivedGraph: Sendable {
         roots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
     }
 
-    init(objects: [ArchivedRecord], roots: ArchivedRecord) {
+    init(_ layout: CompactLayout) {
         archiver = nil
         version = 0
-        self.objects = ArchivedObjects(added: objects.map { .instance($0) })
-        self.roots = roots
+        objects = ArchivedObjects(compact: layout)
+        roots = layout.roots
     }
 
     init(_ layout: KeyedLayout) {

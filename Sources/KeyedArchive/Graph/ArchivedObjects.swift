@@ -1,16 +1,20 @@
 /// The objects of a graph, in the order of the archive.
 ///
-/// What was read from a property list is taken from it each time it is asked for: an archive that is only looked into
-/// takes little more memory than its file.
+/// What was read is taken from the file each time it is asked for: an archive that is only looked into takes little more
+/// memory than its file.
 public struct ArchivedObjects: RandomAccessCollection, Sendable {
+    /// The file, if it has Apple's layout.
     let layout: KeyedLayout?
+    /// The file, if it is in the compact format.
+    let compact: CompactLayout?
     /// What was changed, by index.
     private(set) var changed: [Int: ArchivedObject] = [:]
     /// What follows those of the file.
     private(set) var added: [ArchivedObject] = []
 
-    init(layout: KeyedLayout? = nil, added: [ArchivedObject] = []) {
+    init(layout: KeyedLayout? = nil, compact: CompactLayout? = nil, added: [ArchivedObject] = []) {
         self.layout = layout
+        self.compact = compact
         self.added = added
     }
 
@@ -20,7 +24,7 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
     /// The number of objects.
     public var endIndex: Int { storedCount + added.count }
 
-    var storedCount: Int { layout?.objectCount ?? 0 }
+    var storedCount: Int { layout?.objectCount ?? compact?.objectCount ?? 0 }
 
     /// The object at an index.
     ///
@@ -31,7 +35,7 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
         if position >= stored { return added[position - stored] }
         if !changed.isEmpty, let object = changed[position] { return object }
         // There are stored objects, so there is a layout.
-        return layout?.object(position) ?? .value(.null)
+        return layout?.object(position) ?? compact?.object(position) ?? .value(.null)
     }
 
     /// Whether an object is as it stands in the file.

@@ -211,6 +211,21 @@ struct PlistBuilder {
         return number
     }
 
+    /// A dictionary of keys and values in turn.
+    mutating func dictionary(inTurn content: ArraySlice<Number>) throws -> Number {
+        let number = try begin()
+        header(PlistMarker.dictionary, content.count / 2)
+        for part in 0..<2 {
+            var index = content.startIndex + part
+            while index < content.endIndex {
+                out.fixed(content[index])
+                index += 2
+            }
+        }
+        referenceCount += content.count
+        return number
+    }
+
     // MARK: Equal scalars
 
     private static let mostUnique = 256

@@ -59,21 +59,35 @@ struct XMLPlistReader {
         return try builder.finish(top: top)
     }
 
+    @inline(__always)
     private func element(_ tag: XMLScanner.Tag) throws -> Element {
-        switch source.text(tag.name) {
-        case "key": .key
-        case "string": .string
-        case "integer": .integer
-        case "dict": .dictionary
-        case "array": .array
-        case "true": .isTrue
-        case "false": .isFalse
-        case "real": .real
-        case "date": .date
-        case "data": .data
-        case "plist": .plist
+        let name = source.bytes(tag.name)
+        // Told apart by length and first byte, then compared as a whole.
+        switch (name.count, name[0]) {
+        case (3, UInt8(ascii: "k")): return try element(name, "key", .key)
+        case (4, UInt8(ascii: "d")):
+            return name[3] == UInt8(ascii: "t") ? try element(name, "dict", .dictionary) : try dateOrData(name)
+        case (4, UInt8(ascii: "t")): return try element(name, "true", .isTrue)
+        case (4, UInt8(ascii: "r")): return try element(name, "real", .real)
+        case (5, UInt8(ascii: "a")): return try element(name, "array", .array)
+        case (5, UInt8(ascii: "f")): return try element(name, "false", .isFalse)
+        case (5, UInt8(ascii: "p")): return try element(name, "plist", .plist)
+        case (6, UInt8(ascii: "s")): return try element(name, "string", .string)
+        case (7, UInt8(ascii: "i")): return try element(name, "integer", .integer)
         default: throw source.corrupt("an unknown element")
         }
+    }
+
+    private func dateOrData(_ name: UnsafeRawBufferPointer) throws -> Element {
+        name[3] == UInt8(ascii: "e") ? try element(name, "date", .date) : try element(name, "data", .data)
+    }
+
+    @inline(__always)
+    private func element(_ name: UnsafeRawBufferPointer, _ text: StaticString, _ element: Element) throws -> Element {
+        for index in 0..<name.count where name[index] != text.utf8Start[index] {
+            throw source.corrupt("an unknown element")
+        }
+        return element
     }
 
     // MARK: Tags
@@ -130,17 +144,11 @@ struct XMLPlistReader {
             if let uid = container.isPlain ? nil : try uid(content) {
                 node = try builder.uid(uid)
             } else {
-                node = try dictionary(content)
+                node = try builder.dictionary(inTurn: content)
             }
         }
         pending.removeSubrange(container.start...)
         try add(node)
-    }
-
-    private mutating func dictionary(_ content: ArraySlice<UInt32>) throws -> UInt32 {
-        let keys = stride(from: content.startIndex, to: content.endIndex, by: 2).map { content[$0] }
-        let values = stride(from: content.startIndex + 1, to: content.endIndex, by: 2).map { content[$0] }
-        return try builder.dictionary(keys, values)
     }
 
     /// The number of a UID that is written as a dictionary.
@@ -172,7 +180,7 @@ struct XMLPlistReader {
             guard try content(tag).isEmpty else { throw source.corrupt("a truth value with content") }
             return try builder.bool(element == .isTrue)
         case .key, .string: return try string(tag, isKey: element == .key)
-        case .integer: return try integer(try content(tag))
+        case .integer: return try integer(tag)
         case .real: return try real(tag, try content(tag))
         case .date: return try date(tag, try content(tag))
         case .data: return try data(tag)
@@ -213,6 +221,34 @@ struct XMLPlistReader {
         let node = try builder.ascii(bytes)
         if isKey, uidKey == nil, bytes.elementsEqual("CF$UID".utf8) { uidKey = node }
         return node
+    }
+
+    private mutating func integer(_ tag: XMLScanner.Tag) throws -> UInt32 {
+        let start = source
+        if !tag.isEmpty {
+            let text = try source.content(tag)
+            if text.isPlain, let number = Self.shortInteger(source.bytes(text.range)) {
+                let node = try builder.integer(number)
+                lastInteger = (node, Int128(number))
+                return node
+            }
+            source = start
+        }
+        return try integer(try content(tag))
+    }
+
+    /// An integer of few decimal digits and nothing else, which nearly all are; nil for all others.
+    private static func shortInteger(_ bytes: UnsafeRawBufferPointer) -> Int64? {
+        guard let first = bytes.first, bytes.count <= 18 else { return nil }
+        let isNegative = first == UInt8(ascii: "-")
+        guard !isNegative || bytes.count > 1 else { return nil }
+        var number: Int64 = 0
+        for index in (isNegative ? 1 : 0)..<bytes.count {
+            let digit = bytes[index] &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            number = number &* 10 &+ Int64(digit)
+        }
+        return isNegative ? -number : number
     }
 
     private mutating func integer(_ text: String) throws -> UInt32 {

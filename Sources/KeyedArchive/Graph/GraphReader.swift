@@ -1,0 +1,191 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension ArchivedRecord {
+    fileprivate init(_ shape: Shape, _ keys: [String], _ values: [ArchivedValue]) {
+        self.init(typeName: shape.name, version: shape.version, storedKeys: keys, values: values)
+    }
+}
+
+/// Reads values as they stand.
+///
+/// Only values inside of one object are nested calls, and their depth has a limit.
+struct GraphReader {
+    let decoder: ObjectDecoder
+    let limits: Limits
+    var depth = 0
+
+    mutating func roots() throws -> ArchivedRecord {
+        var source = decoder.state.pointee.frame.source
+        guard case .record(let roots) = try value(&source) else {
+            throw ArchiveError(.corrupt, "the archive has no keys")
+        }
+        return roots
+    }
+
+    mutating func object(_ number: Int) throws -> ArchivedRecord {
+        var body = decoder.body(number)
+        let shape = try decoder.readShape(&body).shape.takeUnretainedValue()
+        guard shape.kind == .object else { throw ArchiveError(.corrupt, "an object with the shape of a value") }
+        do { return try record(shape, &body) } catch { throw ArchiveError.wrapping(error, at: .index(number)) }
+    }
+
+    private mutating func record(_ shape: Shape, _ source: inout ByteSource) throws -> ArchivedRecord {
+        switch shape.layout {
+        case .single: return ArchivedRecord(shape, [], [try value(&source)])
+        case .keyed:
+            guard shape.keyCount <= source.remaining else { throw ByteSource.truncated() }
+            return ArchivedRecord(shape, shape.keyNames, try values(shape.keyCount, &source))
+        case .explicit:
+            let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
+            var keys: [String] = []
+            var values: [ArchivedValue] = []
+            for _ in 0..<count {
+                keys.append(try source.stringValue(limits))
+                values.append(try value(&source))
+            }
+            guard Set(keys).count == count else { throw ArchiveError(.corrupt, "a key stands twice in a value") }
+            return ArchivedRecord(shape, keys, values)
+        }
+    }
+
+    private mutating func values(_ count: Int, _ source: inout ByteSource) throws -> [ArchivedValue] {
+        var values: [ArchivedValue] = []
+        values.reserveCapacity(min(count, 1024))
+        for _ in 0..<count { values.append(try value(&source)) }
+        return values
+    }
+
+    private func reference(_ number: UInt64) throws -> ArchivedValue {
+        guard number < UInt64(decoder.state.pointee.objectCount) else { throw decoder.noSuchObject() }
+        return .reference(Int(number))
+    }
+
+    private mutating func value(_ source: inout ByteSource) throws -> ArchivedValue {
+        let start = source.position
+        let tag = try source.byte()
+        switch tag {
+        case Tag.some, Tag.list, Tag.set, Tag.map, Tag.record: return try container(tag, &source)
+        default:
+            source.position = start
+            return try leaf(&source)
+        }
+    }
+
+    // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
+
+    private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
+        guard depth < limits.depth + 32 else {
+            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
+        }
+        depth += 1
+        defer { depth -= 1 }
+        switch tag {
+        case Tag.list: return try list(&source)
+        case Tag.set: return try set(&source)
+        case Tag.map: return try map(&source)
+        case Tag.record: return try record(&source)
+        default: return .present(try value(&source))
+        }
+    }
+
+    private mutating func list(_ source: inout ByteSource) throws -> ArchivedValue {
+        let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        return .list(try values(count, &source))
+    }
+
+    private mutating func set(_ source: inout ByteSource) throws -> ArchivedValue {
+        let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        return .set(try values(count, &source))
+    }
+
+    private mutating func map(_ source: inout ByteSource) throws -> ArchivedValue {
+        let count = try source.count(eachAtLeast: 2, limit: limits.collection, "elements")
+        var pairs: [ArchivedValue.Pair] = []
+        for _ in 0..<count { pairs.append(.init(try value(&source), try value(&source))) }
+        return .map(pairs)
+    }
+
+    private mutating func record(_ source: inout ByteSource) throws -> ArchivedValue {
+        let shape = try decoder.readShape(&source).shape.takeUnretainedValue()
+        guard shape.kind == .record else { throw ArchiveError(.corrupt, "a value with the shape of an object") }
+        return .record(try record(shape, &source))
+    }
+
+    private func leaf(_ source: inout ByteSource) throws -> ArchivedValue {
+        let start = source.position
+        let tag = try source.byte()
+        switch tag {
+        case 0...0x7F: return .integer(Int64(tag))
+        case Tag.firstString...Tag.lastString, Tag.string:
+            source.position = start
+            return .string(try source.stringValue(limits))
+        case Tag.none: return .null
+        case Tag.isFalse: return .bool(false)
+        case Tag.isTrue: return .bool(true)
+        case Tag.integer: return .integer(try source.zigzag())
+        case Tag.unsigned: return .unsigned(try source.varint())
+        case Tag.int128: return .wide(try source.fixed(Int128.self))
+        case Tag.uint128: return .unsignedWide(try source.fixed(UInt128.self))
+        case Tag.float: return .float(bits: try source.fixed(UInt32.self))
+        case Tag.double: return .double(bits: try source.fixed(UInt64.self))
+        case Tag.date: return .date(bits: try source.fixed(UInt64.self))
+        case Tag.bytes: return .data(try bytes(try source.length(), &source))
+        case Tag.uuid:
+            let bytes = try bytes(16, &source)
+            return .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
+        case Tag.url: return try url(&source)
+        case Tag.decimal:
+            let exponent = try source.zigzag()
+            return .decimal(digits: try source.stringValue(limits), exponent: exponent)
+        case Tag.packed:
+            let kind = try source.packedKind()
+            let count = try source.packedCount(kind)
+            return .scalars(.init(kind: kind, bytes: try bytes(count * kind.width, &source)))
+        default: return try references(tag, &source)
+        }
+    }
+
+    private func url(_ source: inout ByteSource) throws -> ArchivedValue {
+        let text = try source.stringValue(limits)
+        guard source.remaining > 0 else { throw ByteSource.truncated() }
+        var next = source
+        if try next.byte() == Tag.none {
+            source = next
+            return .url(text, base: nil)
+        }
+        return .url(text, base: try source.stringValue(limits))
+    }
+
+    private func references(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
+        switch tag {
+        case Tag.reference: return try reference(try source.varint())
+        case Tag.conditional:
+            let number = try source.fixed(UInt32.self)
+            return number == .max ? .null : try reference(UInt64(number))
+        case Tag.references:
+            let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+            var values: [ArchivedValue] = []
+            values.reserveCapacity(min(count, 1024))
+            var expected: Int64 = 0
+            for _ in 0..<count {
+                let number = expected &+ (try source.zigzag())
+                values.append(try reference(UInt64(bitPattern: number)))
+                expected = number &+ 1
+            }
+            return .list(values)
+        case Tag.external:
+            throw ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
+        default: throw ArchiveError(.corrupt, "an unknown tag")
+        }
+    }
+
+    private func bytes(_ count: Int, _ source: inout ByteSource) throws -> Data {
+        let start = source.position
+        try source.advance(count)
+        return Data(UnsafeRawBufferPointer(start: source.base + start, count: count))
+    }
+}
