@@ -196,6 +196,28 @@ struct PropertyListTests {
         try checkAllForms(graph)
     }
 
+    @Test("A class record whose names are no names keeps what it has")
+    func oddClassRecords() throws {
+        let object = """
+            <dict><key>$class</key>\(uid(2))</dict>
+            <dict><key>$classname</key><string>C</string><key>$classes</key><array><string>$null</string></array>
+            <key>$classhints</key><integer>1</integer><key>x</key><true/></dict>
+            """
+        let graph = try ArchivedGraph(archive(objects: object))
+        guard case .classRecord(let type) = graph.objects[2] else {
+            Issue.record("no class record")
+            return
+        }
+        #expect(type.name == "C" && type.classes == nil && type.hints == nil && type.others.count == 3)
+        try checkAllForms(graph)
+        // The same with a null of the binary form's own.
+        var bytes = try graph.bytes(format: .binary)
+        let null = try #require(bytes.firstRange(of: [0x55] + Array("$null".utf8))).lowerBound
+        bytes[null] = 0x00
+        #expect(try ArchivedGraph(bytes) == graph)
+        try checkAllForms(ArchivedGraph(bytes))
+    }
+
     @Test("A graph of Apple's layout can be changed and written back")
     func changes() throws {
         var graph = try ArchivedGraph(

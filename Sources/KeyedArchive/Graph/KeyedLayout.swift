@@ -238,7 +238,8 @@ final class KeyedLayout: @unchecked Sendable {
         names.reserveCapacity(min(list.count, 64))
         for index in 0..<list.count {
             let name = table.node(table.reference(list, index))
-            guard name.isString, let text = table.string(name) else { return nil }
+            // The name of nil is nil everywhere, and no name.
+            guard name.isString, let text = table.string(name), text != "$null" else { return nil }
             names.append(text)
         }
         return names
