@@ -272,6 +272,25 @@ struct AppleFormatTests {
             try KeyedUnarchiver.unarchive(PropertyList.self, from: graph.bytes(format: .binary))
         }
         #expect(error?.code == .cycle)
+        for name in ["NSMutableString", "NSMutableData", "NSURL", "NSDate", "NSUUID", "NSDecimalNumber"] {
+            var own = ArchivedGraph(archiver: "NSKeyedArchiver")
+            let keys = [
+                "NS.string", "NS.data", "NS.base", "NS.relative", "NS.time", "NS.uuidbytes", "NS.mantissa", "$0",
+            ]
+            let index = own.add(className: name, fields: keys.map { ($0, .reference(1)) })
+            own.setRoot(.reference(index), forKey: "root")
+            #expect(throws: ArchiveError.self, "\(name)") {
+                try KeyedUnarchiver.unarchive(PropertyList.self, from: own.bytes(format: .binary))
+            }
+        }
+        // A plain object may refer to another, and that back to it.
+        var plain = ArchivedGraph(archiver: "NSKeyedArchiver")
+        _ = try plain.add(.value(.reference(2)))
+        _ = try plain.add(.value(.reference(1)))
+        plain.setRoot(.reference(1), forKey: "root")
+        #expect(throws: ArchiveError.self) {
+            try KeyedUnarchiver.unarchive(PropertyList.self, from: plain.bytes(format: .binary))
+        }
         var bomb = ArchivedGraph(archiver: "NSKeyedArchiver")
         var next = try bomb.add(.value(.string("leaf")))
         for _ in 0..<40 {

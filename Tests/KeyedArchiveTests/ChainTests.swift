@@ -162,4 +162,41 @@ struct ChainTests {
             }
         }
     }
+
+    @Test("Apple's format passes through small stacks: long chains, deep values, and what is too deep is an error")
+    func appleFormat() throws {
+        final class Plain: Codable {
+            var next: Plain?
+            init(_ next: Plain?) { self.next = next }
+        }
+        try onThread(stack: 512 << 10) {
+            for format in [ArchiveFormat.binary, .xml] {
+                let first = Node.list(10_000)
+                let copy = try roundTrip(first, format: format)
+                #expect(copy.next?.previous === copy)
+                copy.dismantle()
+                first.dismantle()
+                var list = PropertyList.integer(1)
+                for level in 0..<60 { list = level % 2 == 0 ? .array([list]) : .dictionary(["k": list]) }
+                #expect(try roundTrip(list, format: format) == list)
+                var plain = Plain(nil)
+                for _ in 0..<50 { plain = Plain(plain) }
+                #expect(try roundTrip(plain, format: format).next?.next != nil)
+                for _ in 0..<100 { plain = Plain(plain) }
+                let error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(plain, format: format) }
+                #expect(error?.code == .cycle)
+            }
+            // More than any reader takes, but no more than the layout allows.
+            var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+            var last = try graph.add(.value(.integer(1)))
+            for _ in 0..<5000 {
+                last = graph.add(className: "NSArray", fields: [("NS.objects", .list([.reference(last)]))])
+            }
+            graph.setRoot(.reference(last), forKey: "root")
+            let bytes = try graph.bytes(format: .binary)
+            #expect(try ArchivedGraph(bytes) == graph)
+            let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(bytes) }
+            #expect(error?.code == .limit)
+        }
+    }
 }

@@ -7,33 +7,53 @@
 extension AppleReader {
     /// Writes an object of a class of Foundation's as the value it stands for.
     mutating func foundation(_ type: FoundationClass, _ index: Int) throws {
+        switch type {
+        case .array, .set, .countedSet, .dictionary, .optional:
+            guard open.insert(index).inserted else { throw insideItself() }
+            defer { open.remove(index) }
+            try enter()
+            defer { leave() }
+            try container(type, index)
+        default: try scalar(type, index)
+        }
+    }
+
+    private func insideItself() -> ArchiveError {
+        ArchiveError(.cycle, "a container that contains itself, which no Swift value can")
+    }
+
+    @inline(never)
+    private mutating func container(_ type: FoundationClass, _ index: Int) throws {
         let entry = table.node(layout.node(index))
         switch type {
-        case .string: try value(try field(entry, "NS.string"), isText: true)
+        case .dictionary: try dictionary(entry)
+        case .optional:
+            out.byte(Tag.some)
+            try value(try field(entry, "value"))
+        default: try list(entry, type)
+        }
+    }
+
+    @inline(never)
+    private mutating func scalar(_ type: FoundationClass, _ index: Int) throws {
+        let entry = table.node(layout.node(index))
+        switch type {
+        case .string:
+            let text = plain(try field(entry, "NS.string"))
+            guard table.node(text).isString else { throw missing("NS.string") }
+            try value(text, isText: true)
         case .data:
-            guard let bytes = find(entry, "NS.data") ?? find(entry, "NS.bytes") else { throw missing("NS.data") }
+            guard let field = find(entry, "NS.data") ?? find(entry, "NS.bytes") else { throw missing("NS.data") }
+            let bytes = plain(field)
+            guard table.node(bytes).kind == .data else { throw missing("NS.data") }
             try value(bytes)
-        case .null:
-            try spend()
-            out.byte(Tag.none)
         case .date: try date(entry)
         case .uuid: try uuid(entry)
         case .url: try url(entry)
         case .decimal: try decimal(entry)
-        case .array, .set, .countedSet, .dictionary, .optional:
-            guard open.insert(index).inserted else {
-                throw ArchiveError(.cycle, "a container that contains itself, which no Swift value can")
-            }
-            defer { open.remove(index) }
-            try nested { reader in
-                switch type {
-                case .dictionary: try reader.dictionary(entry)
-                case .optional:
-                    reader.out.byte(Tag.some)
-                    try reader.value(try reader.field(entry, "value"))
-                default: try reader.list(entry, type)
-                }
-            }
+        default:
+            try spend()
+            out.byte(Tag.none)
         }
     }
 
@@ -56,11 +76,13 @@ extension AppleReader {
     }
 
     /// What a field leads to: itself, or the plain value it refers to.
-    private func content(_ number: Int) -> PlistNode {
+    private func plain(_ number: Int) -> Int {
         let node = table.node(number)
-        guard node.kind == .uid, let index = table.uid(node), layout.kind(Int(index)) == .value else { return node }
-        return table.node(layout.node(Int(index)))
+        guard node.kind == .uid, let index = table.uid(node), layout.kind(Int(index)) == .value else { return number }
+        return layout.node(Int(index))
     }
+
+    private func content(_ number: Int) -> PlistNode { table.node(plain(number)) }
 
     /// The fields `NS.object.0`, `NS.object.1` and so on, in order.
     private func numbered(_ entry: PlistNode, _ prefix: String) -> [Int] {
@@ -83,25 +105,34 @@ extension AppleReader {
 
     // MARK: Containers
 
+    @inline(never)
     private mutating func list(_ entry: PlistNode, _ type: FoundationClass) throws {
         let elements = try elements(entry, "NS.objects", type == .countedSet ? "NS.object" : "NS.object.")
         try spend(elements.count)
-        if type == .array, let indexes = objects(elements) {
-            out.byte(Tag.references)
-            out.varint(UInt64(indexes.count))
-            var expected: Int64 = 0
-            for index in indexes {
-                let number = Int64(self.number(of: index))
-                out.zigzag(number - expected)
-                expected = number + 1
-            }
-            return
-        }
+        if type == .array, let indexes = objects(elements) { return references(indexes) }
         out.byte(type == .array ? Tag.list : Tag.set)
         out.varint(UInt64(elements.count))
         for (position, element) in elements.enumerated() {
             do { try value(element) } catch { throw ArchiveError.wrapping(error, at: .index(position)) }
         }
+    }
+
+    @inline(never)
+    private mutating func references(_ indexes: [Int]) {
+        out.byte(Tag.references)
+        out.varint(UInt64(indexes.count))
+        var expected: Int64 = 0
+        for index in indexes {
+            let number = Int64(self.number(of: index))
+            out.zigzag(number - expected)
+            expected = number + 1
+        }
+    }
+
+    /// The step to the value of a key.
+    private func step(_ key: Int) -> ArchiveError.Step? {
+        let node = content(key)
+        return node.isString ? table.string(node).map { .key($0) } : nil
     }
 
     /// The indexes of elements that are all objects of the user's classes.
@@ -119,6 +150,7 @@ extension AppleReader {
         return indexes
     }
 
+    @inline(never)
     private mutating func dictionary(_ entry: PlistNode) throws {
         let keys = try elements(entry, "NS.keys", "NS.key.")
         let values = try elements(entry, "NS.objects", "NS.object.")
@@ -127,12 +159,9 @@ extension AppleReader {
         }
         out.byte(Tag.map)
         out.varint(UInt64(keys.count))
-        for (key, value) in zip(keys, values) {
-            try self.value(key)
-            do { try self.value(value) } catch {
-                let name = table.string(content(key))
-                throw ArchiveError.wrapping(error, at: name.map { .key($0) })
-            }
+        for index in keys.indices {
+            try value(keys[index])
+            do { try value(values[index]) } catch { throw ArchiveError.wrapping(error, at: step(keys[index])) }
         }
     }
 

@@ -227,14 +227,18 @@ struct AppleReader {
         ArchiveError(.limit, "values shared so often that there is no room for them all")
     }
 
-    mutating func nested(_ body: (inout AppleReader) throws -> Void) throws {
+    // Values inside of one another are nested calls: each function that takes part in that keeps to itself what takes stack.
+
+    /// Counts a level of nesting; `leave` ends it.
+    @inline(never)
+    mutating func enter() throws {
         guard depth < limits.depth + 32 else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1
-        defer { depth -= 1 }
-        try body(&self)
     }
+
+    mutating func leave() { depth -= 1 }
 
     /// The class that stands for a Swift value, if an object is of one.
     mutating func foundationClass(_ index: Int) -> FoundationClass? {
@@ -256,7 +260,11 @@ struct AppleReader {
     /// Writes what a UID leads to.
     mutating func reference(_ index: Int) throws {
         switch layout.kind(index) {
-        case .value: try value(layout.node(index))
+        case .value:
+            // A plain object that is a reference in its turn may lead back here.
+            try enter()
+            defer { leave() }
+            try value(layout.node(index))
         case .classRecord: throw ArchiveError(.corrupt, "a class where an object is expected")
         case .instance:
             if let foundation = foundationClass(index) { return try self.foundation(foundation, index) }
@@ -271,11 +279,49 @@ struct AppleReader {
     /// - Parameter isText: Whether a string is a string also if it has the name of nil.
     mutating func value(_ number: Int, isText: Bool = false) throws {
         try spend()
+        switch table.marker(number) & 0xF0 {
+        case PlistMarker.uid: try reference(try uid(number))
+        case PlistMarker.array: try array(number)
+        case PlistMarker.dictionary: try dictionary(number)
+        default: scalar(number, isText)
+        }
+    }
+
+    @inline(never)
+    private func uid(_ number: Int) throws -> Int {
+        guard let index = table.uid(table.node(number)) else {
+            throw ArchiveError(.corrupt, "a reference that is too large")
+        }
+        return Int(index)
+    }
+
+    @inline(never)
+    private mutating func array(_ number: Int) throws {
+        try enter()
+        defer { leave() }
+        let node = table.node(number)
+        out.byte(Tag.list)
+        out.varint(UInt64(node.count))
+        for index in 0..<node.count { try value(table.reference(node, index)) }
+    }
+
+    @inline(never)
+    private mutating func dictionary(_ number: Int) throws {
+        try enter()
+        defer { leave() }
+        let node = table.node(number)
+        out.byte(Tag.map)
+        out.varint(UInt64(node.count))
+        for index in 0..<node.count {
+            try value(table.reference(node, index), isText: true)
+            try value(table.value(node, index))
+        }
+    }
+
+    @inline(never)
+    private mutating func scalar(_ number: Int, _ isText: Bool) {
         let node = table.node(number)
         switch node.kind {
-        case .uid:
-            guard let index = table.uid(node) else { throw ArchiveError(.corrupt, "a reference that is too large") }
-            try reference(Int(index))
         case .ascii, .utf8:
             if !isText, node.count == 5, table.isString(number, "$null") { return out.byte(Tag.none) }
             string(table.bytes(node))
@@ -296,21 +342,7 @@ struct AppleReader {
             out.byte(Tag.date)
             out.fixed(table.unsigned(node.start, 8))
         case .data: data(node)
-        case .array:
-            try nested { reader in
-                reader.out.byte(Tag.list)
-                reader.out.varint(UInt64(node.count))
-                for index in 0..<node.count { try reader.value(reader.table.reference(node, index)) }
-            }
-        case .dictionary:
-            try nested { reader in
-                reader.out.byte(Tag.map)
-                reader.out.varint(UInt64(node.count))
-                for index in 0..<node.count {
-                    try reader.value(reader.table.reference(node, index), isText: true)
-                    try reader.value(reader.table.value(node, index))
-                }
-            }
+        case .uid, .array, .dictionary: break
         }
     }
 

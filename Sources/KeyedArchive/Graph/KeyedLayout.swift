@@ -106,7 +106,7 @@ final class KeyedLayout: @unchecked Sendable {
         for position in 0..<entry.count {
             let key = table.reference(entry, position)
             let content = table.node(key)
-            guard content.kind == .ascii, content.count == 6 || content.count == 10 else { continue }
+            guard content.isString, content.count == 6 || content.count == 10 else { continue }
             if table.isString(key, "$class") {
                 guard table.node(table.value(entry, position)).kind == .uid else {
                     throw corrupt(index, "an object whose class is no reference")
@@ -160,7 +160,7 @@ final class KeyedLayout: @unchecked Sendable {
     @inline(__always)
     func isClassKey(_ number: Int) -> Bool {
         let node = table.node(number)
-        return node.kind == .ascii && node.count == 6 && table.isString(number, "$class")
+        return node.isString && node.count == 6 && table.isString(number, "$class")
     }
 
     /// The name in a class record.
