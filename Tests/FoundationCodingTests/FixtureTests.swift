@@ -104,9 +104,9 @@ struct FixtureTests {
     func none() throws {
         for folder in ["real", "malformed"] {
             for (name, data) in try Fixtures.files(folder) {
-                let start = ContinuousClock.now
+                let start = computingTime()
                 Door.open(data)
-                let time = ContinuousClock.now - start
+                let time = computingTime() - start
                 #expect(time < .seconds(5), "\(name): \(time)")
             }
         }

@@ -298,12 +298,12 @@ struct AppleFormatTests {
                 className: "NSArray", fields: [("NS.objects", .list([.reference(next), .reference(next)]))])
         }
         bomb.setRoot(.reference(next), forKey: "root")
-        let start = ContinuousClock.now
+        let start = computingTime()
         error = #expect(throws: ArchiveError.self) {
             try KeyedUnarchiver.unarchive(PropertyList.self, from: bomb.bytes(format: .binary))
         }
         #expect(error?.code == .limit)
-        #expect(ContinuousClock.now - start < .seconds(20))
+        #expect(computingTime() - start < .seconds(20))
     }
 
     @Test("Graphs are converted from one layout into the other and back")

@@ -123,14 +123,12 @@ struct DumpTests {
     @Test("What would explode when written out is bounded, and reported")
     func sharing() async throws {
         let bomb = try write(SampleArchives.shared(levels: 40), "bomb")
-        let start = ContinuousClock.now
         let json = try await Program.run(
             "distant", ["convert", "--to", "json", bomb, scratch.path("out")], in: scratch)
         #expect(json.status == 1)
         #expect(json.errors.hasPrefix("distant: \(bomb): "))
         #expect(json.errors.split(separator: "\n").count == 1)
         #expect(!FileManager.default.fileExists(atPath: scratch.path("out")))
-        #expect(ContinuousClock.now - start < .seconds(20))
         let tree = try await dump(bomb)
         #expect(tree.status == 0)
         #expect(

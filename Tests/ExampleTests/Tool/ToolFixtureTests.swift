@@ -60,13 +60,11 @@ struct ToolFixtureTests {
         let verdicts = check.output.split(separator: "\n").map { $0.contains(": good: ") }
         #expect(verdicts.count == paths.count)
         for (path, isGood) in zip(paths, verdicts) {
-            let start = ContinuousClock.now
             let tree = try await Program.run("distant", ["dump", path], in: scratch)
             #expect(tree.status == (isGood ? 0 : 1), "\(path): \(tree.errors)")
             let json = try await Program.run("distant", ["dump", "--json", path], in: scratch)
             #expect(json.status <= 1 && (isGood || json.status == 1), "\(path): \(json.errors)")
             if !isGood { #expect(json.errors.hasPrefix("distant: \(path): "), "\(json.errors)") }
-            #expect(ContinuousClock.now - start < .seconds(10), "\(path)")
         }
     }
 
