@@ -196,6 +196,34 @@ struct PropertyListTests {
         try checkAllForms(graph)
     }
 
+    @Test("Limits may be as large as numbers are")
+    func noLimits() throws {
+        var limits = Limits()
+        limits.bytes = .max
+        limits.objects = .max
+        limits.depth = .max - 100
+        limits.collection = .max
+        limits.string = .max
+        limits.shapes = .max
+        limits.keys = .max
+        for format in [ArchiveFormat.compact, .binary, .xml] {
+            let bytes = try KeyedArchiver.archive(Bar([Foo("a", 1)]), format: format, limits: limits)
+            #expect(try KeyedUnarchiver.unarchive(Bar.self, from: bytes, limits: limits).foos.count == 1)
+            let graph = try ArchivedGraph(bytes, limits: limits)
+            #expect(try ArchivedGraph(graph.bytes(format: format, limits: limits), limits: limits) == graph)
+        }
+        let shared = try ArchivedGraph(HandMade.shared(levels: 5), limits: limits)
+        #expect(try ArchivedGraph(shared.bytes(format: .xml, limits: limits)) == shared)
+    }
+
+    @Test("Ten thousand objects of one class share its record")
+    func manyObjects() throws {
+        var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+        for number in 0..<10_000 { _ = graph.add(className: "C", fields: [("n", .integer(Int64(number)))]) }
+        #expect(graph.objects.count == 10_002)
+        #expect(try ArchivedGraph(graph.bytes(format: .binary)) == graph)
+    }
+
     @Test("A class record whose names are no names keeps what it has")
     func oddClassRecords() throws {
         let object = """

@@ -232,7 +232,7 @@ struct AppleReader {
     /// Counts a level of nesting; `leave` ends it.
     @inline(never)
     mutating func enter() throws {
-        guard depth < limits.depth + 32 else {
+        guard depth - 32 < limits.depth else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1

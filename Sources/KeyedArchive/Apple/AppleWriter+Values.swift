@@ -81,7 +81,7 @@ extension AppleWriter {
     }
 
     private mutating func nested(_ body: (inout AppleWriter) throws -> UInt32) throws -> UInt32 {
-        guard depth < limits.depth + 16 else {
+        guard depth - 16 < limits.depth else {
             throw ArchiveError(
                 .cycle, "values nested too deep, perhaps by a class that is only Codable and leads to itself")
         }
@@ -227,7 +227,7 @@ extension AppleWriter {
     }
 
     private mutating func elements(_ count: Int, _ inValue: Bool) throws -> [UInt32] {
-        guard depth < limits.depth + 16 else {
+        guard depth - 16 < limits.depth else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1
@@ -295,7 +295,7 @@ extension AppleWriter {
     }
 
     private func checkDepth() throws {
-        guard depth < limits.depth + 16 else {
+        guard depth - 16 < limits.depth else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
     }

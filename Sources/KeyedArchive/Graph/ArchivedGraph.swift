@@ -26,6 +26,8 @@ public struct ArchivedGraph: Sendable {
     public private(set) var roots: ArchivedRecord
     /// What an archive in Apple's format has beside its objects and its top, by key; usually nothing.
     public private(set) var others: [ArchivedValue.Pair] = []
+    /// Where class records were found or added, by name and version.
+    private var classIndexes: [String: Int] = [:]
 
     /// Makes an empty graph of the compact format's layout.
     public init() {
@@ -119,10 +121,19 @@ public struct ArchivedGraph: Sendable {
 
     /// The index of a class record, which is added if there is none.
     private mutating func classRecord(_ name: String, _ version: Int, _ superclasses: [String]) -> Int {
-        for index in objects.indices {
-            guard case .classRecord(let known) = objects[index] else { continue }
-            if known.name == name && known.version == version { return index }
-        }
+        if let known = classIndexes["\(name) \(version)"], isRecord(known, name, version) { return known }
+        let found = objects.indices.first { isRecord($0, name, version) }
+        let index = found ?? addClassRecord(name, version, superclasses)
+        classIndexes["\(name) \(version)"] = index
+        return index
+    }
+
+    private func isRecord(_ index: Int, _ name: String, _ version: Int) -> Bool {
+        guard case .classRecord(let known) = objects[index] else { return false }
+        return known.name == name && known.version == version
+    }
+
+    private mutating func addClassRecord(_ name: String, _ version: Int, _ superclasses: [String]) -> Int {
         let others: [ArchivedValue.Pair] =
             version == 0 ? [] : [.init(.string(ArchivedClass.versionKey), .integer(Int64(version)))]
         return objects.append(

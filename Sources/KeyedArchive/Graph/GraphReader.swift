@@ -78,7 +78,7 @@ struct GraphReader {
     // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
 
     private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
-        guard depth < limits.depth + 32 else {
+        guard depth - 32 < limits.depth else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1

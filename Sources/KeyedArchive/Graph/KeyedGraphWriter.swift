@@ -118,7 +118,7 @@ struct KeyedGraphWriter {
     }
 
     private mutating func enter() throws {
-        guard depth < limits.depth + 32 else {
+        guard depth - 32 < limits.depth else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
         depth += 1

@@ -210,7 +210,7 @@ final class PlistTable: @unchecked Sendable {
                 let references = node.kind == .array ? node.count : 2 * node.count
                 budget -= references * referenceSize
                 guard budget >= 0 else { throw Self.corrupt("objects that overlap") }
-                guard references <= 2 * limits.collection else {
+                guard node.count <= limits.collection else {
                     throw ArchiveError(.limit, "more than \(limits.collection) elements")
                 }
                 try checkReferences(node, references, uses)

@@ -164,7 +164,7 @@ struct XMLPlistReader {
 
     private mutating func add(_ node: UInt32) throws {
         if open.isEmpty { top = node } else { pending.append(node) }
-        guard pending.count <= 4 * limits.collection else {
+        guard pending.count / 4 <= limits.collection else {
             throw ArchiveError(.limit, "more than \(limits.collection) elements")
         }
         if let last = open.last, last.element == .plist, pending.count > 1 {

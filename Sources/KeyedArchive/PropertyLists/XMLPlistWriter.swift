@@ -35,7 +35,7 @@ struct XMLPlistWriter {
         guard !table.shared.isEmpty else { return }
         var counts = ContiguousArray<Int>(repeating: 0, count: table.count)
         var path: [(number: Int, next: Int)] = [(table.top, 0)]
-        let most = max(8 * limits.objects, table.count)
+        let (most, isUnbounded) = limits.objects.multipliedReportingOverflow(by: 8)
         walk: while var last = path.last {
             let node = table.node(last.number)
             let references = node.kind == .array ? node.count : node.kind == .dictionary ? 2 * node.count : 0
@@ -46,8 +46,9 @@ struct XMLPlistWriter {
                     path.append((target, 0))
                     continue walk
                 }
-                counts[last.number] += max(counts[target], 1)
-                guard counts[last.number] < most else {
+                // Beyond what any file could hold it does not matter how many there are.
+                counts[last.number] = min(counts[last.number] + max(counts[target], 1), 1 << 48)
+                guard isUnbounded || counts[last.number] < max(most, table.count) else {
                     throw ArchiveError(.limit, "values shared so often that XML has no room for them")
                 }
                 last.next += 1
