@@ -40,6 +40,24 @@ struct ConvertTests {
         #expect(try ArchivedGraph(data).objects.count == graph.objects.count)
     }
 
+    @Test("What was converted opens in the program that wrote it", arguments: ["binary", "xml", "compact"])
+    func crossing(written: String) async throws {
+        let path = scratch.path("state")
+        let first = try await Program.run("AppState", ["--format", written, path], in: scratch)
+        try #require(first.status == 0, "\(first.errors)")
+        for target in ["binary", "xml", "compact"] {
+            let other = scratch.path(target)
+            let convert = try await distant("convert", "--to", target, path, other)
+            #expect(convert.status == 0, "\(written) to \(target): \(convert.errors)")
+            let check = try await distant("check", other)
+            #expect(check.output.hasPrefix("\(other): good: \(target), "), "\(check.output)")
+            let second = try await Program.run("AppState", [other], in: scratch)
+            #expect(second.status == 0 && second.errors.isEmpty, "\(written) to \(target): \(second.errors)")
+            #expect(second.output.hasPrefix("2nd run: myfoo is James, 40; mybar has Juliana, 7; Nicolas, 3\n"))
+            #expect(second.output.hasSuffix("saved in \(other), \(target)\n"))
+        }
+    }
+
     @Test("JSON is what dump prints; a file is replaced with its permissions, through a link, in its own place, too")
     func json() async throws {
         let path = try write(SampleArchives.teams().bytes(format: .binary), "a")
