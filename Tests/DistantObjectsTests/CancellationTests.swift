@@ -60,6 +60,39 @@ struct CancellationTests {
         await pair.close()
     }
 
+    @Test("When a call is given up its work stops and what it carried is let go", arguments: [true, false])
+    func freed(byDeadline: Bool) async throws {
+        let pair = try await Pair()
+        weak var carried: Observer?
+        do {
+            let root = try await pair.client.root
+            let call = Task { [client = pair.client] () -> Observer in
+                let observer = Observer()
+                // Reached again before each try: on a busy machine the time may pass before the call has started.
+                var limit = Duration.milliseconds(20)
+                repeat {
+                    let root = try await client.root
+                    do {
+                        let deadline = byDeadline ? limit : nil
+                        let _: DistantObject = try await root.message("holdWith").call(observer, deadline: deadline)
+                    } catch let error as ConnectionError where error.code == .deadlineExceeded {
+                    } catch is CancellationError {
+                    }
+                    limit *= 2
+                } while pair.directory.started.count == 0
+                return observer
+            }
+            await pair.directory.started.wait()
+            if !byDeadline { call.cancel() }
+            carried = try await call.value
+            await pair.directory.stopped.wait()
+            withExtendedLifetime(root) {}
+        }
+        try await pair.rest()
+        #expect(carried == nil)
+        await pair.close()
+    }
+
     @Test("A large argument that is given up is not sent to its end, and both sides know", arguments: [true, false])
     func abort(byDeadline: Bool) async throws {
         let pair = try await Bereaved(.socketpair)

@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import Synchronization
 import Testing
@@ -220,6 +221,50 @@ struct HostilePeerTests {
         }
         #expect(connection.statistics.isAtRest)
         listener.close()
+    }
+
+    @Test("Nothing is run for a peer that the accept rule has not let in", arguments: [true, false])
+    func notAccepted(isLetIn: Bool) async throws {
+        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let asked = Signal()
+        let gate = DispatchSemaphore(value: 0)
+        var configuration = Connection.Configuration()
+        configuration.handshakeTimeout = .seconds(120)
+        // Long enough for another thread to read on.
+        configuration.accept = Connection.AcceptRule { _ in
+            asked.send()
+            gate.wait()
+            return isLetIn ? nil : "not today"
+        }
+        let opening = Task { [configuration] in
+            try await Bereaved.adopt(ours, isInitiator: true, configuration)
+        }
+        raw.send(RawPeer.frame(1, RawPeer.hello) + RawPeer.frame(2, RawPeer.call(body: [0, 1, 0x80])))
+        await asked.wait()
+        // A pong says that what was sent before was read; an answer to the call would have its time.
+        let before = try await onThread { () -> [UInt8] in
+            var kinds: [UInt8] = [raw.read()?.kind ?? 0]
+            for _ in 0..<5 {
+                raw.send(11, [1])
+                kinds.append(raw.read()?.kind ?? 0)
+            }
+            return kinds
+        }
+        #expect(before == [1] + [UInt8](repeating: 12, count: 5))
+        gate.signal()
+        let next = try await onThread { raw.read() }
+        if isLetIn {
+            let connection = try await opening.value
+            #expect(next?.kind == 3)
+            raw.close()
+            _ = await connection.ended
+            #expect(connection.statistics.isAtRest)
+        } else {
+            #expect(next?.kind == 16 && next?.body.dropFirst().first == 3)
+            await expectCode(.peerRefused) { _ = try await opening.value }
+            let rest = try await onThread { raw.readToEnd() }
+            #expect(rest.isEmpty)
+        }
     }
 
     @Test("Half a frame, then silence: other connections do not notice")

@@ -45,6 +45,43 @@ struct ChannelTests {
         await end(a, b, here, there)
     }
 
+    @Test("What several threads enqueue arrives in the order of the numbers it was given", arguments: Kind.allCases)
+    func orderOfNumbers(kind: Kind) async throws {
+        let (a, b, here, there) = try await channels(kind)
+        let given = Guarded<[UInt64: [UInt8]]>([:])
+        await withTaskGroup(of: Void.self) { group in
+            for thread: UInt8 in 0..<6 {
+                group.addTask {
+                    await onPlainThread {
+                        for index: UInt8 in 0..<100 {
+                            let number =
+                                index % 25 == 7
+                                ? a.sendBulk([], prefix: [thread, index]) : a.send([thread, index])
+                            given.withLock { $0[number] = [thread, index] }
+                        }
+                    }
+                }
+            }
+        }
+        // 24 of the 600 are large messages, with an end of their own.
+        await there.wait(forItems: 624)
+        var last: UInt64 = 0
+        for item in there.items {
+            let number: UInt64
+            let body: [UInt8]
+            switch item {
+            case .frame(_, _, let itsNumber, let bytes, _): (number, body) = (itsNumber, bytes)
+            case .opener(let itsNumber, let bytes, _): (number, body) = (itsNumber, bytes)
+            case .bulk: continue
+            }
+            #expect(number == last + 1)
+            #expect(given.withLock { $0[number] } == body)
+            last = number
+        }
+        #expect(last == 600)
+        await end(a, b, here, there)
+    }
+
     @Test("Large messages arrive whole, whatever their size and pieces", arguments: Kind.allCases)
     func bulkArrives(kind: Kind) async throws {
         let (a, b, here, there) = try await channels(kind)

@@ -251,7 +251,7 @@ extension Connection {
         roots.end()
         coder.detach()
         handshakeEnded(
-            ConnectionError(remains.wasHandshake ? end.handshakeCode : .closed, end.sentence, context: name))
+            ConnectionError(end.handshakeCode, end.sentence, context: name))
         // What the peer held of ours is let go here, outside every lock: its `deinit` is the user's.
         return end
     }

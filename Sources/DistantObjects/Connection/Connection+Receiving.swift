@@ -95,13 +95,15 @@ extension Connection: FrameHandler {
             endAfterGoodbye(.refusedHere(reason))
             return
         }
-        let isOpen = state.withLock { state in
+        let (isOpen, hasCalls) = state.withLock { state in
             if state.phase == .handshake {
                 state.commitHello(to: channel, name: configuration.programName)
                 state.phase = .open
             }
-            return state.phase == .open
+            state.isAccepted = true
+            return (state.phase == .open, !state.ready.isEmpty)
         }
+        if hasCalls { loop.perform { self.drain() } }
         guard isOpen else { return }
         channel.setNeedsFlush()
         report(.opened(peer: channel.peer, name: grants.name))

@@ -153,7 +153,7 @@ extension Connection {
 extension PortState {
     /// The next call whose turn has come; its room in the queue is given back.
     mutating func startNext(to channel: Channel) -> InboundCall? {
-        guard phase != .ended, let call = ready.popFirst() else { return nil }
+        guard phase != .ended, isAccepted, let call = ready.popFirst() else { return nil }
         giveBackCredit(to: channel)
         if let question = call.question, answers.start(question) { call.isCancelled = true }
         if running >= limits.runningCalls { call.isOverloaded = true }

@@ -10,20 +10,17 @@ extension PortState {
         var pings: [UnsafeContinuation<Void, any Error>]
         var peerGoodbye: (entered: UInt64, reason: GoodbyeReason?, text: String)?
         var violation: String?
-        var wasHandshake: Bool
     }
 
     /// The last transition: every table is empty after it.
     mutating func end() -> Remains {
-        let wasHandshake = phase == .handshake
         phase = .ended
         let (freed, waiting) = exports.removeAll()
         let remains = Remains(
             questions: questions.removeAll(), pending: pending.removeAll(), exports: freed,
             calls: ready.removeAll() + waiting,
             partials: Array(partials.values), serving: answers.removeAll(),
-            pings: takeControls(), peerGoodbye: peerGoodbye, violation: violation,
-            wasHandshake: wasHandshake)
+            pings: takeControls(), peerGoodbye: peerGoodbye, violation: violation)
         partials = [:]
         imports.removeAll()
         return remains

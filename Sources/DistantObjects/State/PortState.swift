@@ -43,6 +43,8 @@ struct PortState: ~Copyable {
 
     /// Calls whose turn has come, in the order they may start.
     var ready = Fifo<InboundCall>()
+    /// The accept rule has not refused the peer: its calls, which may come with its `Hello`, wait for that.
+    var isAccepted = false
     /// A piece of the loop's work will look at `ready`, should the method that runs now block.
     var hasHelper = false
     var running = 0

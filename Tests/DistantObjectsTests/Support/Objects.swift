@@ -181,6 +181,7 @@ final class Directory: Vendable {
         Message("take", Directory.take)
         Message("failing", Directory.failing)
         Message("hold", Directory.hold)
+        Message("holdWith", Directory.holdWith)
         Message("note", Directory.note)
         Message("noteSlowly", Directory.noteSlowly)
         Message("noteAndThrow", Directory.noteAndThrow)
@@ -264,6 +265,11 @@ final class Directory: Vendable {
         }
         try Task.checkCancellation()
         return 7
+    }
+
+    func holdWith(_ other: DistantObject) async throws -> DistantObject {
+        _ = try await hold()
+        return other
     }
 
     func note(_ number: Int) { log.withLock { $0.append(number) } }
