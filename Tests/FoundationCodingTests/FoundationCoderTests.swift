@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Foundation's own coders")
 struct FoundationCoderTests {
-    @Test("Foundation's unarchiver opens what this library wrote", arguments: SeedTests.formats)
+    @Test("Foundation's unarchiver opens what this library wrote", arguments: [ArchiveFormat.binary, .xml])
     func theirsReadsOurs(format: ArchiveFormat) throws {
         let data = try NSCodingArchiver.archivedData(
             withRoots: ["myfoo": Foo(name: "James", age: 40), "mybar": Bar(), "all": Everything()], format: format)

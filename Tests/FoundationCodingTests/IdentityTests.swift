@@ -83,6 +83,24 @@ struct IdentityTests {
         for list in [array, back] { list.removeAllObjects() }
     }
 
+    @Test("Plain values that contain themselves, or one another very deep, are errors")
+    func plainCycles() throws {
+        var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+        _ = try graph.add(.value(.list([.reference(1)])))
+        _ = try graph.add(.value(.reference(2)))
+        for index in 3..<20_000 { _ = try graph.add(.value(.list([.reference(index + 1)]))) }
+        _ = try graph.add(.value(.integer(1)))
+        graph.setRoot(.reference(1), forKey: "list")
+        graph.setRoot(.reference(2), forKey: "reference")
+        graph.setRoot(.reference(3), forKey: "deep")
+        let data = Data(try graph.bytes(format: .binary))
+        for (key, code) in [("list", ArchiveError.Code.cycle), ("reference", .cycle), ("deep", .limit)] {
+            let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+            #expect(unarchiver.decodeObject(forKey: key) == nil)
+            #expect((unarchiver.error as? ArchiveError)?.code == code, "\(key)")
+        }
+    }
+
     @Test("A conditional object is there if something else archived it, before or after, and nil if nothing did")
     func conditionals() throws {
         let (kept, lost) = (Node("kept"), Node("lost"))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Classes as written for Foundation")
 struct SeedTests {
-    static let formats: [ArchiveFormat] = [.binary, .xml]
+    static let formats: [ArchiveFormat] = [.binary, .xml, .compact]
 
     @Test("Foo and Bar are archived under two keys of one file", arguments: formats)
     func twoRoots(format: ArchiveFormat) throws {

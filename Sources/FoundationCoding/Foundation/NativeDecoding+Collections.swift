@@ -137,6 +137,6 @@ extension NSCodingUnarchiver {
 
     /// What others already refer to as the collection being made.
     func collection<T: NSObject>(_ index: Int, as type: T.Type) -> T? {
-        if case .making(let collection?, _)? = slots[index] { collection as? T } else { nil }
+        if case .making(let collection?)? = slots[index] { collection as? T } else { nil }
     }
 }

@@ -11,7 +11,7 @@ extension NSCodingUnarchiver {
     }
 
     /// The keys at the top of the archive.
-    public var keys: [String] { graph.roots.keys }
+    public var keys: [String] { graph.roots.keys.filter { $0 != CompactLayout.mark } }
 
     /// Decodes an array of objects of one class.
     public func decodeArrayOfObjects<T: NSObject & NSCoding>(ofClass type: T.Type, forKey key: String) -> [T]? {
@@ -55,7 +55,7 @@ extension NSCodingUnarchiver {
         of type: T.Type, forKey key: String, perform action: @escaping (T) -> Void
     ) {
         let isLater = keyed(key, false) { value in
-            guard case .reference(let index) = value, case .making(nil, _)? = slots[index],
+            guard case .reference(let index) = value, case .making(nil)? = slots[index],
                 let record = graph.objects[index].record, NativeDecoding.emptyCollection(of: try resolve(record)) == nil
             else { return false }
             lists.append(list(of: [type]))

@@ -36,10 +36,11 @@ extension NSCodingUnarchiver {
         case .value(.null): return nil
         case .classRecord: throw ArchiveError(.corrupt, "a class where an object should be")
         case .value(let value):
-            var object: AnyObject = try PlainObject(self).object(value, depth: 0)
-            try check(type(of: object))
-            object = try settled(object, at: index)
-            return object
+            return try nested(at: index) {
+                let object = try PlainObject(self).object(value, depth: 0)
+                try self.check(type(of: object))
+                return object
+            }
         case .instance(let record):
             return try make(record, at: index)
         }
@@ -53,11 +54,13 @@ extension NSCodingUnarchiver {
             try check(type(of: object))
             try verify(index)
             return object
-        case .making(let collection?, _):
+        case .making(let collection?):
             try check(type(of: collection))
             return collection
-        case .making(nil, let step):
-            guard let record = graph.objects[index].record else { return nil }
+        case .making(nil):
+            guard let record = graph.objects[index].record else {
+                throw ArchiveError(.cycle, "a plain value that contains itself")
+            }
             let type: AnyClass = try resolve(record)
             guard let collection = NativeDecoding.emptyCollection(of: type) else {
                 throw ArchiveError(
@@ -66,7 +69,7 @@ extension NSCodingUnarchiver {
                         + "decode such a reference with decodeReference(of:forKey:perform:)")
             }
             try check(type)
-            slots[index] = .making(collection: collection, step: step)
+            slots[index] = .making(collection: collection)
             return collection
         }
     }
@@ -74,23 +77,24 @@ extension NSCodingUnarchiver {
     private func make(_ record: ArchivedRecord, at index: Int) throws -> AnyObject? {
         let type: AnyClass = try resolve(record)
         try check(type)
-        guard depth < limits.chain else {
-            throw ArchiveError(.limit, "objects inside one another more than \(limits.chain) deep")
-        }
-        slots[index] = .making(collection: nil, step: here.last)
-        depth += 1
         frames.append(
             DecodingFrame(
                 record, steps: here, allowsKeys: !isSequential || ClassNames.hasFoundationAncestor(type),
                 isGuarded: NativeDecoding.isCollection(type)))
-        defer {
-            frames.removeLast()
-            depth -= 1
+        defer { frames.removeLast() }
+        return try nested(at: index) { try self.build(type, record, index) }
+    }
+
+    /// Makes an object one level deeper, on more stack if it takes that.
+    private func nested(at index: Int, _ make: @escaping () throws -> AnyObject) throws -> AnyObject {
+        guard depth < limits.chain else {
+            throw ArchiveError(.limit, "objects inside one another more than \(limits.chain) deep")
         }
+        slots[index] = .making(collection: nil)
+        depth += 1
+        defer { depth -= 1 }
         do {
-            let object =
-                depth.isMultiple(of: StackSegment.levels)
-                ? try StackSegment.run { try self.build(type, record, index) } : try build(type, record, index)
+            let object = depth.isMultiple(of: StackSegment.levels) ? try StackSegment.run(make) : try make()
             return try settled(object, at: index)
         } catch {
             slots[index] = nil

@@ -41,7 +41,7 @@ public class NSCodingUnarchiver: NSCoder {
     /// How far an object has got.
     enum Slot {
         /// Its class is at work; a collection may already be referred to.
-        case making(collection: NSObject?, step: ArchiveError.Step?)
+        case making(collection: NSObject?)
         case made(AnyObject?)
     }
 
@@ -67,12 +67,13 @@ public class NSCodingUnarchiver: NSCoder {
 
     init(_ data: Data, limits: Limits, sequential: Bool) throws {
         var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
-        if graph.archiver == nil {
+        let archiver = graph.archiver ?? CompactLayout.archiver(graph)
+        if archiver == nil {
             // The compact format's graph as it would be in Apple's.
             graph = try ArchivedGraph(
                 try graph.bytes(format: .binary, limits: limits), limits: limits, anyArchiver: true)
         }
-        guard sequential == (graph.archiver == SequentialLayout.archiver) else {
+        guard sequential == (archiver == SequentialLayout.archiver) else {
             throw ArchiveError(
                 .misuse,
                 sequential ? "not a sequential archive, but one with keys" : "a sequential archive, without keys")
@@ -128,7 +129,13 @@ public class NSCodingUnarchiver: NSCoder {
 
     private lazy var versions: [String: Int] = {
         var versions: [String: Int] = [:]
-        for case .classRecord(let type) in graph.objects { versions[type.name] = type.version }
+        for object in graph.objects {
+            switch object {
+            case .classRecord(let type): versions[type.name] = type.version
+            case .instance(let record) where record.classIndex == nil: versions[record.typeName] = record.version
+            default: break
+            }
+        }
         return versions
     }()
 
