@@ -135,20 +135,18 @@ struct XMLPlistReader {
     }
 
     private mutating func close(_ container: Open) throws {
-        let content = pending[container.start...]
-        let node: UInt32
-        if container.element == .array {
-            node = try builder.array(content)
-        } else {
-            guard content.count & 1 == 0 else { throw source.corrupt("a key without value") }
-            if let uid = container.isPlain ? nil : try uid(content) {
-                node = try builder.uid(uid)
-            } else {
-                node = try builder.dictionary(inTurn: content)
-            }
-        }
-        pending.removeSubrange(container.start...)
+        let node = try node(container)
+        // The content is let go of by now: with it, this would copy all that is pending.
+        pending.removeLast(pending.count - container.start)
         try add(node)
+    }
+
+    private mutating func node(_ container: Open) throws -> UInt32 {
+        let content = pending[container.start...]
+        if container.element == .array { return try builder.array(content) }
+        guard content.count & 1 == 0 else { throw source.corrupt("a key without value") }
+        if let uid = container.isPlain ? nil : try uid(content) { return try builder.uid(uid) }
+        return try builder.dictionary(inTurn: content)
     }
 
     /// The number of a UID that is written as a dictionary.
