@@ -71,9 +71,14 @@ struct IdentityTests {
         array.add(dictionary)
         dictionary["list"] = array
         let data = try NSCodingArchiver.archivedData(withRootObject: array)
-        let back = try #require(
+        let refused = #expect(throws: ArchiveError.self) {
             try NSCodingUnarchiver.unarchivedObject(
-                ofClasses: [NSArray.self, NSDictionary.self, NSString.self], from: data) as? NSMutableArray)
+                ofClasses: [NSArray.self, NSDictionary.self, NSString.self], from: data)
+        }
+        #expect(refused?.code == .cycle)
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        unarchiver.requiresSecureCoding = false
+        let back = try #require(unarchiver.decodeObject(forKey: "root") as AnyObject as? NSMutableArray)
         let elements = Mirror(reflecting: back).children.compactMap { $0.value as? NSObject }
         #expect(elements[0] === back)
         let pair = Mirror(reflecting: elements[1]).children.first.flatMap {

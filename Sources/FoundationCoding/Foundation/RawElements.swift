@@ -11,13 +11,10 @@ enum RawElements {
         switch collection {
         case let array as NSArray where array.count != elements.count: return array.map { $0 as AnyObject }
         case let set as NSOrderedSet where set.count != elements.count: return set.map { $0 as AnyObject }
-        case let set as NSSet where elements.count != distinctCount(set): return set.allObjects.map { $0 as AnyObject }
+        case let set as NSSet where elements.count != set.count: return set.allObjects.map { $0 as AnyObject }
         default: return elements
         }
     }
-
-    /// A counted set counts each time an object was added.
-    private static func distinctCount(_ set: NSSet) -> Int { set.allObjects.count }
 
     /// The keys and values of a dictionary; in the order of the keys if those are strings, so that equal dictionaries
     /// give equal archives.

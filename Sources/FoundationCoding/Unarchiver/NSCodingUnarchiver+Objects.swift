@@ -55,6 +55,7 @@ extension NSCodingUnarchiver {
             try verify(index)
             return object
         case .making(let collection?):
+            try refuseCollectionCycle()
             try check(type(of: collection))
             return collection
         case .making(nil):
@@ -68,10 +69,18 @@ extension NSCodingUnarchiver {
                     "\(record.typeName) refers to itself by way of objects that are not complete; "
                         + "decode such a reference with decodeReference(of:forKey:perform:)")
             }
+            try refuseCollectionCycle()
             try check(type)
             slots[index] = .making(collection: collection)
             return collection
         }
+    }
+
+    /// Refuses collections that contain themselves with nothing but collections between, unless the archive is trusted:
+    /// Foundation's accessors turn such into Swift's values without end.
+    private func refuseCollectionCycle() throws {
+        guard strictness != .anyClass, frames[frames.count - 1].isGuarded else { return }
+        throw ArchiveError(.cycle, "a collection that contains itself")
     }
 
     private func make(_ record: ArchivedRecord, at index: Int) throws -> AnyObject? {
