@@ -31,6 +31,18 @@ enum HandMade {
         return file(nodes, 2, 1)
     }
 
+    /// An archive whose object 1 is a list of one long string, many times.
+    static func repeated(length: Int, times: Int) -> [UInt8] {
+        let nodes: [[UInt8]] = [
+            [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
+            [0x12, 0x00, 0x01, 0x86, 0xA0], string("$top"), [0xD1, 7, 11], string("root"), string("$objects"),
+            [0xA2, 10, 12], string("$null"), [0x80, 0x01],
+            [0xAF, 0x12] + bigEndian(times, 4) + [UInt8](repeating: 13, count: times),
+            [0x5F, 0x12] + bigEndian(length, 4) + [UInt8](repeating: 0x61, count: length),
+        ]
+        return file(nodes, 4, 1)
+    }
+
     private static func string(_ text: String) -> [UInt8] {
         let count = UInt8(text.utf8.count)
         return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(text.utf8)

@@ -104,6 +104,21 @@ struct PropertyListTests {
         }
     }
 
+    @Test("A long string that stands at many places is made once, not once for each byte that refers to it")
+    func repeatedStrings() throws {
+        let graph = try ArchivedGraph(HandMade.repeated(length: 1 << 20, times: 4_000))
+        guard case .value(.list(let values)) = graph.objects[1] else {
+            Issue.record("the list is \(graph.objects[1])")
+            return
+        }
+        #expect(values.count == 4_000)
+        let places = values.map { value -> UnsafePointer<UInt8>? in
+            guard case .string(let text) = value else { return nil }
+            return text.utf8.withContiguousStorageIfAvailable { $0.baseAddress } ?? nil
+        }
+        #expect(places[0] != nil && Set(places).count == 1)
+    }
+
     @Test("Lists nested 100,000 deep are read, written and compared")
     func deep() throws {
         let depth = 100_000

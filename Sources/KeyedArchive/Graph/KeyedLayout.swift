@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A property list that is a keyed archive of Apple's: where its objects are.
 ///
 ///     {
@@ -7,7 +9,7 @@
 ///     }
 ///
 /// After `init` every UID names one of the objects and every instance a class record.
-// Immutable after `init`.
+// Immutable after `init`, but for what has a lock of its own.
 final class KeyedLayout: @unchecked Sendable {
     enum Kind: UInt8 {
         case value
@@ -27,6 +29,8 @@ final class KeyedLayout: @unchecked Sendable {
     /// Keys and values beside those of the format, as numbers of nodes.
     let others: [(key: Int, value: Int)]
     private let objects: PlistNode
+    /// What instances say of their class, by the index of its record, once somebody has asked.
+    private let types = Mutex<[Int: (name: String, version: Int)]>([:])
     private let kinds: UnsafeMutablePointer<Kind>
 
     init(_ table: PlistTable, limits: Limits, anyArchiver: Bool) throws {
@@ -172,6 +176,16 @@ final class KeyedLayout: @unchecked Sendable {
         return ""
     }
 
+    /// The name and version in a class record, which is looked through once only: it may be long, and many may be of it.
+    private func type(_ index: Int) -> (name: String, version: Int) {
+        types.withLock { types in
+            if let known = types[index] { return known }
+            let record = classRecord(index)
+            types[index] = (record.name, record.version)
+            return (record.name, record.version)
+        }
+    }
+
     /// Takes an object from the property list.
     func object(_ index: Int) -> ArchivedObject {
         let number = node(index)
@@ -181,9 +195,8 @@ final class KeyedLayout: @unchecked Sendable {
         case .instance:
             let type = classIndex(entry)
             var record = fields(entry, excludingClass: true)
-            record.typeName = type.map(className) ?? ""
             record.classIndex = type
-            if let type { record.version = classRecord(type).version }
+            if let type { (record.typeName, record.version) = self.type(type) }
             return .instance(record)
         case .classRecord: return .classRecord(classRecord(index))
         }

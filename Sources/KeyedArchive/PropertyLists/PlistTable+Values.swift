@@ -49,10 +49,40 @@ extension PlistTable {
 
     /// A string; nil if it has surrogates that are no pairs.
     func string(_ node: PlistNode) -> String? {
+        if isShared(node) {
+            guard case .string(let text) = sharedLeaf(node) else { return nil }
+            return text
+        }
+        return freshString(node)
+    }
+
+    private func freshString(_ node: PlistNode) -> String? {
         switch node.kind {
         case .utf16: String(validating: units(node), as: UTF16.self)
         default: String(decoding: bytes(node), as: UTF8.self)
         }
+    }
+
+    @inline(__always)
+    private func isShared(_ node: PlistNode) -> Bool {
+        node.count >= Self.smallestShared && !sharedLeaves.isEmpty && sharedLeaves.contains(node.start)
+    }
+
+    /// A string or bytes that stand at several places, made once.
+    private func sharedLeaf(_ node: PlistNode) -> ArchivedValue {
+        leaves.withLock { leaves in
+            if let known = leaves[node.start] { return known }
+            let value = leaf(node)
+            leaves[node.start] = value
+            return value
+        }
+    }
+
+    /// A string or bytes of its own.
+    private func leaf(_ node: PlistNode) -> ArchivedValue {
+        if node.kind == .data { return .data(Data(bytes(node))) }
+        guard let text = freshString(node) else { return .brokenString(units(node)) }
+        return .string(text)
     }
 
     /// Whether a string is the one given, which is ASCII.
@@ -70,7 +100,10 @@ extension PlistTable {
     /// Bytes: a slice of the file that keeps it in memory, if they are many.
     func data(_ node: PlistNode) -> Data {
         let bytes = bytes(node)
-        guard bytes.count >= Self.smallestSlice, let start = bytes.baseAddress else { return Data(bytes) }
+        guard bytes.count >= Self.smallestSlice, let start = bytes.baseAddress else {
+            guard isShared(node), case .data(let data) = sharedLeaf(node) else { return Data(bytes) }
+            return data
+        }
         let owner = owner
         // A `Data` that is the only one of its bytes is changed in place. As long as these bytes might be read again there
         // are two, so that a change makes a copy.
@@ -100,13 +133,9 @@ extension PlistTable {
                 : .double(bits: unsigned(node.start, 8))
         case .date: return .date(bits: unsigned(node.start, 8))
         case .data: return .data(data(node))
-        case .ascii, .utf8:
+        case .ascii, .utf8, .utf16:
             if node.count == 5 && isString(number, "$null") { return .null }
-            return .string(String(decoding: bytes(node), as: UTF8.self))
-        case .utf16:
-            let units = units(node)
-            guard let text = String(validating: units, as: UTF16.self) else { return .brokenString(units) }
-            return text == "$null" ? .null : .string(text)
+            return isShared(node) ? sharedLeaf(node) : leaf(node)
         case .uid: return .reference(Int(truncatingIfNeeded: uid(node) ?? .max))
         case .array, .dictionary:
             if let shared = sharedNumbers.isEmpty ? nil : sharedNumbers[number] { return .shared(shared) }

@@ -37,6 +37,14 @@ final class PlistTable: @unchecked Sendable {
     private(set) var sharedNumbers: [Int: Int] = [:]
     /// Slices of the file that were handed out, by where they begin.
     let slices = Mutex<[Int: Data]>([:])
+    /// Where strings and bytes begin that are used several times and are worth making once.
+    private(set) var sharedLeaves: Set<Int> = []
+    /// Those of them that were made, by where they begin.
+    let leaves = Mutex<[Int: ArchivedValue]>([:])
+    /// Strings and bytes from this size on are made once.
+    ///
+    /// A reference takes a byte or two, and a small file could be a list of very many to one long string.
+    static let smallestShared = 64
     /// Levels of containers in one another that may be read by recursion.
     static let deepestInline = 24
 
@@ -89,6 +97,7 @@ final class PlistTable: @unchecked Sendable {
         defer { uses.deallocate() }
         uses.initialize(repeating: 0, count: self.count)
         try checkNodes(uses, limits)
+        findSharedLeaves(uses)
         try findShared(uses)
     }
 
@@ -264,6 +273,16 @@ final class PlistTable: @unchecked Sendable {
                 throw Self.corrupt("a string that is not UTF-8")
             }
         default: break
+        }
+    }
+
+    private func findSharedLeaves(_ uses: UnsafeMutablePointer<UInt8>) {
+        for number in 0..<count where uses[number] > 1 {
+            // Long ones only, whose count is not in the marker.
+            let marker = marker(number)
+            guard marker & 0x0F == 0x0F, (0x4...0x7).contains(marker >> 4) else { continue }
+            let node = node(number)
+            if node.count >= Self.smallestShared { sharedLeaves.insert(node.start) }
         }
     }
 
