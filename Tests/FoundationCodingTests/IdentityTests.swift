@@ -106,6 +106,32 @@ struct IdentityTests {
         }
     }
 
+    @Test("Objects that Foundation cannot hash are refused as keys")
+    func badKeys() throws {
+        var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+        func set(_ members: [ArchivedValue]) -> Int {
+            graph.add(className: "NSSet", superclasses: ["NSObject"], fields: [("NS.objects", .list(members))])
+        }
+        let texts = try (0..<2).map { _ in ArchivedValue.reference(try graph.add(.value(.string("u")))) }
+        let units = texts.map { ArchivedValue.reference(graph.add(className: "NSUnit", fields: [("NS.symbol", $0)])) }
+        let error = graph.add(className: "NSError", fields: [("NSDomain", texts[0]), ("NSCode", .integer(1))])
+        let numbers = [ArchivedValue.integer(.max), .double(bits: 0x1p63.bitPattern)]
+        let members = try numbers.map { ArchivedValue.reference(try graph.add(.value($0))) }
+        for (key, members) in [("units", units), ("error", [.reference(error)]), ("numbers", members)] {
+            graph.setRoot(.reference(set(members)), forKey: key)
+        }
+        let data = Data(try graph.bytes(format: .binary))
+        for key in ["units", "error"] {
+            let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+            unarchiver.requiresSecureCoding = false
+            #expect(unarchiver.decodeObject(forKey: key) == nil)
+            #expect((unarchiver.error as? ArchiveError)?.code == .unsupported, "\(key)")
+        }
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        // Whatever their hashes here, nothing traps.
+        _ = unarchiver.decodeObject(of: [NSSet.self, NSNumber.self], forKey: "numbers")
+    }
+
     @Test("A conditional object is there if something else archived it, before or after, and nil if nothing did")
     func conditionals() throws {
         let (kept, lost) = (Node("kept"), Node("lost"))

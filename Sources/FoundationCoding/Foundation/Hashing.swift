@@ -19,6 +19,7 @@ enum Hashing {
             var budget = size
             try check(key, &budget)
         }
+        try checkEquals(keys)
         guard keys.count > collisions else { return }
         var counts: [Int: Int] = [:]
         for key in keys {
@@ -42,15 +43,64 @@ enum Hashing {
                 if let key = pair.key as? NSObject { try check(key, &budget) }
                 if let value = pair.value as? NSObject { try check(value, &budget) }
             }
-        case is NSDecimalNumber, is NSError:
-            // Foundation's hash of a decimal number calls itself without end, and that of an error traps.
-            throw ArchiveError(.unsupported, "\(ClassNames.name(of: type(of: key))) as a key")
-        case let measurement as NSMeasurement:
-            // Its hash is its value as an Int, whatever the value is.
-            guard abs(measurement.doubleValue) < 0x1p62 else {
-                throw ArchiveError(.unsupported, "a measurement out of range as a key")
+        case let date as NSDate where date.timeIntervalSinceReferenceDate.isNaN:
+            // To Foundation it is equal to every date.
+            throw ArchiveError(.unsupported, "a date that is none as a key")
+        default:
+            guard isFit(key) else {
+                throw ArchiveError(.unsupported, "\(ClassNames.name(of: type(of: key))) as a key")
             }
-        default: break
+        }
+    }
+
+    /// Whether an object may be a key: one of a class of the user's, or of those of Foundation's whose hash agrees with
+    /// what they call equal.
+    ///
+    /// That of a decimal number calls itself without end, that of an error traps, units that are equal have different
+    /// ones; and a set that meets such elements traps.
+    private static func isFit(_ key: NSObject) -> Bool {
+        switch key {
+        case is NSDecimalNumber: false
+        case is NSString, is NSValue, is NSData, is NSDate, is NSURL, is NSUUID, is NSNull, is NSIndexSet,
+            is NSIndexPath,
+            is NSTimeZone, is NSLocale:
+            true
+        default: !ClassNames.hasFoundationAncestor(type(of: key))
+        }
+    }
+
+    /// Keys other than strings, numbers and the like, at most: each is compared with each.
+    private static let unusual = 64
+
+    /// Checks that keys which are equal have one hash; a set that finds others traps.
+    ///
+    /// A real and an integer beyond its precision may not; nor may a letter with its accent and the two written apart, nor
+    /// some collections.
+    private static func checkEquals(_ keys: [NSObject]) throws {
+        var numbers: [Double: Int] = [:]
+        var texts: [String: Int] = [:]
+        var others: [NSObject] = []
+        for key in keys {
+            var known = key.hash
+            switch key {
+            case let number as NSNumber:
+                // All that are no numbers are equal to Foundation.
+                let value = number.doubleValue.isNaN ? .infinity : number.doubleValue
+                known = numbers.updateValue(key.hash, forKey: value) ?? known
+            case let text as NSString: known = texts.updateValue(key.hash, forKey: text as String) ?? known
+            case is NSData, is NSDate, is NSURL, is NSUUID: break
+            default:
+                if ClassNames.hasFoundationAncestor(type(of: key)) { others.append(key) }
+            }
+            guard known == key.hash else { throw ArchiveError(.unsupported, "equal keys with different hashes") }
+        }
+        guard others.count <= unusual else {
+            throw ArchiveError(.limit, "more than \(unusual) keys of unusual classes")
+        }
+        for (position, one) in others.enumerated() {
+            for other in others[(position + 1)...] where one.hash != other.hash && one.isEqual(other) {
+                throw ArchiveError(.unsupported, "equal keys with different hashes")
+            }
         }
     }
 

@@ -29,7 +29,7 @@ extension NativeDecoding {
     @Sendable private static func array(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSMutableArray {
-        let elements = try unarchiver.elements(record, "NS.objects", "NS.object.")
+        let elements = try unarchiver.elements(record, at: index, "NS.objects", "NS.object.")
         let array = unarchiver.collection(index, as: NSMutableArray.self) ?? NSMutableArray(capacity: elements.count)
         for element in elements { array.add(element) }
         return array
@@ -38,7 +38,7 @@ extension NativeDecoding {
     @Sendable private static func set(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSMutableSet {
-        let elements = try unarchiver.elements(record, "NS.objects", "NS.object.", areKeys: true)
+        let elements = try unarchiver.elements(record, at: index, "NS.objects", "NS.object.", areKeys: true)
         let set = unarchiver.collection(index, as: NSMutableSet.self) ?? NSMutableSet()
         for element in elements { set.add(element) }
         return set
@@ -48,15 +48,17 @@ extension NativeDecoding {
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSMutableOrderedSet {
         let set = NSMutableOrderedSet()
-        for element in try unarchiver.elements(record, "NS.objects", "NS.object.", areKeys: true) { set.add(element) }
+        for element in try unarchiver.elements(record, at: index, "NS.objects", "NS.object.", areKeys: true) {
+            set.add(element)
+        }
         return set
     }
 
     @Sendable private static func dictionary(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSMutableDictionary {
-        let keys = try unarchiver.elements(record, "NS.keys", "NS.key.", areKeys: true)
-        let values = try unarchiver.elements(record, "NS.objects", "NS.object.")
+        let keys = try unarchiver.elements(record, at: index, "NS.keys", "NS.key.", areKeys: true)
+        let values = try unarchiver.elements(record, at: index, "NS.objects", "NS.object.")
         return try Hashing.dictionary(keys, values, into: unarchiver.collection(index, as: NSMutableDictionary.self))
     }
 
@@ -102,7 +104,7 @@ extension NativeDecoding {
 extension NSCodingUnarchiver {
     /// The elements of a collection: one list, or one key for each.
     func elements(
-        _ record: ArchivedRecord, _ key: String, _ prefix: String, areKeys: Bool = false
+        _ record: ArchivedRecord, at index: Int, _ key: String, _ prefix: String, areKeys: Bool = false
     ) throws -> [NSObject] {
         var values: [ArchivedValue] = []
         if let stored = record[key] {
@@ -131,7 +133,13 @@ extension NSCodingUnarchiver {
                 throw located
             }
         }
-        if areKeys { try Hashing.check(elements) }
+        if areKeys {
+            // Comparing a key looks into the collection it is added to, if that is inside of it.
+            if collection(index, as: NSObject.self) != nil, elements.contains(where: NativeDecoding.isCollection) {
+                throw ArchiveError(.cycle, "a set or a key that contains itself")
+            }
+            try Hashing.check(elements)
+        }
         return elements
     }
 

@@ -62,6 +62,11 @@ enum NativeDecoding {
         }
     }
 
+    /// Whether an object is a collection of Foundation's.
+    static func isCollection(_ object: NSObject) -> Bool {
+        object is NSArray || object is NSSet || object is NSDictionary || object is NSOrderedSet
+    }
+
     /// Checks, for a subclass of one of Foundation's classes, what that class is going to read.
     static func validate(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int, for type: AnyClass
