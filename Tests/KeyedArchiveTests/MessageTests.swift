@@ -72,6 +72,37 @@ struct MessageTests {
         #expect(encoder.byteCount == 3)
     }
 
+    @Test("A message defines the shapes of its own values, not those that were expected after other messages")
+    func ownShapes() throws {
+        struct Key: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+        struct Entry: Encodable {
+            var keys: [String]
+            var inner: [Entry] = []
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Key.self)
+                for key in keys { try container.encode(inner, forKey: Key(stringValue: key)) }
+            }
+        }
+        let encoder = ObjectEncoder()
+        func keys(of entries: [Entry]) throws -> [[String]] {
+            encoder.reset()
+            for entry in entries { try encoder.encodeTop(entry, ValueCodec<Entry>.of(Entry.self)) }
+            try encoder.finish()
+            return encoder.shapes.map(\.keyNames)
+        }
+        #expect(try keys(of: [Entry(keys: ["secret"])]) == [["secret"]])
+        #expect(try keys(of: [Entry(keys: ["a", "b"])]) == [["a", "b"]])
+        #expect(try keys(of: [Entry(keys: ["a"])]) == [["a"]])
+        #expect(try keys(of: [Entry(keys: ["a"]), Entry(keys: ["a"])]) == [["a"]])
+        #expect(try keys(of: [Entry(keys: [])]) == [[]])
+        #expect(try keys(of: [Entry(keys: ["b"], inner: [Entry(keys: []), Entry(keys: ["b"])])]) == [[], ["b"]])
+    }
+
     @Test("Big blobs are not copied on the way out, and slices on the way in")
     func blobs() throws {
         let size = 64 << 20

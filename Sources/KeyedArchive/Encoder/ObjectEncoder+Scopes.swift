@@ -54,21 +54,33 @@ extension ObjectEncoder {
     }
 
     /// Begins a record in the current scope: writes the predicted shape's number, to be corrected at the end.
+    ///
+    /// A shape that this archive does not have yet gets its number at the end only: predicted by what other archives held,
+    /// perhaps for others to read, it must not get into this one before a value has it.
     @inline(__always)
     func openRecord(_ record: TypeRecord) {
         let s = state
         s.pointee.scope.record = Unmanaged.passUnretained(record)
         s.pointee.scope.layout = .keyed
         s.pointee.scope.start = s.pointee.out.count
-        if let variant = record.predicted {
-            s.pointee.out.fixed(localIndex(variant))
-            s.pointee.scope.variant = variant
-            s.pointee.scope.keys = variant.pointee.keys
-            s.pointee.scope.keyCount = variant.pointee.keyCount
-            if variant.pointee.shape.layout == .explicit { openExplicit() }
-        } else {
-            s.pointee.out.fixed(UInt16.max)
-        }
+        guard let variant = record.predicted else { return s.pointee.out.fixed(UInt16.max) }
+        s.pointee.scope.keys = variant.pointee.keys
+        s.pointee.scope.keyCount = variant.pointee.keyCount
+        guard variant.pointee.epoch == s.pointee.epoch else { return openFirst(variant) }
+        s.pointee.out.fixed(variant.pointee.local)
+        s.pointee.scope.variant = variant
+        if variant.pointee.shape.layout == .explicit { openExplicit() }
+    }
+
+    /// Begins a record whose predicted shape no value of the archive has had.
+    @inline(never)
+    private func openFirst(_ variant: UnsafeMutablePointer<TypeRecord.Variant>) {
+        let s = state
+        guard variant.pointee.shape.layout == .explicit else { return s.pointee.out.fixed(UInt16.max) }
+        // Its shape has no keys: it fits all values.
+        s.pointee.out.fixed(localIndex(variant))
+        s.pointee.scope.variant = variant
+        openExplicit()
     }
 
     @inline(never)
@@ -110,6 +122,11 @@ extension ObjectEncoder {
         }
         switch s.pointee.scope.layout {
         case .keyed:
+            if let variant = settledAsPredicted {
+                s.pointee.out.patch(localIndex(variant), at: s.pointee.scope.start)
+                if let failure = s.pointee.failure { throw failure }
+                return
+            }
             let keys =
                 s.pointee.scope.extras?.takeUnretainedValue().keys
                 ?? Array(UnsafeBufferPointer(start: s.pointee.scope.keys, count: s.pointee.scope.cursor))
@@ -128,6 +145,16 @@ extension ObjectEncoder {
             s.pointee.out.patchPadded(s.pointee.scope.cursor, at: s.pointee.scope.start)
         case .closed, .unopened, .single: break
         }
+    }
+
+    /// The shape that was predicted, if the record has all its keys in their order.
+    private var settledAsPredicted: UnsafeMutablePointer<TypeRecord.Variant>? {
+        let s = state
+        guard s.pointee.scope.extras == nil, s.pointee.scope.cursor == s.pointee.scope.keyCount,
+            let predicted = s.pointee.scope.record?.takeUnretainedValue().predicted,
+            predicted.pointee.keys == s.pointee.scope.keys
+        else { return nil }
+        return predicted
     }
 
     // MARK: Values of types that code themselves
