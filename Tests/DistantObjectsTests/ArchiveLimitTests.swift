@@ -1,0 +1,305 @@
+import DistantObjects
+import KeyedArchive
+import Testing
+
+/// What the archive in a message may cost its receiver, whether the sender means well or not.
+@Suite("Limits of a message's archive", .serialized, .bounded())
+struct ArchiveLimitTests {
+    /// Takes and gives values of any depth and any number of shapes.
+    final class Keeper: Vendable {
+        static var messages: MessageTable<Keeper> {
+            Message("list", Keeper.list)
+            Message("deep", Keeper.deep)
+            Message("foo", Keeper.foo)
+            Message("kinds", Keeper.kinds)
+            Message("many", Keeper.many)
+            Message("echo", Keeper.echo)
+        }
+
+        func list(_ list: PropertyList) -> Int { 1 }
+        func deep(_ levels: Int) -> PropertyList { nest(levels) }
+        func foo(_ foo: Foo) -> Int { foo.age }
+        func kinds(_ kinds: [Kind]) -> Int { kinds.count }
+        func many(_ count: Int) -> [Kind] { Kind.different(count) }
+        func echo(_ number: Int) -> Int { number }
+    }
+
+    /// A value whose keys, and so whose shape, is another with each name.
+    struct Kind: Codable {
+        var key: String
+
+        private struct Key: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(key: String) { self.key = key }
+
+        init(from decoder: any Decoder) throws {
+            key = try decoder.container(keyedBy: Key.self).allKeys.first?.stringValue ?? ""
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Key.self)
+            try container.encode(1, forKey: Key(stringValue: key))
+        }
+
+        static func different(_ count: Int) -> [Kind] { (0..<count).map { Kind(key: "k\($0)") } }
+    }
+
+    /// The same as a type of its own, since an encoder remembers only so many shapes of one.
+    struct Wide: Codable {
+        var kind: Kind
+        init(kind: Kind) { self.kind = kind }
+        init(from decoder: any Decoder) throws { kind = try Kind(from: decoder) }
+        func encode(to encoder: any Encoder) throws { try kind.encode(to: encoder) }
+    }
+
+    /// Two connected ends, each with its own bounds on archives; the second one vends a `Keeper`.
+    private static func pair(
+        client: (inout KeyedArchive.Limits) -> Void = { _ in }, server: (inout KeyedArchive.Limits) -> Void = { _ in }
+    ) async throws -> (client: Connection, server: Connection, keeper: DistantObject) {
+        var (here, there) = (Connection.Configuration(), Connection.Configuration())
+        client(&here.limits.archive)
+        server(&there.limits.archive)
+        let (first, second) = try await Connection.pair(over: .socketpair, first: here, second: there)
+        second.vend(Keeper())
+        return (first, second, try await first.root)
+    }
+
+    /// Closes the first end in order, after it was seen to be as good as new.
+    private static func close(_ pair: (client: Connection, server: Connection, keeper: DistantObject)) async throws {
+        let back: Int = try await pair.keeper.echo(3)
+        #expect(back == 3)
+        await pair.client.close()
+        _ = await pair.server.ended
+        #expect(pair.client.statistics.isAtRest && pair.server.statistics.isAtRest)
+    }
+
+    /// Checks that the sender's own encoder finds a bound passed.
+    private static func expectLimit(
+        location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+    ) async {
+        do {
+            try await body()
+            Issue.record("nothing was thrown", sourceLocation: location)
+        } catch {
+            #expect((error as? ArchiveError)?.code == .limit, "\(error)", sourceLocation: location)
+        }
+    }
+
+    // MARK: A careless peer
+
+    @Test("An argument nested deeper than the receiver reads is refused, and the connection goes on")
+    func depth() async throws {
+        let pair = try await Self.pair(server: { $0.depth = 8 })
+        let inside: Int = try await pair.keeper.list(nest(8))
+        #expect(inside == 1)
+        // A reader has some more room, for values in objects in values.
+        await expectCode(.wrongArgument) { let _: Int = try await pair.keeper.list(nest(60)) }
+        try await Self.close(pair)
+    }
+
+    @Test("A result nested deeper than the caller reads is an error of that call only")
+    func depthOfResult() async throws {
+        let pair = try await Self.pair(client: { $0.depth = 8 })
+        let _: PropertyList = try await pair.keeper.deep(8)
+        await expectCode(.wrongResult) { let _: PropertyList = try await pair.keeper.deep(60) }
+        try await Self.close(pair)
+    }
+
+    @Test("What is nested deeper than the sender writes is not sent, neither as an argument nor as a result")
+    func depthOfSender() async throws {
+        let pair = try await Self.pair()
+        let depth = KeyedArchive.Limits().depth
+        let _: Int = try await pair.keeper.list(nest(depth))
+        let frames = pair.client.statistics.framesOut
+        await Self.expectLimit { let _: Int = try await pair.keeper.list(nest(depth + 1)) }
+        #expect(pair.client.statistics.framesOut == frames)
+        let _: PropertyList = try await pair.keeper.deep(depth)
+        await expectCode(.notEncodable) { let _: PropertyList = try await pair.keeper.deep(depth + 1) }
+        try await Self.close(pair)
+    }
+
+    @Test("An argument of more shapes than the receiver takes is refused, and the connection goes on")
+    func shapes() async throws {
+        let pair = try await Self.pair(server: { $0.shapes = 5 })
+        let inside: Int = try await pair.keeper.kinds(Kind.different(5))
+        #expect(inside == 5)
+        await expectCode(.wrongArgument) { let _: Int = try await pair.keeper.kinds(Kind.different(6)) }
+        // The connection knows those shapes now; a message of few of them is none the worse.
+        let again: Int = try await pair.keeper.kinds(Array(Kind.different(6)[1...]))
+        #expect(again == 5)
+        try await Self.close(pair)
+    }
+
+    @Test("A result of more shapes than the caller takes is an error of that call only")
+    func shapesOfResult() async throws {
+        let pair = try await Self.pair(client: { $0.shapes = 5 })
+        let inside: [Kind] = try await pair.keeper.many(5)
+        #expect(inside.map(\.key) == ["k0", "k1", "k2", "k3", "k4"])
+        await expectCode(.wrongResult) { let _: [Kind] = try await pair.keeper.many(6) }
+        try await Self.close(pair)
+    }
+
+    @Test("What has more shapes than the sender writes, or than one message holds, is not sent")
+    func shapesOfSender() async throws {
+        let few = try await Self.pair(client: { $0.shapes = 5 })
+        let _: Int = try await few.keeper.kinds(Kind.different(5))
+        let frames = few.client.statistics.framesOut
+        await Self.expectLimit { let _: Int = try await few.keeper.kinds(Kind.different(6)) }
+        #expect(few.client.statistics.framesOut == frames)
+        try await Self.close(few)
+
+        // The tables of a message have to fit in its first frame.
+        let wide = try await Self.pair()
+        let long = String(repeating: "k", count: 3_000)
+        let before = wide.client.statistics.framesOut
+        await expectCode(.tooLarge) {
+            let _: Int = try await wide.keeper.kinds((0..<30).map { Wide(kind: Kind(key: "\(long)\($0)")) })
+        }
+        #expect(wide.client.statistics.framesOut == before)
+        try await Self.close(wide)
+    }
+
+    // MARK: A hostile peer
+
+    /// A raw peer of a connection that vends a `Keeper` in slot 1.
+    private static func hostile(_ limits: KeyedArchive.Limits = .init()) async throws -> (RawPeer, Connection) {
+        let (raw, ours) = try Bereaved.ends(.socketpair)
+        var configuration = Connection.Configuration()
+        configuration.limits.archive = limits
+        raw.send(1, RawPeer.hello)
+        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        connection.vend(Keeper())
+        raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
+        let kinds = try await onThread { [raw.read()?.kind, raw.read()?.kind] }
+        #expect(kinds == [1, 3])
+        return (raw, connection)
+    }
+
+    /// An archive's body of objects, each a shape and its values, and one value.
+    private static func body(_ value: [UInt8], objects: [[UInt8]] = []) -> [UInt8] {
+        RawPeer.number(UInt64(objects.count)) + RawPeer.number(UInt64(value.count))
+            + objects.flatMap { RawPeer.number(UInt64($0.count)) } + value + objects.flatMap { $0 }
+    }
+
+    /// Lists of one element in one another.
+    private static func lists(_ depth: Int) -> [UInt8] { (0..<depth).flatMap { _ in [0xCF, 1] as [UInt8] } + [5] }
+
+    /// A shape of kind object or record, in as many bytes as it takes.
+    private static func shape(_ kind: UInt8, _ name: String, _ keys: [String]) -> [UInt8] {
+        // Texts of fewer than 64 bytes are one value with their length in the tag.
+        let text: (String) -> [UInt8] = { [0x80 | UInt8($0.utf8.count)] + Array($0.utf8) }
+        let definition = [kind] + text(name) + [0] + RawPeer.number(UInt64(keys.count)) + keys.flatMap(text)
+        return RawPeer.number(UInt64(definition.count)) + definition
+    }
+
+    /// Sends a call, and returns the status of its answer; nil if the connection was cut.
+    private static func status(_ raw: RawPeer, _ call: [UInt8]) async throws -> UInt8? {
+        raw.send(2, call)
+        let frame = try await onThread { () -> RawPeer.Frame? in
+            // Credit comes in between.
+            while let frame = raw.read() { if frame.kind != 7 { return frame } }
+            return nil
+        }
+        return frame?.kind == 3 ? frame?.flags : nil
+    }
+
+    private static func call(_ name: String, shapes: [UInt8] = [0], body: [UInt8]) -> [UInt8] {
+        RawPeer.call(slot: 1, name: [1] + RawPeer.text(name), shapes: shapes, body: body)
+    }
+
+    @Test("Values a peer nests up to the bound are read, deeper ones refused, however deep")
+    func hostileDepth() async throws {
+        let (raw, connection) = try await Self.hostile()
+        let depth = KeyedArchive.Limits().depth
+        for (levels, expected) in [(1, 0), (depth, 0), (depth + 100, 2), (20_000, 2), (depth, 0)] {
+            let status = try await Self.status(raw, Self.call("list", body: Self.body(Self.lists(levels))))
+            #expect(status == UInt8(expected), "\(levels) levels")
+        }
+        raw.close()
+        _ = await connection.ended
+        #expect(connection.statistics.isAtRest)
+    }
+
+    @Test("Values nested without bound under a key nobody asks for are passed over")
+    func hostileDepthUnread() async throws {
+        let (raw, connection) = try await Self.hostile()
+        let shapes = [1, 0] + Self.shape(1, "Foo", ["name", "more", "age"])
+        let foo: [UInt8] = [0, 0, 0x81, 0x78] + Self.lists(20_000) + [7]
+        let status = try await Self.status(
+            raw, Self.call("foo", shapes: shapes, body: Self.body([0xD4, 0], objects: [foo])))
+        #expect(status == 0)
+        raw.close()
+        _ = await connection.ended
+        #expect(connection.statistics.isAtRest)
+    }
+
+    @Test("Shapes up to the bound of a message are taken, and one more cuts the connection")
+    func hostileShapes() async throws {
+        let (raw, connection) = try await Self.hostile()
+        let one = [0] + Self.shape(0, "Kind", ["k"])
+        // All but the first are the first, by its number.
+        func table(_ count: Int) -> [UInt8] {
+            RawPeer.number(UInt64(count)) + one + [UInt8](repeating: 2, count: count - 1)
+        }
+        let body = Self.body([0xCF, 1, 0xD3, 0, 0, 1])
+        #expect(try await Self.status(raw, Self.call("kinds", shapes: table(4_096), body: body)) == 0)
+        raw.send(2, Self.call("kinds", shapes: table(4_097), body: body))
+        try await expectOverLimit(raw, connection)
+    }
+
+    @Test("More shapes than this side takes in a message are refused; what they define is known all the same")
+    func hostileShapesOverOwnBound() async throws {
+        var limits = KeyedArchive.Limits()
+        limits.shapes = 3
+        let (raw, connection) = try await Self.hostile(limits)
+        let definitions = (0..<4).flatMap { [0] + Self.shape(0, "Kind", ["k\($0)"]) }
+        let body = Self.body([0xCF, 1, 0xD3, 0, 0, 1])
+        #expect(try await Self.status(raw, Self.call("kinds", shapes: [4] + definitions, body: body)) == 2)
+        #expect(try await Self.status(raw, Self.call("kinds", shapes: [3, 2, 3, 5], body: body)) == 0)
+        raw.close()
+        _ = await connection.ended
+        #expect(connection.statistics.isAtRest)
+    }
+
+    @Test("More shapes than a connection keeps, given for keeping, cut it")
+    func hostileInterning() async throws {
+        let (raw, connection) = try await Self.hostile()
+        let body = Self.body([0xCF, 0])
+        func table(_ numbers: Range<Int>) -> [UInt8] {
+            RawPeer.number(UInt64(numbers.count)) + numbers.flatMap { [0] + Self.shape(0, "K", ["\($0)"]) }
+        }
+        for round in 0..<4 {
+            let shapes = table(round * 1_024..<(round + 1) * 1_024)
+            #expect(try await Self.status(raw, Self.call("kinds", shapes: shapes, body: body)) == 0)
+        }
+        // Not for keeping: that is what is left to do.
+        let inline = [1, 1] + Self.shape(0, "K", ["more"])
+        #expect(try await Self.status(raw, Self.call("kinds", shapes: inline, body: body)) == 0)
+        raw.send(2, Self.call("kinds", shapes: table(4_096..<4_097), body: body))
+        try await expectOverLimit(raw, connection)
+    }
+
+    /// Waits for the Goodbye that says so, and for the connection's end.
+    private func expectOverLimit(
+        _ raw: RawPeer, _ connection: Connection, location: SourceLocation = #_sourceLocation
+    ) async throws {
+        let frames = try await onThread { raw.readToEnd() }
+        let goodbye = try #require(frames.last { $0.kind == 16 }, sourceLocation: location)
+        #expect(goodbye.body.dropFirst().first == 6, "\(goodbye.body)", sourceLocation: location)
+        guard case .protocolViolation = await connection.ended else {
+            Issue.record("the end was no violation", sourceLocation: location)
+            return
+        }
+        #expect(connection.statistics.isAtRest, sourceLocation: location)
+    }
+}
+
+/// Arrays of one element in one another, so many.
+private func nest(_ levels: Int) -> PropertyList {
+    (0..<levels).reduce(.integer(5)) { inner, _ in .array([inner]) }
+}
