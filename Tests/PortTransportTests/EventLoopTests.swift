@@ -96,15 +96,55 @@ struct EventLoopTests {
         init(holder: Guarded<EventLoop?>) { self.holder = holder }
     }
 
-    @Test("Work runs in order, tasks that prefer the loop run on it, and it knows its own thread")
+    @Test("Work runs in order and a piece at a time, as long as none is taken over")
     func order() async throws {
-        let loop = EventLoop.shared
-        #expect(!loop.isCurrent)
+        // So long that it does not come to that on the busiest machine.
+        let loop = try EventLoop(configuration: EventLoop.Configuration(takeover: .seconds(60)))
         let seen = Guarded<[Int]>([])
-        for index in 0..<1_000 { loop.perform { seen.withLock { $0.append(index) } } }
-        let isCurrent = await withTaskExecutorPreference(loop) { await Self.isOnLoop() }
-        #expect(isCurrent)
+        let isInside = Flag(value: Atomic(false))
+        let overlaps = Guarded(0)
+        for index in 0..<1_000 {
+            loop.perform {
+                if isInside.value.exchange(true, ordering: .relaxed) { overlaps.withLock { $0 += 1 } }
+                seen.withLock { $0.append(index) }
+                isInside.value.store(false, ordering: .relaxed)
+            }
+        }
+        await withCheckedContinuation { continuation in loop.perform { continuation.resume() } }
         #expect(seen.withLock { $0 } == Array(0..<1_000))
+        #expect(overlaps.withLock { $0 } == 0)
+        #expect(loop.threadCount == 1)
+        loop.stop()
+    }
+
+    @Test("A piece that is taken over holds up nothing behind it, and each piece runs once")
+    func overlap() async throws {
+        let loop = EventLoop.shared
+        let seen = Guarded<[Int: Int]>([:])
+        let gate = Gate()
+        let finished = Guarded(0)
+        await withCheckedContinuation { continuation in
+            for index in 0..<1_000 {
+                loop.perform {
+                    // Opened by the last one, which stands behind all that wait for it.
+                    if index % 250 == 0 { gate.wait() }
+                    if index == 999 { gate.release() }
+                    seen.withLock { $0[index, default: 0] += 1 }
+                    let count = finished.withLock { count in
+                        count += 1
+                        return count
+                    }
+                    if count == 1_000 { continuation.resume() }
+                }
+            }
+        }
+        #expect(seen.withLock { $0 } == Dictionary(uniqueKeysWithValues: (0..<1_000).map { ($0, 1) }))
+    }
+
+    @Test("Tasks that prefer the loop run on it, and it knows its own thread")
+    func preference() async throws {
+        #expect(!EventLoop.shared.isCurrent)
+        #expect(await withTaskExecutorPreference(EventLoop.shared) { await Self.isOnLoop() })
     }
 
     @concurrent
