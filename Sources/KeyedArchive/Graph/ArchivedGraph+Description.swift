@@ -4,11 +4,18 @@
     import Foundation
 #endif
 
+/// The text, or its beginning if it is long.
+private func shortened(_ text: String) -> String {
+    text.utf8.count <= 512 ? text : text.prefix(128) + "…"
+}
+
 extension ArchivedGraph: CustomStringConvertible {
     /// One line for each root and each object; objects refer to one another as `#number`, to what is shared as `&number`.
+    ///
+    /// Of long texts, which may stand at many places, it has the beginning only.
     public var description: String {
         var text = ""
-        for (key, value) in zip(roots.keys, roots.values) { text += "\(key) = \(value)\n" }
+        for (key, value) in zip(roots.keys, roots.values) { text += "\(shortened(key)) = \(value)\n" }
         for (number, object) in objects.enumerated() { text += "#\(number) = \(object)\n" }
         for (number, value) in sharedValues.enumerated() { text += "&\(number) = \(value)\n" }
         return text
@@ -21,7 +28,7 @@ extension ArchivedObject: CustomStringConvertible {
         switch self {
         case .instance(let record): record.description
         case .value(let value): value.description
-        case .classRecord(let type): "class \((type.classes ?? [type.name]).joined(separator: ": "))"
+        case .classRecord(let type): "class \((type.classes ?? [type.name]).map(shortened).joined(separator: ": "))"
         }
     }
 }
@@ -32,8 +39,8 @@ extension ArchivedRecord: CustomStringConvertible {
         let keys = keys
         let fields =
             keys.isEmpty
-            ? values.map(\.description) : zip(keys, values).map { "\($0): \($1)" }
-        return "\(typeName){\(fields.joined(separator: ", "))}"
+            ? values.map(\.description) : zip(keys, values).map { "\(shortened($0)): \($1)" }
+        return "\(shortened(typeName)){\(fields.joined(separator: ", "))}"
     }
 }
 
@@ -50,12 +57,12 @@ extension ArchivedValue: CustomStringConvertible {
         case .unsignedWide(let value): "\(value)"
         case .float(let bits): "\(Float(bitPattern: bits))"
         case .double(let bits): "\(Double(bitPattern: bits))"
-        case .string(let value): value.debugDescription
-        case .brokenString(let units): String(decoding: units, as: UTF16.self).debugDescription
+        case .string(let value): shortened(value).debugDescription
+        case .brokenString(let units): shortened(String(decoding: units, as: UTF16.self)).debugDescription
         case .data(let data): "<\(data.count) bytes>"
         case .date(let bits): "date(\(Double(bitPattern: bits)))"
         case .uuid(let value): value.uuidString
-        case .url(let text, let base): "url(\(text)\(base.map { ", base: \($0)" } ?? ""))"
+        case .url(let text, let base): "url(\(shortened(text))\(base.map { ", base: \(shortened($0))" } ?? ""))"
         case .decimal(let digits, let exponent): "decimal(\(digits)e\(exponent))"
         case .list(let values): "[\(values.map(\.description).joined(separator: ", "))]"
         case .set(let values): "set[\(values.map(\.description).joined(separator: ", "))]"

@@ -6,12 +6,14 @@
 
 /// Writes a property list as XML, from its binary form and without recursion.
 ///
-/// XML cannot say that a container stands at several places: it is written out at each. How much that makes is counted
-/// before anything is written.
+/// XML cannot say that a value stands at several places: it is written out at each. How many values that makes is counted
+/// before anything is written, and what they take is bounded by the size of the binary form.
 struct XMLPlistWriter {
     private var out = ByteSink(capacity: 4096)
     private let table: PlistTable
     private let limits: Limits
+    /// A reference of one byte, which takes four lines here, makes up most of no file; a long string at many places might.
+    private let mostBytes: Int
     private var path: [(number: Int, next: Int)] = []
 
     /// The XML of a property list in binary form.
@@ -28,34 +30,54 @@ struct XMLPlistWriter {
     private init(_ table: PlistTable, _ limits: Limits) {
         self.table = table
         self.limits = limits
+        mostBytes = min(limits.bytes, (16 << 20) + 256 * table.file.count)
     }
 
-    /// Counts the values there are when what is shared is written out at each place.
+    /// Counts the values there are, and the bytes of their texts, when what is shared is written out at each place.
     private func checkSize() throws {
-        guard !table.shared.isEmpty else { return }
-        var counts = ContiguousArray<Int>(repeating: 0, count: table.count)
+        guard !table.shared.isEmpty || !table.sharedLeaves.isEmpty else { return }
+        var totals = ContiguousArray<Total>(repeating: Total(), count: table.count)
         var path: [(number: Int, next: Int)] = [(table.top, 0)]
         let (most, isUnbounded) = limits.objects.multipliedReportingOverflow(by: 8)
+        let mostValues = isUnbounded ? Int.max : max(most, table.count)
         walk: while var last = path.last {
             let node = table.node(last.number)
             let references = node.kind == .array ? node.count : node.kind == .dictionary ? 2 * node.count : 0
             while last.next < references {
                 let target = table.reference(node, last.next)
-                if counts[target] == 0, table.node(target).isContainer {
-                    path[path.count - 1] = last
-                    path.append((target, 0))
-                    continue walk
+                if totals[target].values == 0 {
+                    let targetNode = table.node(target)
+                    if targetNode.isContainer {
+                        path[path.count - 1] = last
+                        path.append((target, 0))
+                        continue walk
+                    }
+                    totals[target] = Total(values: 1, bytes: targetNode.count)
                 }
-                // Beyond what any file could hold it does not matter how many there are.
-                counts[last.number] = min(counts[last.number] + max(counts[target], 1), 1 << 48)
-                guard isUnbounded || counts[last.number] < max(most, table.count) else {
-                    throw ArchiveError(.limit, "values shared so often that XML has no room for them")
+                totals[last.number].add(totals[target])
+                guard totals[last.number].values < mostValues, totals[last.number].bytes <= mostBytes else {
+                    throw Self.tooMuch()
                 }
                 last.next += 1
             }
-            counts[last.number] += 1
+            totals[last.number].values += 1
             path.removeLast()
         }
+    }
+
+    /// What a value comes to; beyond what any file could hold it does not matter how much.
+    private struct Total {
+        var values = 0
+        var bytes = 0
+
+        mutating func add(_ other: Total) {
+            values = min(values + other.values, 1 << 48)
+            bytes = min(bytes + other.bytes, 1 << 48)
+        }
+    }
+
+    private static func tooMuch() -> ArchiveError {
+        ArchiveError(.limit, "values shared so often that XML has no room for them")
     }
 
     private mutating func write() throws {
@@ -67,8 +89,9 @@ struct XMLPlistWriter {
             """)
         try begin(table.top)
         while let last = path.last {
-            guard out.count <= limits.bytes else {
-                throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
+            guard out.count <= mostBytes else {
+                throw out.count > limits.bytes
+                    ? ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes") : Self.tooMuch()
             }
             let node = table.node(last.number)
             guard last.next < node.count else {
