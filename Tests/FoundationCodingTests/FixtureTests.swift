@@ -111,4 +111,16 @@ struct FixtureTests {
             }
         }
     }
+
+    @Test("No broken archive takes more than 64 MiB", .enabled(if: Fixtures.areThere, Fixtures.comment))
+    func memory() async throws {
+        await #expect(processExitsWith: .success) {
+            let files = try Fixtures.files("malformed")
+            #expect(files.count == 229)
+            for (name, data) in files {
+                let growth = PeakMemory.growth { Door.open(data) }
+                #expect(growth < 64 << 20, "\(name): \(growth >> 20) MiB")
+            }
+        }
+    }
 }

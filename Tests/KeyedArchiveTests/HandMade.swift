@@ -64,3 +64,47 @@ enum HandMade {
         return bytes + bigEndian(nodes.count, 8) + bigEndian(0, 8) + bigEndian(table, 8)
     }
 }
+
+extension HandMade {
+    /// Small archives that claim to be large, or would be large if what they share were written out.
+    static var greedy: [(name: String, bytes: [UInt8])] {
+        let nested = 50_000
+        let entities = (1..<30).map { "<!ENTITY e\($0) \"&e\($0 - 1);&e\($0 - 1);\">" }.joined()
+        return [
+            ("a list of lists shared by two", shared(levels: 60)),
+            ("a long string at many places", repeated(length: 100_000, times: 20_000)),
+            ("a list of 2^32 elements", claiming([0xAF, 0x12, 0xFF, 0xFF, 0xFF, 0xFF])),
+            ("data of 2^62 bytes", claiming([0x4F, 0x13, 0x40, 0, 0, 0, 0, 0, 0, 0])),
+            ("a string of 2^31 units", claiming([0x6F, 0x12, 0x80, 0, 0, 0])),
+            ("a dictionary of 2^40 keys", claiming([0xDF, 0x13, 0, 0, 1, 0, 0, 0, 0, 0])),
+            (
+                "2^32 objects",
+                Array("bplist00".utf8) + [UInt8](repeating: 0, count: 6) + [8, 8]
+                    + [0, 0, 0, 1, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 16)
+            ),
+            ("2^40 shapes", CompactFile.magic + [0x80, 0x80, 0x80, 0x80, 0x80, 0x20] + [0, 0]),
+            ("2^40 objects in a compact archive", CompactFile.magic + [0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0]),
+            (
+                "XML nested deep",
+                Array(
+                    (String(repeating: "<array>", count: nested)
+                        + String(repeating: "</array>", count: nested)).utf8)
+            ),
+            (
+                "XML whose entities grow",
+                Array(
+                    "<!DOCTYPE plist [<!ENTITY e0 \"x\">\(entities)]><plist><string>&e29;</string></plist>".utf8)
+            ),
+        ]
+    }
+
+    /// An archive whose object 1 begins with those bytes and ends there.
+    private static func claiming(_ object: [UInt8]) -> [UInt8] {
+        let nodes: [[UInt8]] = [
+            [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
+            [0x12, 0x00, 0x01, 0x86, 0xA0], string("$top"), [0xD1, 7, 11], string("root"), string("$objects"),
+            [0xA2, 10, 12], string("$null"), [0x80, 0x01], object,
+        ]
+        return file(nodes, 2, 1)
+    }
+}

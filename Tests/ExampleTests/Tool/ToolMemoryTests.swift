@@ -1,0 +1,79 @@
+import Foundation
+import KeyedArchive
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// The tool's memory while it looks at what is broken or hostile, all of it: the system gives it no more than 64 MiB.
+@Suite(
+    "Memory that distant takes",
+    .enabled(
+        if: dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil,
+        "sanitizers need more memory than that"))
+struct ToolMemoryTests {
+    private let scratch: Scratch
+
+    init() throws {
+        scratch = try Scratch()
+    }
+
+    /// Looks at each file in all ways, one process each, and prints those that end with anything but 0 or 1.
+    private static let script = """
+        distant=$1 out=$2
+        shift 2
+        ulimit -c 0
+        ulimit -d 65536 || exit 3
+        for file; do
+            for command in check dump "dump --json" "convert --to xml" "convert --to compact"; do
+                case $command in convert*) target=$out ;; *) target= ;; esac
+                "$distant" $command "$file" $target >/dev/null 2>&1
+                status=$?
+                [ $status -le 1 ] || echo "$command $file: $status"
+            done
+        done
+        """
+
+    private func look(at paths: [String]) async throws -> Program.Outcome {
+        let distant = try Program.url("distant").path
+        return try await Program.run(
+            "/bin/sh", ["-c", Self.script, "sh", distant, scratch.path("out")] + paths, in: scratch)
+    }
+
+    @Test(
+        "None of the broken and hostile archives that others made needs more than 64 MiB",
+        .enabled(if: Fixtures.directory != nil, Fixtures.comment))
+    func fixtures() async throws {
+        let paths = try Fixtures.paths("malformed")
+        #expect(paths.count == 229)
+        let outcome = try await look(at: paths)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(outcome.output.isEmpty, "\(outcome.output)")
+    }
+
+    @Test("None of our own making does; an archive as large as that does")
+    func ownMaking() async throws {
+        let files: [(String, Data)] = [
+            ("shared", SampleArchives.shared(levels: 60)),
+            (
+                "claim",
+                Data(Array("bplist00".utf8) + [0xAF, 0x12, 0xFF, 0xFF, 0xFF, 0xFF] + [UInt8](repeating: 0, count: 40))
+            ),
+            ("nested", Data(String(repeating: "<array>", count: 50_000).utf8)),
+            ("cut", Data(try SampleArchives.teams().bytes(format: .binary).dropLast(7))),
+            ("empty", Data()),
+        ]
+        let paths = try files.map { name, data in
+            try data.write(to: URL(fileURLWithPath: scratch.path(name)))
+            return scratch.path(name)
+        }
+        let outcome = try await look(at: paths)
+        #expect(outcome.status == 0 && outcome.output.isEmpty, "\(outcome.output)\(outcome.errors)")
+
+        let large = scratch.path("large")
+        try Data(count: 80 << 20).write(to: URL(fileURLWithPath: large))
+        let beyond = try await look(at: [large])
+        #expect(beyond.output.contains("check \(large): "), "nothing bounds the memory: \(beyond.output)")
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+@testable import KeyedArchive
+
+/// What is broken or hostile must not cost its reader memory, whatever it claims.
+@Suite("Memory that broken and hostile archives take")
+struct MemoryTests {
+    /// More than enough for any of them.
+    private static let most = 64 << 20
+
+    /// Opens an archive as a graph and as values, and writes the graph again.
+    private static func open(_ bytes: [UInt8]) {
+        if let graph = try? ArchivedGraph(bytes, anyArchiver: true) {
+            for format in [ArchiveFormat.binary, .xml, .compact] { _ = try? graph.bytes(format: format) }
+            _ = graph.description
+        }
+        guard let unarchiver = try? KeyedUnarchiver(bytes) else { return }
+        for key in unarchiver.keys {
+            _ = try? unarchiver.decode(PropertyList.self, forKey: key)
+            _ = try? unarchiver.decode([String: PropertyList].self, forKey: key)
+            _ = try? unarchiver.decode([[String]].self, forKey: key)
+            _ = try? unarchiver.decode(Foo.self, forKey: key)
+            _ = try? unarchiver.decode(Everything.self, forKey: key)
+        }
+    }
+
+    private static func check(_ name: String, _ bytes: [UInt8]) {
+        let growth = PeakMemory.growth { open(bytes) }
+        #expect(growth < most, "\(name): \(growth >> 20) MiB")
+    }
+
+    @Test("None of those others made takes more than 64 MiB", .enabled(if: Fixtures.areThere, Fixtures.comment))
+    func fixtures() async throws {
+        await #expect(processExitsWith: .success) {
+            let rows = try Fixtures.table("malformed.tsv")
+            #expect(rows.count == 229)
+            for (file, _) in rows { Self.check(file, try Fixtures.bytes("malformed", file)) }
+        }
+    }
+
+    @Test("None of our own making takes more than 64 MiB; one that is as large as that does")
+    func handMade() async throws {
+        await #expect(processExitsWith: .success) {
+            for (name, bytes) in HandMade.greedy { Self.check(name, bytes) }
+            let honest = try KeyedArchiver.archive([Data](repeating: Data(count: 16 << 20), count: 5))
+            let growth = PeakMemory.growth { _ = try? KeyedUnarchiver.unarchive([Data].self, from: honest + []) }
+            #expect(growth > Self.most, "the peak is not measured: \(growth >> 20) MiB")
+        }
+    }
+}
