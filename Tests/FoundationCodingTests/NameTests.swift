@@ -72,6 +72,71 @@ struct NameTests {
         #expect(unarchiver.version(forClassName: "Unknown") == NSNotFound)
     }
 
+    /// Names classes that may stand in for it.
+    final class Modern: NSObject, NSSecureCoding {
+        static var supportsSecureCoding: Bool { true }
+        override init() {}
+        init?(coder: NSCoder) {}
+        func encode(with coder: NSCoder) { coder.encode("x", forKey: "name") }
+        override class func classFallbacksForKeyedArchiver() -> [String] {
+            ["Nobody", "NSArray", NSStringFromClass(Node.self)]
+        }
+    }
+
+    @Test("The hints of a class are written, and followed where it is not known, as far as they are allowed")
+    func hints() throws {
+        let archiver = NSCodingArchiver()
+        archiver.setClassName("Newer", for: Modern.self)
+        archiver.encode(Modern(), forKey: "root")
+        let data = try archiver.data()
+        let hints = try ArchivedGraph(data).objects.compactMap { object -> [String]? in
+            if case .classRecord(let type) = object { type.hints } else { nil }
+        }
+        #expect(hints == [["Nobody", "NSArray", NSStringFromClass(Node.self)]])
+
+        // NSArray is known and not allowed: the next one is.
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        #expect(unarchiver.decodeObject(of: Node.self, forKey: "root")?.name == "x")
+        #expect(throws: ArchiveError.self) { try NSCodingUnarchiver.unarchivedObject(ofClass: Foo.self, from: data) }
+        let list = try NSCodingUnarchiver(forReadingFrom: data)
+        _ = list.decodeObject(of: NSString.self, forKey: "root")
+        #expect((list.error as? ArchiveError)?.code == .classNotAllowed)
+
+        // Known by its own name it is itself.
+        let known = try NSCodingUnarchiver(forReadingFrom: data)
+        known.setClass(Modern.self, forClassName: "Newer")
+        #expect(known.decodeObject(of: Modern.self, forKey: "root") != nil)
+    }
+
+    @Test("An archive that PyObjC wrote is read by its hints", .enabled(if: Fixtures.areThere, Fixtures.comment))
+    func realHints() throws {
+        let unarchiver = try NSCodingUnarchiver(
+            forReadingFrom: Fixtures.data("real", "plaso__NSKeyedArchiver__ea172a.plist"))
+        let root = unarchiver.decodePropertyList(forKey: "root") as? NSDictionary
+        #expect(unarchiver.error == nil && root?.count == 8)
+        #expect(root?["MyString"] as? String == "Some string" && root?["MyData"] as? Data == Data("DATA\n".utf8))
+    }
+
+    /// Is made as another class by keyed unarchivers.
+    final class Former: NSObject, NSSecureCoding {
+        static var supportsSecureCoding: Bool { true }
+        override init() {}
+        init?(coder: NSCoder) {}
+        func encode(with coder: NSCoder) { coder.encode("x", forKey: "name") }
+        override class func classForKeyedUnarchiver() -> AnyClass { Node.self }
+    }
+
+    @Test("A class that wants another to be made in its place gets it, where that is allowed")
+    func unarchivedAsAnother() throws {
+        let data = try NSCodingArchiver.archivedData(withRootObject: Former())
+        let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
+        let node = unarchiver.decodeObject(of: [Former.self, Node.self], forKey: "root") as? Node
+        #expect(node?.name == "x")
+        let narrow = try NSCodingUnarchiver(forReadingFrom: data)
+        #expect(narrow.decodeObject(of: [Former.self], forKey: "root") == nil)
+        #expect((narrow.error as? ArchiveError)?.code == .classNotAllowed)
+    }
+
     final class Watcher: NSCodingArchiverDelegate, NSCodingUnarchiverDelegate {
         var events: [String] = []
 

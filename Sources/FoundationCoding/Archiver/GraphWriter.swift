@@ -16,10 +16,10 @@ struct GraphWriter {
     mutating func fill(_ index: Int, with value: ArchivedValue) throws { try graph.replace(index, with: .value(value)) }
 
     mutating func fill(
-        _ index: Int, className: String, superclasses: [String], version: Int, keys: [String],
+        _ index: Int, className: String, superclasses: [String], hints: [String] = [], version: Int, keys: [String],
         values: [ArchivedValue]
     ) throws {
-        let type = try classIndex(className, superclasses: superclasses, version: version)
+        let type = try classIndex(className, superclasses: superclasses, hints: hints, version: version)
         let record = ArchivedRecord(
             typeName: className, version: version, classIndex: type, storedKeys: keys, values: values)
         try graph.replace(index, with: .instance(record))
@@ -29,12 +29,16 @@ struct GraphWriter {
         graph.setRoots(ArchivedRecord(typeName: "", storedKeys: frame.keys, values: frame.values))
     }
 
-    private mutating func classIndex(_ name: String, superclasses: [String], version: Int) throws -> Int {
+    private mutating func classIndex(
+        _ name: String, superclasses: [String], hints: [String], version: Int
+    ) throws -> Int {
         if let index = classes[name] { return index }
         let others: [ArchivedValue.Pair] =
             version == 0 ? [] : [.init(.string("$classversion"), .integer(Int64(version)))]
         let index = try graph.add(
-            .classRecord(ArchivedClass(name: name, classes: [name] + superclasses, others: others)))
+            .classRecord(
+                ArchivedClass(
+                    name: name, classes: [name] + superclasses, hints: hints.isEmpty ? nil : hints, others: others)))
         classes[name] = index
         return index
     }

@@ -155,8 +155,9 @@ extension NSCodingArchiver {
             let version = (type as? any NSCodingVersioned.Type)?.classVersion ?? 0
             versions[name] = version
             try writer.fill(
-                index, className: name, superclasses: superclasses, version: version, keys: frame.keys,
-                values: frame.values)
+                index, className: name, superclasses: superclasses,
+                hints: (type as? NSObject.Type)?.classFallbacksForKeyedArchiver() ?? [], version: version,
+                keys: frame.keys, values: frame.values)
         }
         delegate?.archiver(self, didEncode: object)
     }

@@ -65,8 +65,13 @@ extension NSCodingUnarchiver {
 
     // MARK: Names
 
-    /// The class of a record.
+    /// The class of a record, or the one that it wants to be made in its place.
     func resolve(_ record: ArchivedRecord) throws -> AnyClass {
+        let type: AnyClass = try find(record)
+        return (type as? NSObject.Type)?.classForKeyedUnarchiver() ?? type
+    }
+
+    private func find(_ record: ArchivedRecord) throws -> AnyClass {
         let name = record.typeName
         if let type = try? classNamed(name) { return type }
         var classes: [String] = []
@@ -81,7 +86,9 @@ extension NSCodingUnarchiver {
         if let type = delegate?.unarchiver(self, cannotDecodeObjectOfClassName: name, originalClasses: others) {
             return type
         }
-        for hint in hints { if let type = try? classNamed(hint) { return type } }
+        // The first that may be made here; if none may, the first that is known says so.
+        let known = hints.lazy.compactMap { try? self.classNamed($0) }
+        if let type = known.first(where: { (try? self.check($0)) != nil }) ?? known.first { return type }
         throw ArchiveError(.classNotAllowed, "the class \(Self.printable(name)) is not known, or not allowed here")
     }
 

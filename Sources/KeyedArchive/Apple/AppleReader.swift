@@ -23,6 +23,7 @@ struct AppleReader {
         let name: String
         let version: Int
         let foundation: FoundationClass?
+        let hints: [String]
         var variants: [Variant] = []
     }
 
@@ -33,13 +34,15 @@ struct AppleReader {
     var out = ByteSink(capacity: 4096)
     private var lengths = ByteSink()
     private var shapes: [Shape] = []
+    /// Of shapes whose classes have any.
+    private var hints: [Int: [String]] = [:]
     /// The number of an object, and one; 0 if it has none yet.
     private var numbers: ContiguousArray<UInt32>
     /// The objects by their numbers.
     private var queue = ContiguousArray<UInt32>()
     private var infos: [Int: ClassInfo] = [:]
     private var lastClass = -1
-    private var lastInfo = ClassInfo(name: "", version: 0, foundation: nil)
+    private var lastInfo = ClassInfo(name: "", version: 0, foundation: nil, hints: [])
     /// Foundation's containers that are being written.
     var open: Set<Int> = []
     private var budget: Int
@@ -74,13 +77,14 @@ struct AppleReader {
     /// What a decoder needs to read the archive.
     static func body(
         of layout: KeyedLayout, classes: ClassRegistry, limits: Limits
-    ) throws -> (shapes: [Shape], body: [UInt8]) {
+    ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]]) {
         var reader = AppleReader(layout, classes, limits, isFile: false)
         defer {
             reader.out.deallocate()
             reader.lengths.deallocate()
         }
-        return try reader.read()
+        let (shapes, body) = try reader.read()
+        return (shapes, body, reader.hints)
     }
 
     private mutating func read() throws -> (shapes: [Shape], body: [UInt8]) {
@@ -193,6 +197,7 @@ struct AppleReader {
             return Variant(keys: all, classPosition: position, shape: known.shape, inline: keys.map(text))
         }
         let (shape, inline) = try shape(name: info.name, version: info.version, kind: .object, keys: keys)
+        if !info.hints.isEmpty { hints[Int(shape)] = info.hints }
         let variant = Variant(keys: all, classPosition: position, shape: shape, inline: inline)
         lastInfo.variants.append(variant)
         infos[type] = lastInfo
@@ -207,11 +212,24 @@ struct AppleReader {
             return known
         }
         let name = layout.className(type)
-        // A class of the user's may have been given the name of one of Foundation's.
-        let foundation = classes.renamed[name] == nil ? FoundationClass.named(name) : nil
-        lastInfo = ClassInfo(name: name, version: layout.classRecord(type).version, foundation: foundation)
+        let record = layout.classRecord(type)
+        let hints = record.hints ?? []
+        lastInfo = ClassInfo(
+            name: name, version: record.version, foundation: foundationClass(name, hints), hints: hints)
         infos[type] = lastInfo
         return lastInfo
+    }
+
+    /// The class of Foundation's that a name stands for, or the first of the hints that is known, as far as can be told.
+    private func foundationClass(_ name: String, _ hints: [String]) -> FoundationClass? {
+        for name in isFile ? [name] : [name] + hints {
+            // A class of the user's may have been given the name of one of Foundation's.
+            if classes.renamed[name] != nil { return nil }
+            if let foundation = FoundationClass.named(name) { return foundation }
+            // Classes that the reading code will name are not known here.
+            if classes.allowed[name] != nil { return nil }
+        }
+        return nil
     }
 
     // MARK: Values

@@ -105,12 +105,12 @@ extension ObjectDecoder {
         } else {
             let table = try PlistTable.open(owner, format, limits: limits)
             let layout = try KeyedLayout(table, limits: limits, anyArchiver: false)
-            let (shapes, bytes) = try AppleReader.body(of: layout, classes: classes, limits: limits)
+            let (shapes, bytes, hints) = try AppleReader.body(of: layout, classes: classes, limits: limits)
             let body = ArchiveBytes(bytes)
             decoder = try ObjectDecoder(
                 bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes,
                 handsOutSlices: false)
-            decoder.foreign = ForeignArchive(outside: table.file, owner: table.owner)
+            decoder.foreign = ForeignArchive(outside: table.file, owner: table.owner, hints: hints)
         }
         try decoder.openRoots()
         return (decoder, format)

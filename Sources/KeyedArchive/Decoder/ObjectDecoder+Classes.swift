@@ -62,6 +62,8 @@ extension ObjectDecoder {
             type = found
         } else if let found = hasDelegate ? delegate?.unarchiver(cannotDecodeClassNamed: shape.name) : nil {
             type = found
+        } else if let found = foreign?.hints[number]?.lazy.compactMap({ self.named($0, expected) }).first {
+            type = found
         } else {
             throw ArchiveError(
                 .classNotAllowed,

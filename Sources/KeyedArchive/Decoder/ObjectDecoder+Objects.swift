@@ -233,15 +233,32 @@ extension ObjectDecoder {
         let number = try source.varint()
         guard number < UInt64(state.pointee.objectCount) else { throw noSuchObject() }
         var body = body(Int(number))
-        let (shape, _) = try readShape(&body)
-        let name =
-            (classes.renamed(shape.takeUnretainedValue().name, self.classes))
-            ?? classes.first { self.name(of: $0) == shape.takeUnretainedValue().name }
-        guard let type = name else {
-            throw ArchiveError(
-                .classNotAllowed, "class \(shape.takeUnretainedValue().name) is not on the list of classes given")
+        let (shape, index) = try readShape(&body)
+        let name = shape.takeUnretainedValue().name
+        guard let type = listed(name, in: classes) ?? standIn(name, index, in: classes) else {
+            throw ArchiveError(.classNotAllowed, "class \(name) is not on the list of classes given")
         }
         return try readExisting(type)
+    }
+
+    /// The class of the list that has a name.
+    private func listed(_ name: String, in classes: [any ObjectCoding.Type]) -> (any ObjectCoding.Type)? {
+        if let found = classes.renamed(name, self.classes) ?? classes.first(where: { self.name(of: $0) == name }) {
+            return found
+        }
+        // A class of Swift's has its module in front of its name in archives of Foundation's.
+        guard foreign != nil, let dot = name.lastIndex(of: ".") else { return nil }
+        return listed(String(name[name.index(after: dot)...]), in: classes)
+    }
+
+    /// The class of the list to use for one that is not on it: as the delegate says, or by a hint of the archive's.
+    private func standIn(
+        _ name: String, _ shape: Int, in classes: [any ObjectCoding.Type]
+    ) -> (any ObjectCoding.Type)? {
+        if let found = hasDelegate ? delegate?.unarchiver(cannotDecodeClassNamed: name) : nil {
+            return classes.first { $0 == found }
+        }
+        return foreign?.hints[shape]?.lazy.compactMap { self.listed($0, in: classes) }.first
     }
 
     private func readExisting<T: ObjectCoding>(_ type: T.Type) throws -> any ObjectCoding { try readObject(type) }

@@ -28,6 +28,8 @@ public final class ObjectDecoder {
         /// Where big bytes lie.
         let outside: UnsafeRawBufferPointer
         let owner: AnyObject
+        /// Names of classes to use for those of shapes that are not known, best first.
+        let hints: [Int: [String]]
     }
 
     /// How deep objects are made inside one another before what they need is made ahead of them.
