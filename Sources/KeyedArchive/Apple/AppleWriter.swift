@@ -66,12 +66,12 @@ struct AppleWriter {
     static func write(compact file: [UInt8], limits: Limits) throws -> [UInt8] {
         try file.withUnsafeBytes { bytes in
             let (shapes, body) = try CompactFile.parse(bytes, limits: limits)
-            // The decoder checks the lengths of the bodies.
-            let decoder = try ObjectDecoder(bytes: body, owner: nil, shapes: shapes, limits: limits)
-            let count = decoder.state.pointee.objectCount
-            var source = decoder.state.pointee.frame.source
+            var source = ByteSource(body)
+            // The lengths of the bodies are checked, and not needed any more: the bodies are read in their order.
+            let bodies = try BodyTable(&source, limits: limits)
+            defer { bodies.deallocate() }
             source = ByteSource(base: source.base, position: source.position, end: body.count)
-            var writer = AppleWriter(source, shapes, [], limits, objectCount: count)
+            var writer = AppleWriter(source, shapes, [], limits, objectCount: bodies.count)
             defer { writer.builder.deallocate() }
             return try writer.write { _ in [] }
         }

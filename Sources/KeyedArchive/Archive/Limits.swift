@@ -9,7 +9,7 @@ public struct Limits: Sendable, Hashable {
     public var bytes: Int = 256 << 20
     /// Objects in one archive.
     ///
-    /// Default 4 Mi; each costs the reader 16 bytes before it is built.
+    /// Default 4 Mi; each costs the reader 9 bytes before it is built.
     public var objects: Int = 4 << 20
     /// Values nested in one another inside one object.
     ///

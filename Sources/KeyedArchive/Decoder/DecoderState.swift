@@ -64,14 +64,16 @@ struct DecoderState {
     var depth = 0
     var serials = 1
     var objectCount = 0
-    /// Where each object's body begins; one more for the end of the last.
-    var offsets: UnsafeMutablePointer<Int>
+    var bodies = BodyTable()
     /// 0: not begun, 1: being made, 2: failed, else the address of the object, which is retained.
-    var slots: UnsafeMutablePointer<UInt>
+    var slots: ZeroedMemory<UInt>
     /// The shapes, which the decoder retains, without the cost of an array.
     var shapes: UnsafeMutablePointer<ShapeEntry>
     var shapeCount: Int
-    var heights: UnsafeMutablePointer<Int32>?
+    /// The heights of objects, if there are enough for too long a chain; see `ObjectDecoder+Chains`.
+    ///
+    /// Those that refer to nothing never write theirs, so that for them it takes no memory.
+    var heights: ZeroedMemory<Int32>?
     var readers = MetatypeCache()
     /// Classes found for shapes where they are not the last one found, which stands in the shape's entry.
     var resolutions: [ResolutionKey: ResolvedClass] = [:]
@@ -90,7 +92,7 @@ struct DecoderState {
     /// Lists that were given before, which must not be taken for new ones at the same address.
     var lists: [ClassList] = []
     /// Objects that were met by a walk from above; see `ObjectDecoder+Chains`.
-    var seen: UnsafeMutablePointer<Bool>?
+    var seen: ZeroedMemory<UInt8>?
     var scanned = false
 }
 

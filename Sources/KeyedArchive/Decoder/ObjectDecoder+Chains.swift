@@ -12,11 +12,11 @@ extension ObjectDecoder {
             throw ArchiveError(.limit, "objects nested too deep in one another")
         }
         let seen = walked()
-        guard !seen[number] else { return false }
+        guard seen[number] == 0 else { return false }
         var references = ContiguousArray<Int>()
         var path = ContiguousArray<(number: Int, references: Int)>()
         func enter(_ number: Int) {
-            seen[number] = true
+            seen[number] = 1
             path.append((number, references.count))
             collectReferences(of: number, into: &references)
         }
@@ -24,7 +24,9 @@ extension ObjectDecoder {
         while let last = path.last {
             if references.count > last.references {
                 let next = references.removeLast()
-                guard !seen[next], s.pointee.slots[next] == SlotState.empty, classToMake(next) != nil else { continue }
+                guard seen[next] == 0, s.pointee.slots[next] == SlotState.empty, classToMake(next) != nil else {
+                    continue
+                }
                 guard path.count - 1 <= limits.chain else { throw tooLong() }
                 enter(next)
             } else {
@@ -48,10 +50,9 @@ extension ObjectDecoder {
         }
     }
 
-    private func walked() -> UnsafeMutablePointer<Bool> {
+    private func walked() -> ZeroedMemory<UInt8> {
         if let seen = state.pointee.seen { return seen }
-        let seen = UnsafeMutablePointer<Bool>.allocate(capacity: max(state.pointee.objectCount, 1))
-        seen.initialize(repeating: false, count: max(state.pointee.objectCount, 1))
+        let seen = ZeroedMemory<UInt8>(state.pointee.objectCount)
         state.pointee.seen = seen
         return seen
     }

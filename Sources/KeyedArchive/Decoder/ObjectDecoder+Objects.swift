@@ -63,10 +63,7 @@ extension ObjectDecoder {
 
     private func make<T: ObjectCoding>(_ number: Int, _ type: T.Type) throws -> T {
         let s = state
-        let start = s.pointee.offsets[number]
-        var source = ByteSource(
-            base: s.pointee.frame.source.base, position: start, end: s.pointee.offsets[number + 1])
-        if let archive = archive.baseAddress { source = ByteSource(base: archive, position: start, end: source.end) }
+        var source = body(number)
         let (shape, shapeNumber) = try readShape(&source)
         let found = try resolve(shapeNumber, type, .coding(type))
         if found.type != type {
@@ -145,12 +142,7 @@ extension ObjectDecoder {
     }
 
     @inline(__always)
-    func body(_ number: Int) -> ByteSource {
-        let s = state
-        return ByteSource(
-            base: archive.baseAddress ?? s.pointee.frame.source.base, position: s.pointee.offsets[number],
-            end: s.pointee.offsets[number + 1])
-    }
+    func body(_ number: Int) -> ByteSource { state.pointee.bodies.body(number) }
 
     @inline(__always)
     private func enter(_ number: Int, _ source: ByteSource) -> DecoderFrame {
@@ -173,7 +165,7 @@ extension ObjectDecoder {
         s.pointee.frame = outer
         s.pointee.depth &-= 1
         if let heights = s.pointee.heights {
-            heights[number] = height
+            if height != 0 { heights[number] = height }
             s.pointee.frame.height = max(outer.height, height + 1)
         }
     }

@@ -10,7 +10,6 @@ public final class ObjectDecoder {
     private(set) var externals: [AnyObject] = []
     /// Keeps the bytes alive.
     private(set) var owner: AnyObject?
-    private(set) var archive = UnsafeRawBufferPointer(start: nil, count: 0)
     private(set) var handsOutSlices = false
     /// Set for archives that others wrote: values are taken in their forms, too.
     var foreign: ForeignArchive?
@@ -51,9 +50,8 @@ public final class ObjectDecoder {
         state = .allocate(capacity: 1)
         state.initialize(
             to: DecoderState(
-                frame: Self.closedFrame, offsets: .allocate(capacity: Self.smallCount + 1),
-                slots: .allocate(capacity: Self.smallCount), shapes: .allocate(capacity: Self.smallCount),
-                shapeCount: 0))
+                frame: Self.closedFrame, slots: ZeroedMemory(Self.smallCount),
+                shapes: .allocate(capacity: Self.smallCount), shapeCount: 0))
     }
 
     /// Gives an unloaded decoder other bounds.
@@ -98,20 +96,16 @@ public final class ObjectDecoder {
             throw ArchiveError(.limit, "more than \(limits.shapes) shapes")
         }
         var source = ByteSource(bytes)
-        // An object takes a byte for its length and two for its shape.
-        let count = try source.count(eachAtLeast: 3, limit: limits.objects, "objects")
-        let valuesLength = try source.varint()
-        if count > Self.smallCount {
-            let offsets = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
-            state.pointee.offsets.deallocate()
-            state.pointee.offsets = offsets
-        }
-        let valuesStart = try Self.readOffsets(&source, count, valuesLength, state.pointee.offsets)
+        let bodies = try BodyTable(&source, limits: limits)
+        let count = bodies.count
+        state.pointee.bodies.deallocate()
+        state.pointee.bodies = bodies
         if count > Self.smallCount {
             state.pointee.slots.deallocate()
-            state.pointee.slots = .allocate(capacity: count)
+            state.pointee.slots = ZeroedMemory(count)
+        } else {
+            state.pointee.slots.clear(count)
         }
-        state.pointee.slots.initialize(repeating: SlotState.empty, count: count)
         state.pointee.objectCount = count
         if shapes.count > Self.smallCount {
             state.pointee.shapes.deallocate()
@@ -122,19 +116,13 @@ public final class ObjectDecoder {
                 to: ShapeEntry(shape: Unmanaged.passUnretained(shapes[index])))
         }
         state.pointee.shapeCount = shapes.count
-        let values = ByteSource(base: source.base, position: valuesStart, end: valuesStart + Int(valuesLength))
-        state.pointee.frame = DecoderFrame(source: values, start: valuesStart, serial: 0, layout: .closed)
+        state.pointee.frame = DecoderFrame(source: source, start: source.position, serial: 0, layout: .closed)
         if !shapes.isEmpty { self.shapes = shapes }
         if !externals.isEmpty { self.externals = externals }
         self.owner = owner
-        archive = bytes
         self.handsOutSlices = handsOutSlices
         // No path has more references than there are other objects.
-        if count - 1 > limits.chain {
-            let heights = UnsafeMutablePointer<Int32>.allocate(capacity: count)
-            heights.initialize(repeating: 0, count: count)
-            state.pointee.heights = heights
-        }
+        if count - 1 > limits.chain { state.pointee.heights = ZeroedMemory(count) }
     }
 
     /// Lets go of the archive and everything made from it; `load` may be called again.
@@ -146,10 +134,10 @@ public final class ObjectDecoder {
         letGo()
         if before > Self.smallCount {
             s.pointee.slots.deallocate()
-            s.pointee.slots = .allocate(capacity: Self.smallCount)
-            s.pointee.offsets.deallocate()
-            s.pointee.offsets = .allocate(capacity: Self.smallCount + 1)
+            s.pointee.slots = ZeroedMemory(Self.smallCount)
         }
+        s.pointee.bodies.deallocate()
+        s.pointee.bodies = BodyTable()
         if s.pointee.shapeCount > Self.smallCount {
             s.pointee.shapes.deallocate()
             s.pointee.shapes = .allocate(capacity: Self.smallCount)
@@ -174,7 +162,6 @@ public final class ObjectDecoder {
         if !externals.isEmpty { externals = [] }
         owner = nil
         if foreign != nil { foreign = nil }
-        archive = UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
     /// Objects that something else holds only lose a reference here; the others are freed one by one.
@@ -190,36 +177,12 @@ public final class ObjectDecoder {
         }
     }
 
-    /// Reads the lengths of all bodies; returns where the values begin.
-    private static func readOffsets(
-        _ source: inout ByteSource, _ count: Int, _ valuesLength: UInt64, _ offsets: UnsafeMutablePointer<Int>
-    ) throws -> Int {
-        let total = source.end
-        var sum = 0
-        for index in 0..<count {
-            offsets[index] = sum
-            let length = try source.length()
-            guard length >= 2 else { throw ArchiveError(.corrupt, "an object without shape") }
-            sum += length
-            guard sum <= total else { throw ByteSource.truncated() }
-        }
-        offsets[count] = sum
-        let start = source.position
-        guard valuesLength <= UInt64(source.remaining) else { throw ByteSource.truncated() }
-        let bodies = start + Int(valuesLength)
-        guard sum == total - bodies else {
-            throw sum > total - bodies ? ByteSource.truncated() : ArchiveError(.corrupt, "bytes after the archive")
-        }
-        for index in 0...count { offsets[index] += bodies }
-        return start
-    }
-
     deinit {
         let s = state
         letGo()
         s.pointee.slots.deallocate()
         s.pointee.shapes.deallocate()
-        s.pointee.offsets.deallocate()
+        s.pointee.bodies.deallocate()
         s.pointee.heights?.deallocate()
         s.pointee.seen?.deallocate()
         s.pointee.readers.deallocate()
