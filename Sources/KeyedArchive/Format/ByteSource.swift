@@ -92,9 +92,16 @@ struct ByteSource {
 
     /// A string with its tag.
     @inline(__always)
-    mutating func stringValue(_ limits: Limits) throws -> String {
+    mutating func stringValue(_ limits: Limits) throws -> String { try text(try stringLength(limits)) }
+
+    /// Moves behind a string with its tag, which `stringValue` would have taken.
+    mutating func skipString(_ limits: Limits) throws { try skipText(try stringLength(limits)) }
+
+    /// The tag and length of a string.
+    @inline(__always)
+    private mutating func stringLength(_ limits: Limits) throws -> Int {
         let tag = try byte()
-        if tag & 0xC0 == Tag.firstString { return try text(Int(tag & 0x3F)) }
+        if tag & 0xC0 == Tag.firstString { return Int(tag & 0x3F) }
         guard tag == Tag.string else {
             throw ArchiveError(.typeMismatch, "expected String, found \(Tag.describe(tag))")
         }
@@ -102,7 +109,7 @@ struct ByteSource {
         guard length <= limits.string else {
             throw ArchiveError(.limit, "a string of more than \(limits.string) bytes")
         }
-        return try text(length)
+        return length
     }
 
     @inline(__always)
@@ -121,6 +128,12 @@ struct ByteSource {
         }
         position &+= length
         return text
+    }
+
+    /// Moves behind a string that `text` would have taken.
+    mutating func skipText(_ length: Int) throws {
+        guard length <= remaining else { throw Self.truncated() }
+        if !isASCII(length) { _ = try text(length) } else { position &+= length }
     }
 
     /// Whether the next bytes, which are present, are all ASCII.

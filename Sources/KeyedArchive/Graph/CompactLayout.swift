@@ -1,29 +1,44 @@
 /// An archive in the compact format whose objects are taken from it when asked for.
 ///
-/// After `init` all of them have been read once, so that none can fail.
-// Immutable after `init`: the decoder only says where the bodies lie.
+/// After `init` all of them have been gone through once, so that none can fail.
+// Immutable after `init`: the table of bodies is only asked in a way that does not change it.
 final class CompactLayout: @unchecked Sendable {
     let objectCount: Int
     let roots: ArchivedRecord
     private let owner: ArchiveBytes
-    private let decoder: ObjectDecoder
+    private let shapes: [Shape]
+    private let bodies: BodyTable
     private let limits: Limits
 
     init(_ owner: ArchiveBytes, limits: Limits) throws {
         let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
+        var source = ByteSource(body)
+        var bodies = try BodyTable(&source, limits: limits)
+        let count = bodies.count
+        do {
+            var check = GraphCheck(shapes: shapes, objectCount: count, limits: limits)
+            try check.roots(source)
+            // Made once they are known to be sound, so that they make room for what is there.
+            var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits)
+            roots = try reader.roots(source)
+            for number in 0..<count { try check.object(number, bodies.body(number)) }
+        } catch {
+            bodies.deallocate()
+            throw error
+        }
         self.owner = owner
+        self.shapes = shapes
+        self.bodies = bodies
         self.limits = limits
-        decoder = try ObjectDecoder(bytes: body, owner: owner, shapes: shapes, limits: limits)
-        objectCount = decoder.state.pointee.objectCount
-        var reader = GraphReader(decoder: decoder, limits: limits)
-        roots = try reader.roots()
-        for number in 0..<objectCount { _ = try reader.object(number) }
+        objectCount = count
     }
+
+    deinit { bodies.deallocate() }
 
     /// The object with a number.
     func object(_ number: Int) -> ArchivedObject {
-        var reader = GraphReader(decoder: decoder, limits: limits)
-        guard let record = try? reader.object(number) else { return .value(.null) }
+        var reader = GraphReader(shapes: shapes, objectCount: objectCount, limits: limits)
+        guard let record = try? reader.object(number, bodies.fixedBody(number)) else { return .value(.null) }
         return .instance(record)
     }
 }

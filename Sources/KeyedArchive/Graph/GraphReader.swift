@@ -10,26 +10,41 @@ extension ArchivedRecord {
     }
 }
 
-/// Reads values as they stand.
+/// Reads values as they stand, after `GraphCheck` has passed them.
 ///
 /// Only values inside of one object are nested calls, and their depth has a limit.
 struct GraphReader {
-    let decoder: ObjectDecoder
+    let shapes: [Shape]
+    let objectCount: Int
     let limits: Limits
-    var depth = 0
+    private var depth = 0
 
-    mutating func roots() throws -> ArchivedRecord {
-        var source = decoder.state.pointee.frame.source
+    init(shapes: [Shape], objectCount: Int, limits: Limits) {
+        self.shapes = shapes
+        self.objectCount = objectCount
+        self.limits = limits
+    }
+
+    /// Whether there may be a container in as many others.
+    static func allows(_ depth: Int, _ limits: Limits) -> Bool { depth - 32 < limits.depth }
+
+    static func tooDeep(_ limits: Limits) -> ArchiveError {
+        ArchiveError(.limit, "values nested deeper than \(limits.depth)")
+    }
+
+    static func noSuchObject() -> ArchiveError { ArchiveError(.corrupt, "an object that is not in the archive") }
+
+    mutating func roots(_ source: ByteSource) throws -> ArchivedRecord {
+        var source = source
         guard case .record(let roots) = try value(&source) else {
             throw ArchiveError(.corrupt, "the archive has no keys")
         }
         return roots
     }
 
-    mutating func object(_ number: Int) throws -> ArchivedRecord {
-        var body = decoder.body(number)
-        let shape = try decoder.readShape(&body).shape.takeUnretainedValue()
-        guard shape.kind == .object else { throw ArchiveError(.corrupt, "an object with the shape of a value") }
+    mutating func object(_ number: Int, _ body: ByteSource) throws -> ArchivedRecord {
+        var body = body
+        let shape = try body.shape(.object, shapes)
         do { return try record(shape, &body) } catch { throw ArchiveError.wrapping(error, at: .index(number)) }
     }
 
@@ -54,13 +69,13 @@ struct GraphReader {
 
     private mutating func values(_ count: Int, _ source: inout ByteSource) throws -> [ArchivedValue] {
         var values: [ArchivedValue] = []
-        values.reserveCapacity(min(count, 1024))
+        values.reserveCapacity(count)
         for _ in 0..<count { values.append(try value(&source)) }
         return values
     }
 
     private func reference(_ number: UInt64) throws -> ArchivedValue {
-        guard number < UInt64(decoder.state.pointee.objectCount) else { throw decoder.noSuchObject() }
+        guard number < UInt64(objectCount) else { throw Self.noSuchObject() }
         return .reference(Int(number))
     }
 
@@ -78,9 +93,7 @@ struct GraphReader {
     // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
 
     private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
-        guard depth - 32 < limits.depth else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
+        guard Self.allows(depth, limits) else { throw Self.tooDeep(limits) }
         depth += 1
         defer { depth -= 1 }
         switch tag {
@@ -105,13 +118,13 @@ struct GraphReader {
     private mutating func map(_ source: inout ByteSource) throws -> ArchivedValue {
         let count = try source.count(eachAtLeast: 2, limit: limits.collection, "elements")
         var pairs: [ArchivedValue.Pair] = []
+        pairs.reserveCapacity(count)
         for _ in 0..<count { pairs.append(.init(try value(&source), try value(&source))) }
         return .map(pairs)
     }
 
     private mutating func record(_ source: inout ByteSource) throws -> ArchivedValue {
-        let shape = try decoder.readShape(&source).shape.takeUnretainedValue()
-        guard shape.kind == .record else { throw ArchiveError(.corrupt, "a value with the shape of an object") }
+        let shape = try source.shape(.record, shapes)
         return .record(try record(shape, &source))
     }
 
@@ -169,7 +182,7 @@ struct GraphReader {
         case Tag.references:
             let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
             var values: [ArchivedValue] = []
-            values.reserveCapacity(min(count, 1024))
+            values.reserveCapacity(count)
             var expected: Int64 = 0
             for _ in 0..<count {
                 let number = expected &+ (try source.zigzag())

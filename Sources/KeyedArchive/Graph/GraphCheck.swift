@@ -1,0 +1,139 @@
+/// Goes through values as `GraphReader` does, without making them: what passes here cannot fail there.
+///
+/// Only values inside of one object are nested calls, and their depth has a limit.
+struct GraphCheck {
+    let shapes: [Shape]
+    let objectCount: Int
+    let limits: Limits
+    private var depth = 0
+
+    init(shapes: [Shape], objectCount: Int, limits: Limits) {
+        self.shapes = shapes
+        self.objectCount = objectCount
+        self.limits = limits
+    }
+
+    /// Checks the values at the top, which are a record.
+    mutating func roots(_ source: ByteSource) throws {
+        var source = source
+        let tag = try source.byte()
+        guard tag == Tag.record else { throw ArchiveError(.corrupt, "the archive has no keys") }
+        try container(tag, &source)
+    }
+
+    /// Checks the body of an object.
+    mutating func object(_ number: Int, _ body: ByteSource) throws {
+        var body = body
+        let shape = try body.shape(.object, shapes)
+        do { try record(shape, &body) } catch { throw ArchiveError.wrapping(error, at: .index(number)) }
+    }
+
+    private mutating func record(_ shape: Shape, _ source: inout ByteSource) throws {
+        switch shape.layout {
+        case .single: try value(&source)
+        case .keyed:
+            guard shape.keyCount <= source.remaining else { throw ByteSource.truncated() }
+            try values(shape.keyCount, &source)
+        case .explicit:
+            let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
+            var keys: Set<String> = []
+            for _ in 0..<count {
+                guard keys.insert(try source.stringValue(limits)).inserted else {
+                    throw ArchiveError(.corrupt, "a key stands twice in a value")
+                }
+                try value(&source)
+            }
+        }
+    }
+
+    private mutating func values(_ count: Int, _ source: inout ByteSource) throws {
+        for _ in 0..<count { try value(&source) }
+    }
+
+    private mutating func value(_ source: inout ByteSource) throws {
+        let tag = try source.byte()
+        switch tag {
+        case 0...0x7F, Tag.none, Tag.isFalse, Tag.isTrue: break
+        case Tag.firstString...Tag.lastString: try source.skipText(Int(tag & 0x3F))
+        case Tag.some, Tag.list, Tag.set, Tag.map, Tag.record: try container(tag, &source)
+        default: try leaf(tag, &source)
+        }
+    }
+
+    private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws {
+        guard GraphReader.allows(depth, limits) else { throw GraphReader.tooDeep(limits) }
+        depth += 1
+        defer { depth -= 1 }
+        switch tag {
+        case Tag.list, Tag.set:
+            try values(try source.count(eachAtLeast: 1, limit: limits.collection, "elements"), &source)
+        case Tag.map:
+            try values(2 * (try source.count(eachAtLeast: 2, limit: limits.collection, "elements")), &source)
+        case Tag.record: try record(try source.shape(.record, shapes), &source)
+        default: try value(&source)
+        }
+    }
+
+    private func leaf(_ tag: UInt8, _ source: inout ByteSource) throws {
+        switch tag {
+        case Tag.integer, Tag.unsigned: _ = try source.varint()
+        case Tag.string:
+            source.position -= 1
+            try source.skipString(limits)
+        case Tag.float: try source.advance(4)
+        case Tag.double, Tag.date: try source.advance(8)
+        case Tag.int128, Tag.uint128, Tag.uuid: try source.advance(16)
+        case Tag.bytes: try source.advance(try source.length())
+        case Tag.url:
+            try source.skipString(limits)
+            var next = source
+            if try next.byte() == Tag.none { source = next } else { try source.skipString(limits) }
+        case Tag.decimal:
+            _ = try source.zigzag()
+            try source.skipString(limits)
+        case Tag.packed:
+            let kind = try source.packedKind()
+            try source.advance(try source.packedCount(kind) * kind.width)
+        default: try references(tag, &source)
+        }
+    }
+
+    private func references(_ tag: UInt8, _ source: inout ByteSource) throws {
+        switch tag {
+        case Tag.reference: try reference(try source.varint())
+        case Tag.conditional:
+            let number = try source.fixed(UInt32.self)
+            if number != .max { try reference(UInt64(number)) }
+        case Tag.references:
+            var expected: Int64 = 0
+            for _ in 0..<(try source.count(eachAtLeast: 1, limit: limits.collection, "elements")) {
+                let number = expected &+ (try source.zigzag())
+                try reference(UInt64(bitPattern: number))
+                expected = number &+ 1
+            }
+        case Tag.external:
+            throw ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
+        default: throw ArchiveError(.corrupt, "an unknown tag")
+        }
+    }
+
+    @inline(__always)
+    private func reference(_ number: UInt64) throws {
+        guard number < UInt64(objectCount) else { throw GraphReader.noSuchObject() }
+    }
+}
+
+extension ByteSource {
+    /// The shape whose number comes next, of the kind that belongs there.
+    mutating func shape(_ kind: Shape.Kind, _ shapes: [Shape]) throws -> Shape {
+        let number = Int(try fixed(UInt16.self))
+        guard number < shapes.count else { throw ArchiveError(.corrupt, "a shape that is not in the archive") }
+        let shape = shapes[number]
+        guard shape.kind == kind else {
+            throw ArchiveError(
+                .corrupt,
+                kind == .object ? "an object with the shape of a value" : "a value with the shape of an object")
+        }
+        return shape
+    }
+}
