@@ -11,6 +11,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+void floorTrimMemory(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 #ifdef __linux__
 #include <sched.h>
 

@@ -45,6 +45,8 @@ int floorPlace(int core);
 int floorLastCore(void);
 /// Bytes of memory of this process that are resident, or zero where that is not to be had.
 uint64_t floorResidentBytes(void);
+/// Gives memory that was freed back to the system, where that can be asked for.
+void floorTrimMemory(void);
 /// Runs `body(context)` on a plain thread of its own, which nobody joins. Returns 0 or an errno.
 int floorRunThread(void (*body)(void *), void *context);
 /// Writes this executable's path, ended by a zero byte. Returns 0 or an errno.

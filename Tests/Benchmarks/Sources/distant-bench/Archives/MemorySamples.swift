@@ -1,3 +1,4 @@
+import CFloor
 import DistantObjects
 import Foundation
 
@@ -59,28 +60,31 @@ struct MemoryChild {
         case "write-small": try write { try KeyedArchiver.archive(Bar(count: count), format: format) }
         case "read-small":
             try read("small-objects", objects: count) {
-                guard try KeyedUnarchiver.unarchive(Bar.self, from: file).foos.count == count else {
-                    throw BenchError("a Bar has lost Foos")
-                }
+                let bar = try KeyedUnarchiver.unarchive(Bar.self, from: file)
+                guard bar.foos.count == count else { throw BenchError("a Bar has lost Foos") }
+                return bar
             }
         case "open-small":
             try read("small-objects-generic", objects: count) {
-                guard try open().objects.count >= count else { throw BenchError("a graph has lost objects") }
+                let graph = try open()
+                guard graph.objects.count >= count else { throw BenchError("a graph has lost objects") }
+                return graph
             }
         case "write-list": try write { try list().bytes(format: format) }
         case "open-list": try read("list-generic", objects: count, walk)
         case "write-blob": try write { try KeyedArchiver.archive(Data(repeating: 7, count: 64 << 20), format: format) }
         case "read-blob":
             try read("blob-64MiB", objects: 1) {
-                guard try KeyedUnarchiver.unarchive(Data.self, from: file).count == 64 << 20 else {
-                    throw BenchError("bytes are lost")
-                }
+                let data = try KeyedUnarchiver.unarchive(Data.self, from: file)
+                guard data.count == 64 << 20 else { throw BenchError("bytes are lost") }
+                return data
             }
         case "write-json": try write { Array(try JSONEncoder().encode(CodableBar(count: count))) }
         case "read-json":
             try read("small-values", format: "json", objects: count) {
                 let bar = try JSONDecoder().decode(CodableBar.self, from: Data(contentsOf: file))
                 guard bar.foos.count == count else { throw BenchError("a Bar has lost Foos") }
+                return bar
             }
         default: throw BenchError("--child is for this program itself")
         }
@@ -88,7 +92,7 @@ struct MemoryChild {
 
     private func write(_ bytes: () throws -> [UInt8]) throws { try Data(bytes()).write(to: file) }
 
-    private func open() throws -> ArchivedGraph { try ArchivedGraph(Array(Data(contentsOf: file))) }
+    private func open() throws -> ArchivedGraph { try ArchivedGraph(Data(contentsOf: file)) }
 
     private func list() -> ArchivedGraph {
         var graph = format == .compact ? ArchivedGraph() : ArchivedGraph(archiver: "NSKeyedArchiver")
@@ -101,7 +105,7 @@ struct MemoryChild {
     }
 
     /// Opens a list and follows it to its end.
-    private func walk() throws {
+    private func walk() throws -> Any {
         let graph = try open()
         var length = 0
         var next = graph.roots["root"]
@@ -110,26 +114,36 @@ struct MemoryChild {
             next = node["next"]
         }
         guard length == count else { throw BenchError("a list of \(length) nodes") }
+        return graph
     }
 
-    /// Prints the time of reading for each object, and how much memory it took at most, in sizes of the file.
-    private func read(_ name: String, format: String? = nil, objects: Int, _ body: () throws -> Void) throws {
+    /// Prints the time of reading and freeing for each object, and how much memory it took at most, in sizes of the file:
+    /// all of it, and what was beside the result.
+    private func read(_ name: String, format: String? = nil, objects: Int, _ body: () throws -> Any) throws {
         let size = Double(try Data(contentsOf: file, options: .alwaysMapped).count)
-        let before = try peak()
-        let start = processorTime()
-        try body()
-        let time = Double(processorTime() - start)
-        let grown = try peak() - before
-        let format = format ?? "\(self.format)"
-        ArchiveLine(work: "read-\(name)", format: format, metric: "ns_per_object", value: time / Double(objects))
-            .print()
-        ArchiveLine(work: "read-\(name)", format: format, metric: "peak_in_files", value: grown / size).print()
+        let before = try memory("VmHWM")
+        var start = processorTime()
+        var result: Any? = try body()
+        var time = processorTime() - start
+        let peak = try memory("VmHWM")
+        floorTrimMemory()
+        let left = try withExtendedLifetime(result) { try memory("VmRSS") }
+        start = processorTime()
+        result = nil
+        time += processorTime() - start
+        let lines = [
+            ("ns_per_object", Double(time) / Double(objects)), ("peak_in_files", (peak - before) / size),
+            ("peak_beside_result_in_files", (peak - left) / size),
+        ]
+        for (metric, value) in lines {
+            ArchiveLine(work: "read-\(name)", format: format ?? "\(self.format)", metric: metric, value: value).print()
+        }
     }
 
-    /// The most memory that this process has had, in bytes.
-    private func peak() throws -> Double {
+    /// What the kernel says of this process's memory, in bytes: `VmHWM` is the most it has had, `VmRSS` what it has.
+    private func memory(_ field: String) throws -> Double {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
-        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+        guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("\(field):") }),
             let kilobytes = Double(line.split(whereSeparator: { !$0.isNumber }).first ?? "")
         else { throw BenchError("the kernel does not tell this process's memory") }
         return kilobytes * 1024
