@@ -72,6 +72,15 @@ struct FileTests {
             error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: folder) }
             #expect(error?.code == .file)
             #expect(try files(folder) == ["a"])
+            // A pipe stays one; so would a device.
+            let pipe = folder.appending(path: "pipe")
+            #expect(mkfifo(pipe.path, 0o600) == 0)
+            error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: pipe) }
+            #expect(error?.code == .file && error?.message.contains("no ordinary file") == true)
+            let attributes = try FileManager.default.attributesOfItem(atPath: pipe.path)
+            #expect(attributes[.type] as? FileAttributeType != .typeRegular)
+            try FileManager.default.removeItem(at: pipe)
+            #expect(try files(folder) == ["a"])
             try Data("damaged".utf8).write(to: url)
             error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url) }
             #expect(error?.code == .corrupt && error?.message.contains(url.path) == true)

@@ -32,9 +32,10 @@ extension NSCodingArchiver {
 
     /// Archives one object into a file, which is replaced as a whole or not at all.
     ///
-    /// - Throws: `ArchiveError`, or the file system's error.
+    /// - Throws: `ArchiveError`, which names the file if that cannot be written.
     public class func archive(_ root: Any?, to file: URL, format: ArchiveFormat = .binary) throws {
-        try archivedData(withRootObject: root, format: format).write(to: file, options: .atomic)
+        let data = try archivedData(withRootObject: root, format: format)
+        try data.withUnsafeBytes { try ArchiveFile(file).write($0) }
     }
 
     /// Archives one object into a file, which is replaced as a whole or not at all.

@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-    import FoundationEssentials
+    package import FoundationEssentials
 #else
-    import Foundation
+    package import Foundation
 #endif
 
 #if canImport(Glibc)
@@ -16,10 +16,10 @@
 ///
 /// The new content goes into a temporary file of the same folder and to the disk before it takes the old one's name, so
 /// that a crash at any moment leaves one of the two.
-struct ArchiveFile {
+package struct ArchiveFile {
     let path: String
 
-    init(_ url: URL) throws {
+    package init(_ url: URL) throws {
         guard url.isFileURL else { throw ArchiveError(.unsupported, "only files can hold archives: \(url)") }
         path = url.path
     }
@@ -76,9 +76,12 @@ struct ArchiveFile {
 
     // MARK: Writing
 
-    func write(_ bytes: [UInt8]) throws {
+    func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) throws {
         // A link stays one: what it leads to is replaced.
         let target = Self.resolved(path)
+        try checkKind(of: target)
         let folder = target.lastIndex(of: "/").map { String(target[..<$0]) } ?? "."
         let temporary = "\(target).\(UInt32.random(in: .min ... .max)).new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
@@ -107,6 +110,14 @@ struct ArchiveFile {
         }
     }
 
+    /// A device, pipe or socket would be gone, with a file in its place.
+    private func checkKind(of target: String) throws {
+        var info = stat()
+        guard stat(target, &info) == 0, info.st_mode & S_IFMT != S_IFREG else { return }
+        if info.st_mode & S_IFMT == S_IFDIR { throw failure("cannot be replaced", EISDIR) }
+        throw ArchiveError(.file, "the file \(path) cannot be replaced: it is no ordinary file")
+    }
+
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
@@ -126,14 +137,12 @@ struct ArchiveFile {
         }
     }
 
-    private func write(_ bytes: [UInt8], _ descriptor: CInt) throws {
-        try bytes.withUnsafeBytes { bytes in
-            var done = 0
-            while done < bytes.count, let base = bytes.baseAddress {
-                let count = Self.retrying { systemWrite(descriptor, base + done, bytes.count - done) }
-                guard count > 0 else { throw failure("cannot be written", errno, advice: "is there room on the disk?") }
-                done += count
-            }
+    private func write(_ bytes: UnsafeRawBufferPointer, _ descriptor: CInt) throws {
+        var done = 0
+        while done < bytes.count, let base = bytes.baseAddress {
+            let count = Self.retrying { systemWrite(descriptor, base + done, bytes.count - done) }
+            guard count > 0 else { throw failure("cannot be written", errno, advice: "is there room on the disk?") }
+            done += count
         }
     }
 
