@@ -34,7 +34,8 @@ struct AppState {
     private static func restore(_ file: StateFile) throws -> State {
         do {
             if var state = try file.restore() {
-                state.runs += 1
+                // The file may be anybody's, and say anything.
+                if state.runs < .max { state.runs += 1 }
                 show("\(Ordinal(state.runs)) run", state)
                 state.celebrate()
                 show("a year later", state)

@@ -11,8 +11,8 @@ struct State {
 
     /// Everybody is a year older.
     mutating func celebrate() {
-        foo.age += 1
-        for foo in bar.foos { foo.age += 1 }
+        foo.celebrate()
+        for foo in bar.foos { foo.celebrate() }
     }
 }
 

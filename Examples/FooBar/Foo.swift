@@ -13,6 +13,13 @@ public final class Foo: ObjectCoding {
         self.age = age
     }
 
+    /// A year goes by.
+    ///
+    /// Archives and messages may come from anybody, and with the last age there is.
+    public func celebrate() {
+        if age < .max { age += 1 }
+    }
+
     /// Reads a Foo from an archive or a message.
     public init(coder: ObjectDecoder) throws {
         name = try coder.decode(String.self, forKey: "name")

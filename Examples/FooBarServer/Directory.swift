@@ -27,7 +27,7 @@ final class Directory: Vendable {
 
     /// Everybody in the Bar gets a year older: in the copy that came here.
     func celebrate(_ bar: Bar) -> Bar {
-        for foo in bar.foos { foo.age += 1 }
+        for foo in bar.foos { foo.celebrate() }
         return bar
     }
 

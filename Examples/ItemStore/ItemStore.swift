@@ -54,7 +54,9 @@ struct ItemStore {
             let image = store.images.hasImage(forKey: item.itemKey) ? ", with an image" : ""
             print("\(item.itemKey): \(item)\(image)")
         }
-        print("\(store.all.count) items, $\(store.all.reduce(0) { $0 + $1.valueInDollars }) in all")
+        // A few of the largest values are more than an Int holds.
+        let sum = store.all.reduce(Int128(0)) { $0 + Int128($1.valueInDollars) }
+        print("\(store.all.count) items, $\(sum) in all")
     }
 
     private static func read(_ path: String) throws -> Data {

@@ -7,12 +7,23 @@ struct PreferencesFile {
 
     let url: URL
 
+    /// A file that is an archive, but none of settings.
+    struct Foreign: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// The settings, or the defaults if there is no file.
     func load() throws -> Preferences {
+        let unarchiver: KeyedUnarchiver
         do {
-            return try KeyedUnarchiver(contentsOf: url).decode(Preferences.self, forKey: Self.key)
+            unarchiver = try KeyedUnarchiver(contentsOf: url)
         } catch let error as ArchiveError where error.code == .noSuchFile {
             return Preferences()
+        }
+        do {
+            return try unarchiver.decode(Preferences.self, forKey: Self.key)
+        } catch {
+            throw Foreign(description: "the file \(url.path) holds no settings that can be read (\(error))")
         }
     }
 

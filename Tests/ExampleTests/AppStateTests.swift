@@ -81,6 +81,36 @@ struct AppStateTests {
         #expect(next.output.hasPrefix("2nd run: "))
     }
 
+    @Test("The last age and the last run there are stay as they are")
+    func lastNumbers() async throws {
+        let path = scratch.path("a")
+        let first = try await run(path)
+        #expect(first.status == 0)
+        var graph = try ArchivedGraph(Data(contentsOf: URL(fileURLWithPath: path)))
+        for index in graph.objects.indices where graph.objects[index].className == "Foo" {
+            guard graph.objects[index].record != nil else { continue }
+            try graph.setValue(.integer(.max), forKey: "age", of: index)
+        }
+        graph.setRoot(.integer(.max), forKey: "runs")
+        try Data(graph.bytes(format: .binary)).write(to: URL(fileURLWithPath: path))
+        let outcome = try await run(path)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.status): \(outcome.errors)")
+        #expect(outcome.output.contains("a year later: myfoo is James, \(Int.max);"), "\(outcome.output)")
+    }
+
+    @Test("What is no file is left as it is")
+    func special() async throws {
+        let path = scratch.path("pipe")
+        #expect(mkfifo(path, 0o600) == 0)
+        let writer = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        defer { close(writer) }
+        let outcome = try await run(path)
+        #expect(outcome.status == 1)
+        #expect(outcome.errors.hasSuffix("cannot be replaced: it is no ordinary file\n"), "\(outcome.errors)")
+        var info = stat()
+        #expect(stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFIFO)
+    }
+
     @Test("An archive of something else is kept, too")
     func other() async throws {
         let path = scratch.path("a")

@@ -79,6 +79,14 @@ struct ItemStoreTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/items.archive")) == Data("broken".utf8))
     }
 
+    @Test("Values of any size are added up")
+    func largeValues() async throws {
+        for _ in 0..<2 { _ = try await add(["Palace", "P", "\(Int.max)"]) }
+        let list = try await run("list")
+        #expect(
+            list.status == 0 && list.output.hasSuffix("2 items, $\(2 * Int128(Int.max)) in all\n"), "\(list.errors)")
+    }
+
     @Test("Images are read when asked for, kept, and read again after the cache was emptied")
     func images() throws {
         var logged: [String] = []

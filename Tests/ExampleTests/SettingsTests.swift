@@ -120,6 +120,10 @@ struct SettingsTests {
         let broken = try await run("set", "area", "1")
         #expect(broken.status == 1 && broken.errors.contains(path), "\(broken.errors)")
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("broken".utf8))
+        try KeyedArchiver.archive(["a": 1], to: URL(fileURLWithPath: path))
+        let foreign = try await run()
+        #expect(foreign.status == 1 && foreign.errors.contains(path), "\(foreign.errors)")
+        #expect(foreign.errors.contains("holds no settings") && foreign.errors.split(separator: "\n").count == 1)
         try FileManager.default.removeItem(atPath: path)
         for words in [["set", "lhour", "two"], ["set", "colour", "red"], ["set"], ["what"]] {
             let usage = try await Program.run("Settings", ["--file", path] + words, in: scratch)
