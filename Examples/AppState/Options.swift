@@ -19,6 +19,7 @@ struct Options {
         """
 
     init(_ arguments: [String]) throws {
+        try UsageError.check(arguments)
         let formats: [String: ArchiveFormat] = ["binary": .binary, "xml": .xml, "compact": .compact]
         var files: [String] = []
         var rest = arguments[...]

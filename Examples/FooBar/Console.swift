@@ -36,4 +36,11 @@ public struct UsageError: Error, CustomStringConvertible {
     public init(_ description: String) {
         self.description = description
     }
+
+    /// Refuses words that are no text: repaired as they are, they would name another file.
+    public static func check(_ words: [String]) throws {
+        if let word = words.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
+            throw UsageError("“\(word)” is no text in UTF-8")
+        }
+    }
 }

@@ -27,6 +27,7 @@ struct Options {
         """
 
     init(_ arguments: [String]) throws {
+        try UsageError.check(arguments)
         var over: String?
         var path: String?
         var rest = arguments[...]

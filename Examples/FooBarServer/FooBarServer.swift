@@ -46,6 +46,7 @@ struct FooBarServer {
     }
 
     private static func way(_ arguments: [String]) throws -> Way {
+        try UsageError.check(arguments)
         switch arguments.first {
         case nil: return .parent
         case "--help", "-h": throw HelpRequest()

@@ -21,6 +21,10 @@ struct Command {
         """
 
     init(_ arguments: [String]) throws {
+        // Repaired as it is, it would name another file.
+        if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
+            throw UsageError(description: "“\(word)” is no text in UTF-8")
+        }
         var words = arguments
         if let index = words.firstIndex(of: "--in") {
             guard index + 1 < words.count else { throw UsageError(description: "--in needs a folder after it") }

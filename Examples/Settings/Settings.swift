@@ -35,6 +35,10 @@ struct Settings {
     }
 
     private static func run(_ arguments: [String]) throws {
+        // Repaired as it is, it would name another file.
+        if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
+            throw UsageError(description: "“\(word)” is no text in UTF-8")
+        }
         var words = arguments
         var path = "settings.dat"
         if let index = words.firstIndex(of: "--file") {

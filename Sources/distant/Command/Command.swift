@@ -37,6 +37,10 @@ enum Command {
         """
 
     init(_ arguments: [String]) throws {
+        // Repaired as it is, it would name another file.
+        if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
+            throw UsageError("“\(word)” is no text in UTF-8; a file of such a name can be read as /dev/stdin")
+        }
         if arguments.contains("--help") || arguments.contains("-h") {
             self = .help
             return
