@@ -8,30 +8,33 @@ extension Connection {
     ///
     /// The message is the connection's from here on.
     @inline(__always)
-    func send(_ message: OutboundMessage) async throws -> Reply {
-        let (ticket, isCovered) = try reserve(message)
-        if isCovered {
+    func send(_ message: consuming OutboundMessage) async throws -> Reply {
+        // Handed over like this, as what a closure captures would be copied.
+        if let scope = CallScope.current(on: self) {
+            let handed = Unmanaged.passRetained(message)
             return try await withUnsafeThrowingContinuation { continuation in
-                commit(message, ticket, .task(continuation))
+                commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
             }
         }
+        let ticket = try reserve(message)
+        let handed = Unmanaged.passRetained(message)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
-                commit(message, ticket, .task(continuation))
+                commit(handed.takeRetainedValue(), ticket, in: nil, .task(continuation))
             }
         } onCancel: {
             giveUp(ticket, CancellationError())
         }
     }
 
-    func sendBlocking(_ message: OutboundMessage) throws -> Reply {
+    func sendBlocking(_ message: consuming OutboundMessage) throws -> Reply {
         try checkMayBlock(message)
-        let (ticket, _) = try reserve(message)
+        let name = message.name
         let call = BlockingCall()
-        commit(message, ticket, .blocking(call))
+        commit(message, nil, in: nil, .blocking(call))
         try wait(for: call)
         guard let reply = try call.get() else {
-            throw ConnectionError(.closed, "the connection ended", context: message.name)
+            throw ConnectionError(.closed, "the connection ended", context: name)
         }
         return reply
     }
@@ -59,16 +62,11 @@ extension Connection {
 
     // MARK: Questions
 
-    /// - Returns: Also whether the calling task is in `run`, which passes its cancellation on to this question.
-    private func reserve(_ message: OutboundMessage) throws -> (Ticket, isCovered: Bool) {
+    private func reserve(_ message: OutboundMessage) throws -> Ticket {
         do {
             return try state.withLock { state in
                 try state.checkOpen(message)
-                guard !state.runs.isEmpty, let run = state.currentRun() else {
-                    return (state.questions.reserve(), false)
-                }
-                if run.isCancelled { throw CancellationError() }
-                return (state.questions.reserve(run: run.number), true)
+                return state.questions.reserve()
             }
         } catch {
             coder.recycle(message)
@@ -76,38 +74,49 @@ extension Connection {
         }
     }
 
-    private func commit(_ message: OutboundMessage, _ ticket: Ticket, _ waiter: Waiter) {
+    /// Puts a call on its way, or in the queue of those that wait for credit.
+    ///
+    /// - Parameters:
+    ///   - reserved: Nil if nobody has to know the question before it is committed.
+    ///   - scope: What cancels the call together with its task.
+    private func commit(
+        _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
+        _ waiter: consuming Waiter
+    ) {
         let deadline = message.deadline
-        let outcome = state.withLock { state -> CommitOutcome in
-            guard state.questions.phase(of: ticket) == .reserved else {
-                // Given up between reserve and commit: the slot has never been on the wire.
-                if state.questions.phase(of: ticket) == .withdrawn { state.questions.finish(ticket.index) }
-                return .failed(CancellationError())
-            }
-            if let failure = state.whyClosed {
-                state.questions.finish(ticket.index)
-                return .failed(failure)
-            }
-            if state.pending.isEmpty, state.credits > 0 {
-                let number = state.commitCall(message, question: ticket, to: channel)
-                state.questions.commit(ticket, number: number, waiter: waiter)
-                return .committed
-            }
-            state.pending.append(PendingCommit(message: message, kind: .question(ticket, waiter)))
-            return .waiting
-        }
+        let outcome = commit(message: message, reserved, in: scope, waiter)
         switch outcome {
-        case .committed:
+        case .committed(let ticket):
             coder.recycle(message)
             channel.setNeedsFlush()
+            if let deadline { startTimer(ticket, deadline) }
+        case .waiting(let ticket):
+            if let deadline { startTimer(ticket, deadline) }
         case .failed(let error):
             coder.recycle(message)
             Completion.fail(waiter, error).perform(on: self)
-            return
-        case .waiting:
-            break
         }
-        if let deadline { startTimer(ticket, deadline) }
+    }
+
+    @inline(__always)
+    private func commit(
+        message: OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?, _ waiter: Waiter
+    ) -> CommitOutcome<Ticket> {
+        state.withLock { state in
+            do {
+                guard let ticket = reserved else {
+                    try state.checkOpen(message)
+                    if let scope, Task.isCancelled || scope._withUnsafeGuaranteedRef({ $0.isCancelled }) {
+                        throw CancellationError()
+                    }
+                    return state.commit(message, state.questions.reserve(in: scope), waiter, to: channel)
+                }
+                try state.checkReserved(ticket)
+                return state.commit(message, ticket, waiter, to: channel)
+            } catch {
+                return .failed(error)
+            }
+        }
     }
 
     private func startTimer(_ ticket: Ticket, _ deadline: Duration) {
@@ -135,33 +144,13 @@ extension Connection {
         channel.setNeedsFlush()
     }
 
-    // MARK: Inside `run`
-
-    /// The calling task begins a `run`, to be ended with `endRun`.
-    func beginRun() -> LoopRun? {
-        withUnsafeCurrentTask { task in
-            guard let task else { return nil }
-            return state.withLock { state in
-                state.lastRun &+= 1
-                let run = LoopRun(state.lastRun, of: task)
-                state.runs.append(run)
-                return run
-            }
-        }
-    }
-
-    func endRun(_ run: LoopRun) {
-        state.withLock { state in state.runs.removeAll { $0 === run } }
-    }
-
-    /// The task in a `run` was cancelled, and with it every call it waits for there.
-    func cancel(_ run: LoopRun) {
+    /// A task was cancelled, and with it every call it waits for in `scope`.
+    func cancelCalls(in scope: CallScope) {
         let completions = state.withLock { state -> [Completion] in
-            run.isCancelled = true
-            return state.questions.tickets(ofRun: run.number).flatMap {
-                state.giveUp($0, CancellationError(), to: channel)
-            }
+            scope.isCancelled = true
+            return state.questions.tickets(in: scope).flatMap { state.giveUp($0, CancellationError(), to: channel) }
         }
+        guard !completions.isEmpty else { return }
         for completion in completions { completion.perform(on: self) }
         channel.setNeedsFlush()
     }
@@ -170,15 +159,15 @@ extension Connection {
 
     /// - Returns: Whether there was room and the message is on its way.
     private func commitOneWay(_ message: OutboundMessage) throws -> Bool {
-        let outcome = state.withLock { state -> CommitOutcome in
+        let outcome = state.withLock { state -> CommitOutcome<Void> in
             do {
                 try state.checkOpen(message)
             } catch {
                 return .failed(error)
             }
-            guard state.pending.isEmpty, state.credits > 0 else { return .waiting }
+            guard state.pending.isEmpty, state.credits > 0 else { return .waiting(()) }
             _ = state.commitCall(message, question: nil, to: channel)
-            return .committed
+            return .committed(())
         }
         switch outcome {
         case .committed:
@@ -194,15 +183,15 @@ extension Connection {
     }
 
     private func queueOneWay(_ message: OutboundMessage, _ place: OneWayPlace, _ waiter: OneWayWaiter) {
-        let outcome = state.withLock { state -> CommitOutcome in
+        let outcome = state.withLock { state -> CommitOutcome<Void> in
             if let failure = state.whyClosed { return .failed(failure) }
             if place.isWithdrawn { return .failed(CancellationError()) }
             if state.pending.isEmpty, state.credits > 0 {
                 _ = state.commitCall(message, question: nil, to: channel)
-                return .committed
+                return .committed(())
             }
             state.pending.append(PendingCommit(message: message, kind: .oneWay(place, waiter)))
-            return .waiting
+            return .waiting(())
         }
         switch outcome {
         case .committed:
@@ -251,39 +240,40 @@ extension Connection {
         }
     }
 
-    private enum CommitOutcome {
-        case committed
-        case waiting
-        case failed(any Error)
-    }
 }
 
-/// A task inside `Connection.run`.
-///
-/// Its calls need no cancellation handler of their own, which costs more than all else that a call does in the runtime.
-/// Tasks it starts are other tasks, and theirs have one.
-final class LoopRun: @unchecked Sendable {
-    // `isCancelled` is read and written under the connection's lock.
-    let number: UInt32
-    /// Compared and nothing else, while the task is in `run`.
-    private let task: UnsafeCurrentTask
-    var isCancelled = false
-
-    init(_ number: UInt32, of task: UnsafeCurrentTask) {
-        self.number = number
-        self.task = task
-    }
-
-    func isOf(_ task: UnsafeCurrentTask) -> Bool { self.task == task }
+/// What became of a message that is ready to be sent.
+enum CommitOutcome<Place> {
+    case committed(Place)
+    /// It waits for credit.
+    case waiting(Place)
+    case failed(any Error)
 }
 
 extension PortState {
-    /// The run the calling task is in.
-    func currentRun() -> LoopRun? {
-        withUnsafeCurrentTask { task in
-            guard let task else { return nil }
-            for run in runs where run.isOf(task) { return run }
-            return nil
+    /// Puts a call on its way, or in the queue of those that wait for credit.
+    mutating func commit(
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: Waiter, to channel: Channel
+    ) -> CommitOutcome<Ticket> {
+        guard pending.isEmpty, credits > 0 else {
+            pending.append(PendingCommit(message: message, kind: .question(ticket, waiter)))
+            return .waiting(ticket)
+        }
+        let number = commitCall(message, question: ticket, to: channel)
+        questions.commit(ticket, number: number, waiter: waiter)
+        return .committed(ticket)
+    }
+
+    /// Frees the slot of a question that cannot be committed any more, which has never been on the wire.
+    mutating func checkReserved(_ ticket: Ticket) throws {
+        guard questions.phase(of: ticket) == .reserved else {
+            // Given up between reserve and commit.
+            if questions.phase(of: ticket) == .withdrawn { questions.finish(ticket.index) }
+            throw CancellationError()
+        }
+        if let whyClosed {
+            questions.finish(ticket.index)
+            throw whyClosed
         }
     }
 

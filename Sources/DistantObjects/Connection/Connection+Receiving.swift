@@ -24,7 +24,7 @@ extension Connection: FrameHandler {
         }
         try state.withLock { state in
             do throws(ProtocolViolation) {
-                try state.receive(frame, channel: channel) { DistantObject($0, on: self) }
+                try state.receive(frame, for: self)
             } catch {
                 state.fail(error, to: channel)
                 throw error

@@ -40,33 +40,39 @@ extension Connection {
     ///
     /// - Returns: The next call, started in the same critical section that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
+        if !call.message.isSynchronous, call.refusal(configuration.limits) == nil { return start(call) }
         let message = coder.takeMessage()
         if let refusal = call.refusal(configuration.limits) {
-            return finish(call, message, error: refusal, isFirstJob: true)
+            return finish(call, consume message, error: refusal, isFirstJob: true)
         }
-        switch call.message.run {
-        case .synchronous(let run):
-            if call.needsHelper { loop.perform { self.help() } }
-            var failure: (any Error)?
-            do {
-                var decoder = try argumentDecoder(for: call)
-                defer { coder.recycle(&decoder) }
-                try run(call.export.object, decoder, message.encoder)
-            } catch {
-                failure = error
-            }
-            return finish(call, message, error: failure, isFirstJob: true)
-        case .asynchronous(let run):
-            let serving = ServingCall(call, message: message, on: self)
-            if let question = call.question {
-                state.withLock { $0.answers.attach(serving, to: question) }
-            }
-            serving.start(run)
-            return state.withLock { $0.startNext(to: channel) }
-        case .unlisted:
-            // Refused above.
-            return finish(call, message, error: nil, isFirstJob: true)
+        if call.needsHelper { loop.perform { self.help() } }
+        var failure: (any Error)?
+        do {
+            let decoder = try argumentDecoder(for: call)
+            try run(call, decoder, message)
+            coder.recycle(consume decoder)
+        } catch {
+            failure = error
         }
+        return finish(call, consume message, error: failure, isFirstJob: true)
+    }
+
+    /// A function of its own, whose parameters are held by its caller: no references are counted around the user's code.
+    private func run(_ call: InboundCall, _ decoder: ObjectDecoder, _ message: OutboundMessage) throws {
+        try call.message.runSynchronously(call.export.object, decoder, message.encoder)
+    }
+
+    /// Starts the task of an asynchronous method.
+    ///
+    /// - Returns: The next call.
+    @inline(never)
+    private func start(_ call: InboundCall) -> InboundCall? {
+        let serving = ServingCall(call, on: self)
+        if let question = call.question {
+            state.withLock { $0.answers.attach(serving, to: question) }
+        }
+        serving.start()
+        return state.withLock { $0.startNext(to: channel) }
     }
 
     /// A decoder for the arguments of a call; given back with `recycle`, or dropped.
@@ -87,14 +93,14 @@ extension Connection {
     /// - Returns: The next call, if `isFirstJob`.
     @discardableResult
     func finish(
-        _ call: InboundCall, _ message: OutboundMessage, error: (any Error)?, isFirstJob: Bool
+        _ call: InboundCall, _ message: consuming OutboundMessage, error: (any Error)?, isFirstJob: Bool
     ) -> InboundCall? {
         var status = ReturnStatus.result
         var failure = error
         if failure == nil {
             do {
-                try message.encoder.finish()
-                if message.mayBeTooLarge { try state.withLock { try $0.checkSize(of: message) } }
+                try message.finish()
+                if message.mayBeTooLarge { try checkSize(of: message) }
             } catch {
                 failure = ResultFailure(underlying: error)
             }
@@ -102,19 +108,32 @@ extension Connection {
         let name = failure == nil ? "" : call.message.qualifiedName
         if let failure {
             status = coder.encode(failure, of: name, into: message)
-            if message.mayBeTooLarge, (try? state.withLock({ try $0.checkSize(of: message) })) == nil {
+            if message.mayBeTooLarge, (try? checkSize(of: message)) == nil {
                 let refusal = ConnectionError(.tooLarge, "the method threw an error too large to send", context: name)
                 status = coder.encode(refusal, into: message)
             }
         }
-        let bulk = call.body.bulk
-        if bulk > 0 { consumed(bulk: bulk) }
-        let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
+        argumentsAreDecoded(call)
+        let (isClosing, next) = commit(message, status, to: call, failure, name, isFirstJob: isFirstJob)
+        coder.recycle(consume message)
+        channel.setNeedsFlush()
+        if let failure { reportFailure(failure, of: call, name) }
+        if isClosing { finishClosingIfIdle() }
+        return next
+    }
+
+    /// A function of its own, whose parameters are held by its caller: the message can be moved afterwards.
+    @inline(__always)
+    private func commit(
+        _ answer: OutboundMessage, _ status: ReturnStatus, to call: InboundCall, _ failure: (any Error)?,
+        _ name: String, isFirstJob: Bool
+    ) -> (isClosing: Bool, next: InboundCall?) {
+        state.withLock { state -> (Bool, InboundCall?) in
             state.running -= 1
             state.unfinished -= 1
             guard state.phase != .ended else { return (false, nil) }
             if let question = call.question {
-                state.commitReturn(message, status: status, question: question, keep: call.keepsAnswer, to: channel)
+                state.commitReturn(answer, status: status, question: question, keep: call.keepsAnswer, to: channel)
             } else if let failure {
                 state.commitFailed(call.number, coder.summary(of: failure, of: name), to: channel)
             }
@@ -125,11 +144,16 @@ extension Connection {
             }
             return (state.phase == .closing, next)
         }
-        coder.recycle(message)
-        channel.setNeedsFlush()
-        if let failure { reportFailure(failure, of: call, name) }
-        if isClosing { finishClosingIfIdle() }
-        return next
+    }
+
+    /// The memory that the arguments came in is free again.
+    func argumentsAreDecoded(_ call: InboundCall) {
+        let bulk = call.takeBody()
+        if bulk > 0 { consumed(bulk: bulk) }
+    }
+
+    private func checkSize(of message: OutboundMessage) throws {
+        try state.withLock { try $0.checkSize(of: message) }
     }
 
     private func reportFailure(_ failure: any Error, of call: InboundCall, _ name: String) {
@@ -158,7 +182,7 @@ extension PortState {
         if let question = call.question, answers.start(question) { call.isCancelled = true }
         if running >= limits.runningCalls { call.isOverloaded = true }
         running += 1
-        if !ready.isEmpty, !hasHelper, case .synchronous = call.message.run {
+        if !ready.isEmpty, !hasHelper, call.message.isSynchronous {
             hasHelper = true
             call.needsHelper = true
         }

@@ -106,13 +106,13 @@ public final class Connection: Sendable {
     public func run<Result: Sendable>(
         _ body: @concurrent @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await withTaskExecutorPreference(loop) {
-            guard let run = beginRun() else { return try await body() }
-            defer { endRun(run) }
+        let scope = CallScope(self)
+        return try await withTaskExecutorPreference(scope) {
+            scope.enter()
             return try await withTaskCancellationHandler {
                 try await body()
             } onCancel: {
-                cancel(run)
+                cancelCalls(in: scope)
             }
         }
     }

@@ -4,13 +4,13 @@ import Synchronization
 
 /// A call of the peer that an `async` method answers: its task, and the executor the task prefers.
 ///
-/// The executor hands every job to the connection's loop. It is one for each call so that the end of the *first* job can be
-/// told: only then may the next message to the object start.
-final class ServingCall: TaskExecutor, JobRunner, Serving, @unchecked Sendable {
+/// A scope of its own for each call, so that the end of the *first* job can be told: only then may the next message to the
+/// object start.
+final class ServingCall: CallScope, Serving, @unchecked Sendable {
     // `call`, `message` and `decoder` belong to the serving task.
-    private let connection: Connection
     private let call: InboundCall
-    let message: OutboundMessage
+    /// From the moment the result is there.
+    private var answer: OutboundMessage?
     /// Until the last argument is decoded.
     private var decoder: ObjectDecoder?
     private let lock = Mutex(Progress())
@@ -22,33 +22,40 @@ final class ServingCall: TaskExecutor, JobRunner, Serving, @unchecked Sendable {
         var task: Task<Void, Never>?
     }
 
-    init(_ call: InboundCall, message: OutboundMessage, on connection: Connection) {
+    init(_ call: InboundCall, on connection: Connection) {
         self.call = call
-        self.message = message
-        self.connection = connection
+        super.init(connection)
     }
 
     var object: AnyObject { call.export.object }
-    var encoder: ObjectEncoder { message.encoder }
+    var encoder: ObjectEncoder {
+        let message = answer ?? connection.coder.takeMessage()
+        answer = message
+        return message.encoder
+    }
 
-    func argument<Value>(_ type: Value.Type, _ reader: AnyValueCoder, isLast: Bool) throws -> Value {
+    func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         if decoder == nil { decoder = try connection.argumentDecoder(for: call) }
-        guard var decoder = decoder.take() else { throw ArgumentFailure(underlying: CancellationError()) }
+        guard let decoder = decoder.take() else { throw ArgumentFailure(underlying: CancellationError()) }
         let value = try decoder.decodeTop(type, reader)
-        if isLast { connection.coder.recycle(&decoder) } else { self.decoder = decoder }
+        if isLast {
+            connection.coder.recycle(consume decoder)
+            connection.argumentsAreDecoded(call)
+        } else {
+            self.decoder = consume decoder
+        }
         return value
     }
 
-    func start(_ run: @escaping @Sendable (any Serving) async throws -> Void) {
+    func start() {
         let task = Task(executorPreference: self) {
+            self.enter()
             do {
-                try await run(self)
-                self.connection.finish(self.call, self.message, error: nil, isFirstJob: false)
+                try await self.call.message.run(self)
+                self.finish(nil)
             } catch {
-                self.connection.finish(self.call, self.message, error: error, isFirstJob: false)
+                self.finish(error)
             }
-            // The task is held by this object and holds it: the circle ends here.
-            self.lock.withLock { $0.task = nil }
         }
         let isCancelled = lock.withLock { progress in
             progress.task = task
@@ -57,23 +64,26 @@ final class ServingCall: TaskExecutor, JobRunner, Serving, @unchecked Sendable {
         if isCancelled { task.cancel() }
     }
 
+    private func finish(_ error: (any Error)?) {
+        connection.finish(call, answer.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+        // The task is held by this object and holds it: the circle ends here.
+        lock.withLock { $0.task = nil }
+    }
+
     func cancel() {
         let task = lock.withLock { progress in
             progress.isCancelled = true
             return progress.task
         }
         task?.cancel()
+        connection.cancelCalls(in: self)
     }
 
-    func enqueue(_ job: consuming ExecutorJob) {
-        connection.loop.enqueue(UnownedJob(job), by: self)
-    }
-
-    func run(_ job: UnownedJob) {
+    override func run(_ job: UnownedJob) {
         // Jobs of a task follow one another; those of its child tasks come later than its first.
         let isFirst = !isStarted.load(ordering: .relaxed)
         if isFirst { isStarted.store(true, ordering: .relaxed) }
-        job.runSynchronously(on: asUnownedTaskExecutor())
+        super.run(job)
         if isFirst { connection.firstJobReturned(call) }
     }
 }

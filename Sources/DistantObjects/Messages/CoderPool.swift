@@ -1,4 +1,3 @@
-import CPortShims
 import KeyedArchive
 import Synchronization
 
@@ -35,17 +34,17 @@ final class CoderSettings: Sendable {
 enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
-        if let spares = SpareCoders.ofThread, let message = spares.pointee.message.take() {
-            if message.encoder.isDriven(by: coder) || message.adapt(to: coder) { return message }
+        if let thread = ThreadState.current, let message = thread.pointee.message.take() {
+            if message.isDriven(by: coder) || message.adapt(to: coder) { return message }
             pool(message)
         }
         return pooledMessage(for: coder)
     }
 
     @inline(__always)
-    static func put(_ message: OutboundMessage) {
-        if let spares = SpareCoders.ofThread, spares.pointee.message == nil {
-            spares.pointee.message = message
+    static func put(_ message: consuming OutboundMessage) {
+        if let thread = ThreadState.current, thread.pointee.message == nil {
+            thread.pointee.message = consume message
         } else {
             pool(message)
         }
@@ -53,8 +52,10 @@ enum CoderPool {
 
     @inline(__always)
     static func decoder(for coder: PortCoder) -> ObjectDecoder {
-        if let spares = SpareCoders.ofThread, let spare = spares.pointee.decoder.take() {
-            if spare.decoder.isDriven(by: coder) || spare.adapt(to: coder) { return spare.decoder }
+        if let thread = ThreadState.current, let decoder = thread.pointee.decoder.take() {
+            if decoder.isDriven(by: coder) { return decoder }
+            let spare = SpareDecoder(decoder: decoder, settings: thread.pointee.decoderSettings ?? coder.settings)
+            if spare.adapt(to: coder) { return decoder }
             pool(spare)
         }
         return pooledDecoder(for: coder)
@@ -62,12 +63,12 @@ enum CoderPool {
 
     /// Takes a decoder that is unloaded and that nobody else has.
     @inline(__always)
-    static func put(_ decoder: ObjectDecoder, _ settings: CoderSettings) {
-        let spare = SpareDecoder(decoder: decoder, settings: settings)
-        if let spares = SpareCoders.ofThread, spares.pointee.decoder == nil {
-            spares.pointee.decoder = spare
+    static func put(_ decoder: consuming ObjectDecoder, _ settings: CoderSettings) {
+        if let thread = ThreadState.current, thread.pointee.decoder == nil {
+            thread.pointee.decoder = consume decoder
+            if thread.pointee.decoderSettings !== settings { thread.pointee.decoderSettings = settings }
         } else {
-            pool(spare)
+            pool(SpareDecoder(decoder: decoder, settings: settings))
         }
     }
 
@@ -126,7 +127,7 @@ enum CoderPool {
 }
 
 /// A decoder that nobody else has.
-private struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the one to use it.
+struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the one to use it.
     let decoder: ObjectDecoder
     /// What it is configured for.
     let settings: CoderSettings
@@ -138,32 +139,5 @@ private struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the o
         if settings !== coder.settings { decoder.configure(limits: coder.settings.limits) }
         decoder.codingOwner = coder
         return true
-    }
-}
-
-/// What a thread has at hand: still set up for the connection that used it last, which most often is the next.
-private struct SpareCoders {
-    var message: OutboundMessage?
-    var decoder: SpareDecoder?
-
-    /// The calling thread's; nil while the thread ends.
-    @inline(__always)
-    static var ofThread: UnsafeMutablePointer<SpareCoders>? {
-        (port_thread_storage() ?? make())?.assumingMemoryBound(to: SpareCoders.self)
-    }
-
-    @inline(never)
-    private static func make() -> UnsafeMutableRawPointer? {
-        let made = UnsafeMutablePointer<SpareCoders>.allocate(capacity: 1)
-        made.initialize(to: SpareCoders())
-        let isKept = port_thread_keep(made) { storage in
-            guard let spares = storage?.assumingMemoryBound(to: SpareCoders.self) else { return }
-            spares.deinitialize(count: 1)
-            spares.deallocate()
-        }
-        if isKept { return UnsafeMutableRawPointer(made) }
-        made.deinitialize(count: 1)
-        made.deallocate()
-        return nil
     }
 }

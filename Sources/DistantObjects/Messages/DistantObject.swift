@@ -54,6 +54,14 @@ public final class DistantObject: ByReferenceCodable, Sendable {
         return connection
     }
 
+    /// A message to the object, to be filled.
+    func takeMessage() -> OutboundMessage {
+        guard case .remote(let connection, let id) = place else { return OutboundMessage(for: PortCoder.local) }
+        let message = connection.coder.takeMessage()
+        message.target = id
+        return message
+    }
+
     /// What is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection.

@@ -23,7 +23,8 @@ enum LocalCall {
             throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
         }
         let table = ClassMessages.of(object)
-        guard let body = table[message.name] else {
+        let body = table.meaning(of: message.name)
+        guard !body.isUnlisted else {
             throw ConnectionError(
                 .noSuchMessage, "\(table.className) has no message “\(message.name)”", context: message.name)
         }
@@ -76,7 +77,7 @@ protocol Serving: Sendable {
     var object: AnyObject { get }
     var encoder: ObjectEncoder { get }
     /// Decodes the next argument, asked for in order.
-    func argument<Value>(_ type: Value.Type, _ reader: AnyValueCoder, isLast: Bool) throws -> Value
+    func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value
 }
 
 /// An `async` message to an object of this process.
@@ -92,7 +93,7 @@ final class LocalServing: Serving, @unchecked Sendable {
         self.encoder = encoder
     }
 
-    func argument<Value>(_ type: Value.Type, _ reader: AnyValueCoder, isLast: Bool) throws -> Value {
+    func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         try arguments.decodeTop(type, reader)
     }
 }

@@ -17,7 +17,7 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Result
     ) {
-        let readers = argumentReaders(repeat (each Argument).self)
+        let readers = ArgumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
@@ -36,7 +36,7 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Void
     ) {
-        let readers = argumentReaders(repeat (each Argument).self)
+        let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
             resultType: Void.self,
@@ -55,7 +55,7 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Result
     ) {
-        let readers = argumentReaders(repeat (each Argument).self)
+        let readers = ArgumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
@@ -74,7 +74,7 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Void
     ) {
-        let readers = argumentReaders(repeat (each Argument).self)
+        let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
             name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
             resultType: Void.self,
@@ -102,30 +102,37 @@ private func encodingResult(_ encode: () throws -> Void) throws {
 }
 
 /// The arguments of one call, decoded one after the other.
+///
+/// Only within the closure of a message, which is given the decoder and owns the readers: it counts no references to them.
 private struct Arguments {
-    private let decoder: ObjectDecoder
-    private let readers: [AnyValueCoder]
+    private let decoder: Unmanaged<ObjectDecoder>
+    private let readers: Unmanaged<ArgumentReaders>
     private var position = 0
 
-    init(_ decoder: ObjectDecoder, _ readers: [AnyValueCoder]) {
-        self.decoder = decoder
-        self.readers = readers
+    init(_ decoder: ObjectDecoder, _ readers: ArgumentReaders) {
+        self.decoder = Unmanaged.passUnretained(decoder)
+        self.readers = Unmanaged.passUnretained(readers)
     }
 
     /// Asked once for each of the types that the readers were found for, in their order.
     mutating func next<Value>(_ type: Value.Type) throws -> Value {
-        defer { position += 1 }
-        do { return try decoder.decodeTop(type, readers[position]) } catch { throw ArgumentFailure(underlying: error) }
+        let reader = readers._withUnsafeGuaranteedRef { $0.list[position] }
+        position += 1
+        do {
+            return try decoder._withUnsafeGuaranteedRef { try $0.decodeTop(type, reader) }
+        } catch {
+            throw ArgumentFailure(underlying: error)
+        }
     }
 }
 
 /// As `Arguments`, for a method that may run long: it does not hold the decoder meanwhile.
 private struct ServingArguments {
     private let call: any Serving
-    private let readers: [AnyValueCoder]
+    private let readers: ArgumentReaders
     private var position = 0
 
-    init(_ call: any Serving, _ readers: [AnyValueCoder]) {
+    init(_ call: any Serving, _ readers: ArgumentReaders) {
         self.call = call
         self.readers = readers
     }
@@ -136,7 +143,7 @@ private struct ServingArguments {
         do {
             // The decoder lets go of what it made, which is reachable from the arguments alone.
             nonisolated(unsafe) let value = try call.argument(
-                type, readers[position - 1], isLast: position == readers.count)
+                type, readers.list[position - 1], isLast: position == readers.list.count)
             return value
         } catch {
             throw error as? ArgumentFailure ?? ArgumentFailure(underlying: error)
@@ -144,11 +151,17 @@ private struct ServingArguments {
     }
 }
 
+/// How the arguments of one message are read.
+///
 /// In an array and not in a tuple, whose layout would be looked up for each call.
-private func argumentReaders<each Argument: Decodable>(_ types: repeat (each Argument).Type) -> [AnyValueCoder] {
-    var readers: [AnyValueCoder] = []
-    for type in repeat each types { readers.append(ValueCodec.of(type).anyReader) }
-    return readers
+private final class ArgumentReaders: Sendable {
+    let list: [Unmanaged<AnyValueCoder>]
+
+    init<each Argument: Decodable>(_ types: repeat (each Argument).Type) {
+        var list: [Unmanaged<AnyValueCoder>] = []
+        for type in repeat each types { list.append(ValueCodec.of(type).anyReader) }
+        self.list = list
+    }
 }
 
 private func typeNames<each Argument>(_ types: repeat (each Argument).Type) -> [String] {

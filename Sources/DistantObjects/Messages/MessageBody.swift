@@ -23,6 +23,24 @@ final class MessageBody: Sendable {
         self.run = run
     }
 
+    /// Runs a synchronous method.
+    ///
+    /// A function of its own, as to take the method out of `run` would count a reference for each call.
+    func runSynchronously(_ object: AnyObject, _ decoder: ObjectDecoder, _ encoder: ObjectEncoder) throws {
+        guard case .synchronous(let run) = run else { return }
+        try run(object, decoder, encoder)
+    }
+
+    /// Runs an `async` method, and encodes its result.
+    func run(_ call: any Serving) async throws {
+        guard case .asynchronous(let run) = run else { return }
+        try await run(call)
+    }
+
+    var isSynchronous: Bool {
+        if case .synchronous = run { true } else { false }
+    }
+
     var isUnlisted: Bool {
         if case .unlisted = run { true } else { false }
     }

@@ -54,11 +54,21 @@ final class ClassMessages: Sendable {
         byName = Dictionary(bodies.map { ($0.name, $0) }, uniquingKeysWith: { _, later in later })
     }
 
-    subscript(name: String) -> MessageBody? { byName[name] }
+    /// The message of that name, or one that stands for a name the class does not list.
+    func meaning(of name: String) -> MessageBody { byName[name] ?? MessageBody(unlisted: name, of: className) }
 
     /// The table of an object that went through `of(_:)` before; user code never runs here.
     static func known(_ object: AnyObject) -> ClassMessages {
-        all.withLock { $0[ObjectIdentifier(type(of: object))] } ?? none
+        known(ObjectIdentifier(type(of: object))) ?? none
+    }
+
+    /// Nearly always the class is the one this thread met last; tables live for ever.
+    private static func known(_ type: ObjectIdentifier) -> ClassMessages? {
+        let thread = ThreadState.current
+        if let last = thread?.pointee.lastClass, last.type == type { return last.messages.takeUnretainedValue() }
+        guard let messages = all.withLock({ $0[type] }) else { return nil }
+        thread?.pointee.lastClass = (type, Unmanaged.passUnretained(messages))
+        return messages
     }
 
     private static let none = ClassMessages(className: "an object without messages", bodies: [])
@@ -68,7 +78,7 @@ final class ClassMessages: Sendable {
     static func of(_ object: some Vendable) -> ClassMessages {
         let type = type(of: object)
         let key = ObjectIdentifier(type)
-        if let known = all.withLock({ $0[key] }) { return known }
+        if let known = known(key) { return known }
         // User code runs here, so not under the lock; two threads may both make the table, and one is kept.
         let made = ClassMessages(className: String(describing: type), bodies: type.messages.bodies)
         return all.withLock { tables in

@@ -24,6 +24,9 @@ final class OutboundMessage: @unchecked Sendable {
         encoder.allowsExternals = true
     }
 
+    /// Whether it is one of that coder's, and needs no `adapt`.
+    func isDriven(by coder: PortCoder) -> Bool { encoder.isDriven(by: coder) }
+
     /// Makes a message that was used before one of that coder's; false if it was made for other classes.
     @inline(never)
     func adapt(to coder: PortCoder) -> Bool {
@@ -39,6 +42,9 @@ final class OutboundMessage: @unchecked Sendable {
         try encoder.encodeTop(argument)
         argumentCount += 1
     }
+
+    /// Completes the archive.
+    func finish() throws { try encoder.finish() }
 
     /// Whether the message has to be measured against what the peer takes.
     ///

@@ -78,10 +78,10 @@ extension PortCoder {
     /// The error that a `Return` brings.
     func error(in reply: Reply, from message: RemoteMessage) -> any Error {
         do {
-            var decoder = try decoder(
-                reply.body, bulk: reply.bulk, tables: reply.tables)
-            defer { recycle(&decoder) }
-            return try error(decoder, reply.status, from: message)
+            let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
+            let failure = try error(decoder, reply.status, from: message)
+            recycle(consume decoder)
+            return failure
         } catch {
             return ConnectionError(
                 .wrongResult, "the peer returned an error that cannot be read: \(error)", context: message.name,

@@ -50,7 +50,7 @@ public final class PortCoder: Sendable {
     /// Takes a message back.
     ///
     /// Runs user code (`deinit` of what it held): never under a lock.
-    func recycle(_ message: OutboundMessage) {
+    func recycle(_ message: consuming OutboundMessage) {
         message.reset()
         CoderPool.put(message)
     }
@@ -69,17 +69,22 @@ public final class PortCoder: Sendable {
     /// A decoder for a message's body, given back with `recycle`, or dropped.
     func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
         let decoder = CoderPool.decoder(for: self)
-        // Only a message in fragments has memory of its own that may be handed out.
-        try decoder.load(
-            bytes: body.bytes, owner: body.owner, shapes: tables?.shapes ?? [], externals: tables?.references ?? [],
-            handsOutSlices: bulk > 0)
+        // Only a message in fragments has memory of its own that may be handed out; of others whoever decodes them keeps
+        // the bytes until the decoder is given back.
+        if bulk == 0, tables == nil {
+            try decoder.load(bytes: body.bytes)
+        } else {
+            try decoder.load(
+                bytes: body.bytes, owner: bulk > 0 ? body.owner : nil, shapes: tables?.shapes ?? [],
+                externals: tables?.references ?? [], handsOutSlices: bulk > 0)
+        }
         return decoder
     }
 
     /// Takes a decoder back.
     ///
     /// Runs user code (`deinit` of what it made): never under a lock.
-    func recycle(_ decoder: inout ObjectDecoder) {
+    func recycle(_ decoder: consuming ObjectDecoder) {
         decoder.unload()
         // A class that kept its decoder, which it should not, must never see another message in it.
         guard isKnownUniquelyReferenced(&decoder) else { return }
@@ -90,10 +95,10 @@ public final class PortCoder: Sendable {
         defer { finish(reply) }
         guard reply.status == .result else { throw error(in: reply, from: message) }
         do {
-            var decoder = try decoder(
-                reply.body, bulk: reply.bulk, tables: reply.tables)
-            defer { recycle(&decoder) }
-            return try decoder.decodeTop(Result.self)
+            let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
+            let result = try decoder.decodeTop(Result.self)
+            recycle(consume decoder)
+            return result
         } catch {
             throw ConnectionError(
                 .wrongResult,

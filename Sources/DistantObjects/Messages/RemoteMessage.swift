@@ -99,23 +99,12 @@ public struct RemoteMessage: Sendable {
     private func outbound<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
     ) throws -> (Connection?, OutboundMessage) {
-        var connection: Connection?
-        var id = ObjectID.rootDirectory
-        if case .remote(let other, let place) = target.place {
-            connection = other
-            id = place
-        }
-        let message = connection?.coder.takeMessage() ?? OutboundMessage(for: PortCoder.local)
-        do {
-            repeat try message.encode(each argument)
-            try message.encoder.finish()
-        } catch {
-            connection?.coder.recycle(message)
-            throw error
-        }
-        message.target = id
+        // On an error the message is dropped: it is not what happens often.
+        let message = target.takeMessage()
+        repeat try message.encode(each argument)
+        try message.finish()
         message.name = name
         message.deadline = deadline
-        return (connection, message)
+        return (target.connection, message)
     }
 }

@@ -94,8 +94,14 @@ struct Completions: ~Copyable {
         self.reply = reply
     }
 
+    @inline(__always)
+    private mutating func answer(_ connection: Connection) {
+        guard let waiter = waiter.take(), let reply = reply.take() else { return }
+        waiter.complete(with: consume reply, connection)
+    }
+
     consuming func perform(on connection: Connection) {
-        if let waiter = waiter.take(), let reply = reply.take() { waiter.complete(.success(reply), connection) }
+        if waiter != nil { answer(connection) }
         guard let rest else { return }
         for completion in rest { completion.perform(on: connection) }
     }

@@ -34,6 +34,13 @@ final class Export: @unchecked Sendable {
         self.lastMention = lastMention
         self.mailbox = mailbox
     }
+
+    /// Whether a message may start at once; from then on the object is busy with it.
+    func begin() -> Bool {
+        guard mailbox.isIdle else { return false }
+        mailbox.isBusy = true
+        return true
+    }
 }
 
 /// The objects of ours that the peer may name: slots, each with a generation.
@@ -45,11 +52,11 @@ struct ExportTable {
 
     private var slots: [Slot] = []
     private var free: [UInt32] = []
-    private var byObject: [ObjectIdentifier: Export] = [:]
+    private var byObject = SmallDictionary<ObjectIdentifier, Export>()
     /// Mailboxes of released objects that are not idle.
     ///
     /// Their messages hold the objects, so the keys stay valid.
-    private var lingering: [ObjectIdentifier: Mailbox] = [:]
+    private var lingering = SmallDictionary<ObjectIdentifier, Mailbox>()
 
     /// How many objects are exported now, the root directory included.
     private(set) var count = 0
@@ -76,7 +83,7 @@ struct ExportTable {
         let export = Export(
             id: id, object: object, messages: messages(), lastMention: number, mailbox: mailbox ?? Mailbox())
         slots[Int(index)].export = export
-        byObject[key] = export
+        byObject.insert(export, for: key)
         count += 1
         return id
     }
@@ -92,8 +99,8 @@ struct ExportTable {
         guard Int(id.slot) < slots.count else {
             throw ProtocolViolation(.unknownName, "an object was named that this connection was never given")
         }
-        let slot = slots[Int(id.slot)]
-        guard slot.generation == id.generation, let export = slot.export else {
+        let index = Int(id.slot)
+        guard slots[index].generation == id.generation, let export = slots[index].export else {
             throw ProtocolViolation(.outOfStep, "an object was named by an id that has been released")
         }
         return export
@@ -110,10 +117,10 @@ struct ExportTable {
         }
         slots[Int(id.slot)].export = nil
         let key = ObjectIdentifier(export.object)
-        byObject[key] = nil
+        byObject.removeValue(forKey: key)
         if !export.mailbox.isIdle {
             export.mailbox.isLingering = true
-            lingering[key] = export.mailbox
+            lingering.insert(export.mailbox, for: key)
         }
         count -= 1
         // A slot whose generation would start again at 0 is never used again.
@@ -127,7 +134,7 @@ struct ExportTable {
     /// The last message to an object that was released has been handled.
     mutating func forget(_ export: Export) {
         export.mailbox.isLingering = false
-        lingering[ObjectIdentifier(export.object)] = nil
+        lingering.removeValue(forKey: ObjectIdentifier(export.object))
     }
 
     /// All exports, for the statistics and the end.
@@ -139,10 +146,10 @@ struct ExportTable {
         // A mailbox and the calls in it hold each other.
         let calls =
             exports.flatMap { $0.mailbox.waiting.removeAll() } + lingering.values.flatMap { $0.waiting.removeAll() }
-        lingering = [:]
+        lingering.removeAll()
         slots = []
         free = []
-        byObject = [:]
+        byObject.removeAll()
         count = 0
         return (exports, calls)
     }

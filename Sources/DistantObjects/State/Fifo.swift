@@ -9,7 +9,7 @@ struct Fifo<Element> {
     var count: Int { elements.count - head }
     var first: Element? { head < elements.count ? elements[head] : nil }
 
-    mutating func append(_ element: Element) {
+    mutating func append(_ element: consuming Element) {
         elements.append(element)
     }
 

@@ -5,7 +5,7 @@ struct ImportTable {
         weak var proxy: DistantObject?
     }
 
-    private var entries: [UInt32: Entry] = [:]
+    private var entries = SmallDictionary<UInt32, Entry>()
     private let limit: Int
 
     init(limit: Int) {
@@ -19,32 +19,30 @@ struct ImportTable {
     /// The caller holds it strongly until the message is decoded or thrown away. That is the pin: an entry with a living
     /// proxy is never released.
     mutating func proxy(
-        for id: ObjectID, make: () -> DistantObject
+        for id: ObjectID, on connection: Connection
     ) throws(ProtocolViolation) -> DistantObject {
         if let entry = entries[id.slot] {
             guard entry.generation == id.generation else {
                 throw ProtocolViolation(.outOfStep, "an id was given to another object before it was released")
             }
             if let proxy = entry.proxy { return proxy }
+            entries.removeValue(forKey: id.slot)
         } else if entries.count >= limit {
             throw ProtocolViolation(.overLimit, "more than \(limit) references are held on this connection")
         }
-        let proxy = make()
-        entries[id.slot] = Entry(generation: id.generation, proxy: proxy)
+        let proxy = DistantObject(id, on: connection)
+        entries.insert(Entry(generation: id.generation, proxy: proxy), for: id.slot)
         return proxy
     }
 
     /// Removes an id whose proxy died, unless the object was mentioned again since and has a new one.
     mutating func releaseIfDead(_ id: ObjectID) -> Bool {
         guard let entry = entries[id.slot], entry.generation == id.generation, entry.proxy == nil else { return false }
-        entries[id.slot] = nil
+        entries.removeValue(forKey: id.slot)
         return true
     }
 
-    /// The living proxies, for the statistics.
-    var ids: [ObjectID] { entries.map { ObjectID(slot: $0.key, generation: $0.value.generation) } }
-
     mutating func removeAll() {
-        entries = [:]
+        entries.removeAll()
     }
 }

@@ -23,7 +23,8 @@ final class InboundCall: @unchecked Sendable {
     let epoch: UInt32
     /// It came after an orderly close had begun.
     let isLate: Bool
-    let body: InboundBody
+    /// Until the arguments are decoded; then nothing keeps the memory they came in.
+    @exclusivity(unchecked) private(set) var body: InboundBody
     /// Found when its turn came: the peer had cancelled it.
     @exclusivity(unchecked) var isCancelled = false
     /// Found when its turn came: too many calls were running.
@@ -49,6 +50,15 @@ final class InboundCall: @unchecked Sendable {
         self.body = body
     }
 
+    /// Lets go of the arguments' bytes.
+    ///
+    /// - Returns: How much of the bulk window they took.
+    func takeBody() -> Int {
+        let bulk = body.bulk
+        body = .taken
+        return bulk
+    }
+
     var isComplete: Bool {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }
         return true
@@ -70,11 +80,13 @@ extension ByteSlice {
 enum InboundBody {
     case whole(ByteSlice)
     case arriving(PartialMessage)
+    /// The arguments were decoded.
+    case taken
 
     /// How much of the bulk window the bytes take.
     var bulk: Int {
         switch self {
-        case .whole: 0
+        case .whole, .taken: 0
         case .arriving(let partial): partial.bytes?.bytes.count ?? 0
         }
     }
@@ -87,6 +99,8 @@ enum InboundBody {
         case .arriving(let partial):
             guard let slice = partial.bytes else { return nil }
             return (slice, slice.bytes.count)
+        case .taken:
+            return nil
         }
     }
 }

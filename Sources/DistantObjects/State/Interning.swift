@@ -7,14 +7,9 @@ import KeyedArchive
 struct OutboundInterning<Key: Hashable> {
     static var limit: Int { 4_096 }
 
-    /// In the order of their numbers; only the first few, which are searched one by one.
-    private var few: [Key] = []
-    private var numbers: [Key: UInt32] = [:]
+    private var numbers = SmallDictionary<Key, UInt32>()
     private var lastKey: Key?
     private var lastNumber: UInt32 = 0
-
-    /// A dictionary for the names of most connections would be larger than the names.
-    private static var fewest: Int { 8 }
 
     enum Reference {
         case known(UInt32)
@@ -25,16 +20,15 @@ struct OutboundInterning<Key: Hashable> {
     mutating func reference(to key: Key) -> Reference {
         // Most calls repeat the last name: a comparison costs less than a hash.
         if key == lastKey { return .known(lastNumber) }
-        if let number = few.firstIndex(of: key).map({ UInt32($0) }) ?? numbers[key] {
+        if let number = numbers[key] {
             lastKey = key
             lastNumber = number
             return .known(number)
         }
-        let count = few.count + numbers.count
-        guard count < Self.limit else { return .inline }
+        guard numbers.count < Self.limit else { return .inline }
         lastKey = key
-        lastNumber = UInt32(count)
-        if count < Self.fewest { few.append(key) } else { numbers[key] = lastNumber }
+        lastNumber = UInt32(numbers.count)
+        numbers.insert(lastNumber, for: key)
         return .new
     }
 }
@@ -63,16 +57,20 @@ struct InboundInterning<Value> {
 }
 
 extension InboundInterning where Value == InternedName {
-    /// The message that a name means to objects of a class; `nil` if the class does not list it.
-    mutating func meaning(_ number: UInt64, in table: ClassMessages) throws(ProtocolViolation) -> MessageBody? {
+    /// The message that a name means to objects of a class.
+    mutating func meaning(_ number: UInt64, in table: ClassMessages) throws(ProtocolViolation) -> MessageBody {
         guard number < UInt64(values.count) else {
             throw ProtocolViolation(.unknownName, "a message name was never given")
         }
         let index = Int(number)
-        let key = ObjectIdentifier(table)
-        if values[index].lastTable == key { return values[index].lastMessage }
-        let message = table[values[index].name]
-        values[index].lastTable = key
+        if values[index].lastTable == ObjectIdentifier(table), let known = values[index].lastMessage { return known }
+        return look(up: index, in: table)
+    }
+
+    @inline(never)
+    private mutating func look(up index: Int, in table: ClassMessages) -> MessageBody {
+        let message = table.meaning(of: values[index].name)
+        values[index].lastTable = ObjectIdentifier(table)
         values[index].lastMessage = message
         return message
     }

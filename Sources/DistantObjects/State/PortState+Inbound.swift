@@ -7,7 +7,7 @@ extension PortState {
     ///
     /// What it wants done is left to do `afterwards`, or in `ready`.
     mutating func receive(
-        _ frame: borrowing InboundFrame, channel: Channel, makeProxy: (ObjectID) -> DistantObject
+        _ frame: borrowing InboundFrame, for connection: Connection
     ) throws(ProtocolViolation) {
         entered = frame.number
         framesIn += 1
@@ -29,9 +29,9 @@ extension PortState {
         var reader = WireReader(frame.bytes)
         switch kind {
         case .call:
-            try receiveCall(&reader, frame, makeProxy: makeProxy)
+            try receiveCall(&reader, frame, for: connection)
         case .return:
-            try receiveReturn(&reader, frame, makeProxy: makeProxy)
+            try receiveReturn(&reader, frame, for: connection)
         case .cancel:
             if let call = try answers.cancel(reader.number32()) { afterwards(.cancel(call)) }
             try reader.end()
@@ -41,11 +41,11 @@ extension PortState {
         case .release:
             try receiveRelease(&reader)
         case .credit:
-            try receiveCredit(&reader, flags: frame.flags, channel: channel)
+            try receiveCredit(&reader, flags: frame.flags, channel: connection.channel)
         case .ping:
             let token = try reader.number()
             try reader.end()
-            try commitPong(token, to: channel)
+            try commitPong(token, to: connection.channel)
         case .pong:
             let token = try reader.number()
             try reader.end()
@@ -54,7 +54,7 @@ extension PortState {
             }
             afterwards(.pong(waiting, nil))
             if !goodbyeSent, let next = waitingControls.popFirst() {
-                commitControl(next.kind, next.continuation, to: channel)
+                commitControl(next.kind, next.continuation, to: connection.channel)
             }
         case .barrier:
             let token = try reader.number()
@@ -62,11 +62,11 @@ extension PortState {
             guard barriers.waitingCount < ProtocolLimits.barriers else {
                 throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.barriers) barriers wait")
             }
-            for token in barriers.barrier(token) { try commitPong(token, to: channel) }
+            for token in barriers.barrier(token) { try commitPong(token, to: connection.channel) }
         case .failed:
             try receiveFailed(&reader)
         case .goodbye:
-            try receiveGoodbye(&reader, channel: channel)
+            try receiveGoodbye(&reader, channel: connection.channel)
         case .hello:
             throw ProtocolViolation(.outOfStep, "a second Hello")
         case .item, .end, .provide, .accept:
@@ -106,7 +106,7 @@ extension PortState {
     // MARK: Calls
 
     private mutating func receiveCall(
-        _ reader: inout WireReader, _ frame: borrowing InboundFrame, makeProxy: (ObjectID) -> DistantObject
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, for connection: Connection
     ) throws(ProtocolViolation) {
         let flags = CallFlags(rawValue: frame.flags & 0x7F)
         guard flags.isSubset(of: .known) else { throw ProtocolViolation(.malformed, "a Call has unknown flags") }
@@ -114,10 +114,9 @@ extension PortState {
             throw ProtocolViolation(.overLimit, "more than the \(limits.queuedCalls) calls granted are queued")
         }
         inboundCredits -= 1
-        let number = frame.number
         let question: UInt32? = flags.contains(.oneWay) ? nil : try reader.number32()
         let export = try exports.resolve(reader.objectID())
-        let message = try readName(&reader, export.messages)
+        let message = try readName(&reader, of: export)
         var deadline: UInt64?
         if flags.contains(.deadline) {
             let (nanoseconds, overflow) = try reader.number().multipliedReportingOverflow(by: 1_000)
@@ -125,7 +124,7 @@ extension PortState {
             deadline = overflow || isFar ? .max : instant
         }
         let argumentCount = Int(clamping: try reader.number())
-        let tables = try readTables(&reader, makeProxy)
+        let tables = try readTables(&reader, connection)
         // After our Goodbye nothing is answered; its watermark tells the peer that this was not delivered. The references
         // were entered and are let go like those of any message.
         guard !goodbyeSent else {
@@ -134,41 +133,50 @@ extension PortState {
         }
         if let question { try answers.enter(question) }
         unfinished += 1
-        let startsAtOnce = frame.bulkLength == nil && export.mailbox.isIdle
-        if startsAtOnce { export.mailbox.isBusy = true }
-        let body: InboundBody
-        if frame.bulkLength != nil {
-            let partial = PartialMessage(purpose: .call(export))
-            partials[number] = partial
-            body = .arriving(partial)
-        } else {
-            let bytes = frame.retain(reader.offset..<frame.bytes.count)
-            // What has to wait gets memory of its own size instead of holding a whole read buffer.
-            body = .whole(startsAtOnce ? bytes : bytes.compacted())
-        }
+        let startsAtOnce = frame.bulkLength == nil && export.begin()
+        let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
-            question: question, keepsAnswer: flags.contains(.keepAnswer), number: number, export: export,
-            message: message, argumentCount: argumentCount, tables: tables, deadline: deadline,
-            epoch: barriers.enter(), isLate: phase != .open, body: body)
-        if startsAtOnce {
-            ready.append(call)
-        } else {
-            call.export.mailbox.waiting.append(call)
-            startNext(of: call.export)
+            question: question, keepsAnswer: flags.contains(.keepAnswer), number: frame.number,
+            export: consume export, message: consume message, argumentCount: argumentCount, tables: consume tables,
+            deadline: deadline, epoch: barriers.enter(), isLate: phase != .open, body: consume body)
+        if startsAtOnce { ready.append(consume call) } else { queue(call) }
+    }
+
+    private mutating func readBody(
+        _ frame: borrowing InboundFrame, from offset: Int, of export: Export, startsAtOnce: Bool
+    ) -> InboundBody {
+        guard frame.bulkLength == nil else {
+            let partial = PartialMessage(purpose: .call(export))
+            partials[frame.number] = partial
+            return .arriving(partial)
         }
+        // What has to wait gets memory of its own size instead of holding a whole read buffer.
+        if startsAtOnce { return .whole(frame.retain(offset..<frame.bytes.count)) }
+        return .whole(frame.retain(offset..<frame.bytes.count).compacted())
+    }
+
+    /// The call waits for the messages to its object that came before it.
+    @inline(never)
+    private mutating func queue(_ call: InboundCall) {
+        call.export.mailbox.waiting.append(call)
+        startNext(of: call.export)
     }
 
     private mutating func readName(
-        _ reader: inout WireReader, _ table: ClassMessages
+        _ reader: inout WireReader, of export: Export
     ) throws(ProtocolViolation) -> MessageBody {
         let reference = try reader.number()
-        guard reference >= 2 else {
-            let name = try reader.text(limit: ProtocolLimits.nameBytes)
-            if reference == 0 { try namesIn.append(InternedName(name: name)) }
-            return table[name] ?? MessageBody(unlisted: name, of: table.className)
-        }
-        if let message = try namesIn.meaning(reference - 2, in: table) { return message }
-        return MessageBody(unlisted: try namesIn[reference - 2].name, of: table.className)
+        guard reference >= 2 else { return try readNewName(&reader, isInterned: reference == 0, export.messages) }
+        return try namesIn.meaning(reference - 2, in: export.messages)
+    }
+
+    @inline(never)
+    private mutating func readNewName(
+        _ reader: inout WireReader, isInterned: Bool, _ table: ClassMessages
+    ) throws(ProtocolViolation) -> MessageBody {
+        let name = try reader.text(limit: ProtocolLimits.nameBytes)
+        if isInterned { try namesIn.append(InternedName(name: name)) }
+        return table.meaning(of: name)
     }
 
     /// The next message to the object starts if its turn has come and its bytes are there.
@@ -185,7 +193,7 @@ extension PortState {
     // MARK: Answers to our calls
 
     private mutating func receiveReturn(
-        _ reader: inout WireReader, _ frame: borrowing InboundFrame, makeProxy: (ObjectID) -> DistantObject
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, for connection: Connection
     ) throws(ProtocolViolation) {
         guard let status = ReturnStatus(rawValue: frame.flags & 0x7F) else {
             throw ProtocolViolation(.malformed, "a Return has an unknown status")
@@ -195,7 +203,7 @@ extension PortState {
         guard !questions.isArriving(index) else {
             throw ProtocolViolation(.outOfStep, "a second Return to one question")
         }
-        let tables = try readTables(&reader, makeProxy)
+        let tables = try readTables(&reader, connection)
         if frame.bulkLength != nil {
             questions.setArriving(index)
             partials[frame.number] = PartialMessage(
@@ -242,16 +250,16 @@ extension PortState {
     // MARK: Tables
 
     private mutating func readTables(
-        _ reader: inout WireReader, _ makeProxy: (ObjectID) -> DistantObject
+        _ reader: inout WireReader, _ connection: Connection
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
-        let references = try readReferences(&reader, makeProxy)
+        let references = try readReferences(&reader, connection)
         let shapes = try readShapes(&reader)
         return references.isEmpty && shapes.isEmpty ? nil : MessageTables(references: references, shapes: shapes)
     }
 
     private mutating func readReferences(
-        _ reader: inout WireReader, _ makeProxy: (ObjectID) -> DistantObject
+        _ reader: inout WireReader, _ connection: Connection
     ) throws(ProtocolViolation) -> [AnyObject] {
         let count = try reader.count(minimum: 3)
         guard count > 0 else { return [] }
@@ -268,7 +276,7 @@ extension PortState {
             case 0:
                 references.append(try exports.resolve(id).object)
             case 1:
-                references.append(try imports.proxy(for: id) { makeProxy(id) })
+                references.append(try imports.proxy(for: id, on: connection))
             default:
                 throw ProtocolViolation(.malformed, "a reference belongs to neither side")
             }

@@ -57,9 +57,6 @@ struct PortState: ~Copyable {
     private var completions = Completions()
 
     var barriers = BarrierCounts()
-    /// The tasks that are in `Connection.run`.
-    var runs: [LoopRun] = []
-    var lastRun: UInt32 = 0
     var pings: [UInt64: UnsafeContinuation<Void, any Error>] = [:]
     /// Pings and barriers of ours that wait until fewer are unanswered.
     var waitingControls = Fifo<(kind: FrameKind, continuation: UnsafeContinuation<Void, any Error>)>()

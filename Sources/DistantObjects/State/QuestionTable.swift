@@ -5,6 +5,17 @@ enum Waiter {
     case task(UnsafeContinuation<Reply, any Error>)
     case blocking(BlockingCall)
 
+    /// As `complete(_:_:)`, for what happens often: the answer is moved.
+    func complete(with reply: consuming Reply, _ connection: Connection) {
+        switch self {
+        case .task(let continuation):
+            continuation.resume(returning: reply)
+        case .blocking(let call):
+            call.complete(.success(reply))
+            connection.channel.signalDrivers()
+        }
+    }
+
     func complete(_ result: sending Result<Reply, any Error>, _ connection: Connection) {
         switch self {
         case .task(let continuation):
@@ -39,8 +50,8 @@ struct Question {
     /// What the frames call it, once committed.
     var wire: UInt32 = 0
     var timer: TimerToken?
-    /// The `LoopRun` that cancels it; 0 for none.
-    var run: UInt32 = 0
+    /// What cancels it, to be compared: it lives until the question is answered or given up.
+    var scope: Unmanaged<CallScope>?
     /// The opener of its `Return` has come, the rest is on the way.
     var isArriving = false
 }
@@ -65,21 +76,23 @@ struct QuestionTable {
     private var freeNumbers: [UInt32] = []
     private(set) var count = 0
 
-    mutating func reserve(run: UInt32 = 0) -> Ticket {
+    mutating func reserve(in scope: Unmanaged<CallScope>? = nil) -> Ticket {
         count += 1
         if let index = free.popLast() {
             slots[Int(index)].phase = .reserved
-            slots[Int(index)].run = run
+            slots[Int(index)].scope = scope
             return Ticket(index: index, serial: slots[Int(index)].serial)
         }
-        slots.append(Question(phase: .reserved, serial: 0, waiter: nil, number: 0, timer: nil, run: run))
+        slots.append(Question(phase: .reserved, serial: 0, waiter: nil, number: 0, timer: nil, scope: scope))
         return Ticket(index: UInt32(slots.count - 1), serial: 0)
     }
 
-    /// The open questions of a `LoopRun`.
-    func tickets(ofRun run: UInt32) -> [Ticket] {
+    /// The questions that somebody waits for in a scope.
+    func tickets(in scope: CallScope) -> [Ticket] {
         slots.indices.compactMap { index in
-            guard slots[index].phase != .free, slots[index].run == run else { return nil }
+            guard slots[index].phase == .reserved || slots[index].phase == .sent,
+                slots[index].scope?.toOpaque() == Unmanaged.passUnretained(scope).toOpaque()
+            else { return nil }
             return Ticket(index: UInt32(index), serial: slots[index].serial)
         }
     }

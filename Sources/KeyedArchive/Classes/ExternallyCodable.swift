@@ -41,7 +41,7 @@ extension ObjectEncoder {
         }
         let s = state
         let index: Int
-        if let known = s.pointee.externalIndexes[ObjectIdentifier(object)] {
+        if let known = s.pointee.place(ofExternal: object) {
             index = known
         } else {
             guard s.pointee.externals.count < limits.references else {
@@ -49,7 +49,7 @@ extension ObjectEncoder {
             }
             index = s.pointee.externals.count
             s.pointee.externals.append(object)
-            s.pointee.externalIndexes[ObjectIdentifier(object)] = index
+            if index >= EncoderState.fewExternals { s.pointee.externalIndexes[ObjectIdentifier(object)] = index }
         }
         s.pointee.out.byte(Tag.external)
         s.pointee.out.varint(UInt64(index))

@@ -125,6 +125,13 @@ public final class ObjectDecoder {
         if count - 1 > limits.chain { state.pointee.heights = ZeroedMemory(count) }
     }
 
+    /// Reads the header of an archive's body that has neither shapes nor objects by reference.
+    ///
+    /// - Parameter bytes: They stay valid until `unload`.
+    package func load(bytes: UnsafeRawBufferPointer) throws {
+        try load(bytes: bytes, owner: nil, shapes: [], externals: [], handsOutSlices: false)
+    }
+
     /// Lets go of the archive and everything made from it; `load` may be called again.
     ///
     /// Runs code of the classes read, in their `deinit`.
@@ -212,9 +219,10 @@ public final class ObjectDecoder {
     }
 
     /// Reads the next value that has no key; `reader` is that of the type's codec.
-    package func decodeTop<T>(_ type: T.Type, _ reader: AnyValueCoder) throws -> T {
-        let reader = unsafeDowncast(reader, to: ValueReader<T>.self)
-        return try complete { try reader.read(self) }
+    package func decodeTop<T>(_ type: T.Type, _ reader: Unmanaged<AnyValueCoder>) throws -> T {
+        try reader._withUnsafeGuaranteedRef { reader in
+            try complete { try unsafeDowncast(reader, to: ValueReader<T>.self).read(self) }
+        }
     }
 
     /// Reads the next value that has no key, of a type whose codec is not at hand.

@@ -114,13 +114,21 @@ struct EncoderState {
     /// Objects that were replaced: they must live as long as their address is in the table.
     var replaced: [AnyObject] = []
     var externals: [AnyObject] = []
+    /// Where those after the first few are.
     var externalIndexes: [ObjectIdentifier: Int] = [:]
+    /// As many are searched one by one: most messages have no more, and need no dictionary.
+    static let fewExternals = 8
     var failure: ArchiveError?
     var isFinished = false
     var valuesEnd = 0
 
     init(limits: Limits) {
         objectLimit = Self.objectLimit(limits)
+    }
+
+    func place(ofExternal object: AnyObject) -> Int? {
+        if let index = externals.prefix(Self.fewExternals).firstIndex(where: { $0 === object }) { return index }
+        return externalIndexes.isEmpty ? nil : externalIndexes[ObjectIdentifier(object)]
     }
 
     mutating func setLimits(_ limits: Limits) {

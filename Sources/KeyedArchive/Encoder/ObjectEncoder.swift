@@ -79,7 +79,7 @@ public final class ObjectEncoder {
         if !s.pointee.replaced.isEmpty { s.pointee.replaced = [] }
         if !s.pointee.externals.isEmpty {
             s.pointee.externals = []
-            s.pointee.externalIndexes = [:]
+            if !s.pointee.externalIndexes.isEmpty { s.pointee.externalIndexes = [:] }
         }
         if s.pointee.epoch == 0 {
             // After four billion archives the stamps of shapes would come round again.

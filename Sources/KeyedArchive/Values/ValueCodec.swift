@@ -5,8 +5,8 @@ package struct ValueCodec<T>: Sendable {
     let writer: ValueWriter<T>
     let reader: ValueReader<T>
 
-    /// The reader without its type, for `ObjectDecoder.decodeTop`.
-    package var anyReader: AnyValueCoder { reader }
+    /// The reader without its type, for `ObjectDecoder.decodeTop`; it lives for ever, so nobody counts references to it.
+    package var anyReader: Unmanaged<AnyValueCoder> { Unmanaged.passUnretained(reader) }
 
     @inline(__always)
     func write(_ value: T, _ coder: ObjectEncoder) throws { try writer.write(value, coder) }

@@ -94,7 +94,7 @@ extension EventLoop {
             if state.pointee.queue.isEmpty {
                 beginWork()
                 lock.unlock()
-                tell(handler)
+                tell(consume handler)
                 lock.lock()
                 guard state.pointee.token == token else { return }
             } else {

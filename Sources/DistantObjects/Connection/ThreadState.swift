@@ -1,0 +1,37 @@
+import CPortShims
+import KeyedArchive
+
+/// What a thread has at hand without a lock.
+struct ThreadState {
+    /// Still set up for the connection that used it last, which most often is the next.
+    var message: OutboundMessage?
+    /// As `message`.
+    var decoder: ObjectDecoder?
+    /// What the decoder is configured for, or the last one was: seldom changes, so that nobody counts references to it.
+    var decoderSettings: CoderSettings?
+    /// The class of an object by reference that was looked up last.
+    var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?
+    /// The scope whose job runs; that job holds it.
+    var scope: Unmanaged<CallScope>?
+
+    /// The calling thread's; nil while the thread ends.
+    @inline(__always)
+    static var current: UnsafeMutablePointer<ThreadState>? {
+        (port_thread_storage() ?? make())?.assumingMemoryBound(to: ThreadState.self)
+    }
+
+    @inline(never)
+    private static func make() -> UnsafeMutableRawPointer? {
+        let made = UnsafeMutablePointer<ThreadState>.allocate(capacity: 1)
+        made.initialize(to: ThreadState())
+        let isKept = port_thread_keep(made) { storage in
+            guard let thread = storage?.assumingMemoryBound(to: ThreadState.self) else { return }
+            thread.deinitialize(count: 1)
+            thread.deallocate()
+        }
+        if isKept { return UnsafeMutableRawPointer(made) }
+        made.deinitialize(count: 1)
+        made.deallocate()
+        return nil
+    }
+}

@@ -1,0 +1,41 @@
+/// A dictionary that is searched one by one while it is small, as the tables of most connections always are.
+///
+/// Up to eight entries cost a comparison each instead of a hash and a block of memory; more cost what a dictionary does.
+struct SmallDictionary<Key: Hashable, Value> {
+    private static var fewest: Int { 8 }
+
+    private var few: [(key: Key, value: Value)] = []
+    /// Takes all entries when there are too many, until there are none.
+    private var many: [Key: Value] = [:]
+
+    var count: Int { few.count + many.count }
+    var isEmpty: Bool { count == 0 }
+
+    /// The values, in no order.
+    var values: [Value] { few.map(\.value) + many.values }
+
+    subscript(key: Key) -> Value? {
+        for index in few.indices where few[index].key == key { return few[index].value }
+        return many.isEmpty ? nil : many[key]
+    }
+
+    /// Adds an entry whose key is not there.
+    mutating func insert(_ value: consuming Value, for key: Key) {
+        guard few.count == Self.fewest || !many.isEmpty else { return few.append((key, value)) }
+        for entry in few { many[entry.key] = entry.value }
+        few = []
+        many[key] = value
+    }
+
+    @discardableResult
+    mutating func removeValue(forKey key: Key) -> Value? {
+        guard many.isEmpty else { return many.removeValue(forKey: key) }
+        for index in few.indices where few[index].key == key { return few.remove(at: index).value }
+        return nil
+    }
+
+    mutating func removeAll() {
+        few = []
+        many = [:]
+    }
+}
