@@ -12,7 +12,8 @@ extension Connection {
         // Handed over like this, as what a closure captures would be copied.
         if let scope = CallScope.current(on: self) {
             let handed = Unmanaged.passRetained(message)
-            return try await withUnsafeThrowingContinuation { continuation in
+            // See “Workarounds”: the other form switches executors once more.
+            return try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
                 commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
             }
         }

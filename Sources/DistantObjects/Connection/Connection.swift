@@ -24,9 +24,9 @@ public final class Connection: Sendable {
     let isInitiator: Bool
     let state: Mutex<PortState>
     let life = Mutex<Life>(Life())
-    /// Ids of proxies that are gone.
+    /// Ids of references that are gone.
     ///
-    /// A lock of its own: a proxy may die anywhere, also under the connection's lock.
+    /// A lock of its own: a reference may die anywhere, also under the connection's lock.
     private let dying = Mutex<[ObjectID]>([])
     /// Whether there are any, to be asked at the end of each turn.
     private let hasDying = Atomic<Bool>(false)
@@ -119,7 +119,7 @@ public final class Connection: Sendable {
 
     // MARK: References
 
-    func proxyDied(_ id: ObjectID) {
+    func referenceDied(_ id: ObjectID) {
         guard id != .rootDirectory else { return }
         let isFirst = dying.withLock { ids in
             ids.append(id)

@@ -11,14 +11,22 @@
 @dynamicMemberLookup
 public final class DistantObject: ByReferenceCodable, Sendable {
     enum Place: Sendable {
-        case remote(Connection, ObjectID)
+        case remote(RemoteReference)
         case local(any Vendable)
+
+        /// A message to the object, to be filled.
+        func takeMessage() -> OutboundMessage {
+            switch self {
+            case .remote(let reference): reference.takeMessage()
+            case .local: OutboundMessage(for: PortCoder.local)
+            }
+        }
     }
 
     let place: Place
 
     init(_ id: ObjectID, on connection: Connection) {
-        place = .remote(connection, id)
+        place = .remote(RemoteReference(connection, id))
     }
 
     /// A proxy for an object of this process, for code that takes either kind.
@@ -26,20 +34,14 @@ public final class DistantObject: ByReferenceCodable, Sendable {
         place = .local(object)
     }
 
-    deinit {
-        if case .remote(let connection, let id) = place {
-            connection.proxyDied(id)
-        }
-    }
-
     /// A message of that name, to be called: `directory.add(foo)`.
     public subscript(dynamicMember name: String) -> RemoteMessage {
-        RemoteMessage(target: self, name: name)
+        RemoteMessage(place: place, name: name)
     }
 
     /// A message whose name is not a Swift identifier, or is one of this class's own members.
     public func message(_ name: String) -> RemoteMessage {
-        RemoteMessage(target: self, name: name)
+        RemoteMessage(place: place, name: name)
     }
 
     /// The original object, if it lives in this process and has that type.
@@ -50,16 +52,8 @@ public final class DistantObject: ByReferenceCodable, Sendable {
 
     /// The connection the object is reached through; `nil` for one of this process.
     public var connection: Connection? {
-        guard case .remote(let connection, _) = place else { return nil }
-        return connection
-    }
-
-    /// A message to the object, to be filled.
-    func takeMessage() -> OutboundMessage {
-        guard case .remote(let connection, let id) = place else { return OutboundMessage(for: PortCoder.local) }
-        let message = connection.coder.takeMessage()
-        message.target = id
-        return message
+        guard case .remote(let reference) = place else { return nil }
+        return reference.connection
     }
 
     /// What is entered into the message's table of references.
@@ -70,8 +64,8 @@ public final class DistantObject: ByReferenceCodable, Sendable {
         switch place {
         case .local(let object):
             return .object(port.vended(object))
-        case .remote(let connection, _):
-            guard connection.coder === port else {
+        case .remote(let reference):
+            guard reference.connection.coder === port else {
                 throw ConnectionError(
                     .foreignReference,
                     "this reference came over another connection; call it from here, or vend an object of your own that does",
@@ -86,7 +80,7 @@ extension DistantObject: Equatable {
     /// Whether both stand for the same object, as far as one connection can tell.
     public static func == (left: DistantObject, right: DistantObject) -> Bool {
         switch (left.place, right.place) {
-        case (.remote(let a, let x), .remote(let b, let y)): a === b && x == y
+        case (.remote(let a), .remote(let b)): a.connection === b.connection && a.id == b.id
         case (.local(let a), .local(let b)): a === b
         default: false
         }
@@ -97,10 +91,33 @@ extension DistantObject: CustomStringConvertible {
     /// Where the object lives; not a message to it.
     public var description: String {
         switch place {
-        case .remote(let connection, let id):
-            "DistantObject(\(id.slot).\(id.generation) on \(connection.name))"
+        case .remote(let reference):
+            "DistantObject(\(reference.id.slot).\(reference.id.generation) on \(reference.connection.name))"
         case .local(let object):
             "DistantObject(local \(type(of: object)))"
         }
+    }
+}
+
+/// Where a proxy's messages go.
+///
+/// Apart from the proxy, because tables find that by a weak reference: to count references to an object that has one costs
+/// several times as much, and calls count those to this one.
+final class RemoteReference: Sendable {
+    let connection: Connection
+    let id: ObjectID
+
+    init(_ connection: Connection, _ id: ObjectID) {
+        self.connection = connection
+        self.id = id
+    }
+
+    deinit { connection.referenceDied(id) }
+
+    /// A message to the object, to be filled.
+    func takeMessage() -> OutboundMessage {
+        let message = connection.coder.takeMessage()
+        message.target = id
+        return message
     }
 }

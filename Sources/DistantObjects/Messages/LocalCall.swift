@@ -3,13 +3,15 @@ import PortTransport
 
 /// A message to an object of this process through a `DistantObject`: copies are made as between processes.
 enum LocalCall {
-    static func result<Result: Codable>(of message: OutboundMessage, on target: DistantObject) async throws -> Result {
-        let answer = try await perform(message, on: target)
+    static func result<Result: Codable>(
+        of message: OutboundMessage, at place: DistantObject.Place
+    ) async throws -> Result {
+        let answer = try await perform(message, at: place)
         return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
     }
 
-    static func run(_ message: OutboundMessage, on target: DistantObject) async throws {
-        _ = try await perform(message, on: target)
+    static func run(_ message: OutboundMessage, at place: DistantObject.Place) async throws {
+        _ = try await perform(message, at: place)
     }
 
     static func cannotBlock(_ message: RemoteMessage) -> ConnectionError {
@@ -18,8 +20,10 @@ enum LocalCall {
             context: message.name)
     }
 
-    private static func perform(_ message: OutboundMessage, on target: DistantObject) async throws -> OutboundMessage {
-        guard case .local(let object) = target.place else {
+    private static func perform(
+        _ message: OutboundMessage, at place: DistantObject.Place
+    ) async throws -> OutboundMessage {
+        guard case .local(let object) = place else {
             throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
         }
         let table = ClassMessages.of(object)

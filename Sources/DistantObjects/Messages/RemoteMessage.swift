@@ -4,7 +4,7 @@ import KeyedArchive
 ///
 /// `directory.add(foo)` waits for the answer; `.oneWay` does not ask for one; `.blocking` is for plain threads.
 public struct RemoteMessage: Sendable {
-    let target: DistantObject
+    let place: DistantObject.Place
     let name: String
 
     /// Sends the message and waits for its result.
@@ -17,18 +17,18 @@ public struct RemoteMessage: Sendable {
         _ argument: repeat each Argument
     ) async throws -> Result {
         // As `call`: every `async` function on the way would cost a switch of executors of its own.
-        let (connection, message) = try outbound(repeat each argument, deadline: nil)
-        guard let connection else { return try await LocalCall.result(of: message, on: target) }
-        let reply = try await connection.send(message)
-        return try connection.coder.result(of: reply, from: self)
+        let message = try outbound(repeat each argument, deadline: nil)
+        guard case .remote(let reference) = place else { return try await LocalCall.result(of: message, at: place) }
+        let reply = try await reference.connection.send(message)
+        return try reference.connection.coder.result(of: reply, from: self)
     }
 
     /// Sends the message and waits until its method has returned.
     public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        let (connection, message) = try outbound(repeat each argument, deadline: nil)
-        guard let connection else { return try await LocalCall.run(message, on: target) }
-        let reply = try await connection.send(message)
-        try connection.coder.completion(of: reply, from: self)
+        let message = try outbound(repeat each argument, deadline: nil)
+        guard case .remote(let reference) = place else { return try await LocalCall.run(message, at: place) }
+        let reply = try await reference.connection.send(message)
+        try reference.connection.coder.completion(of: reply, from: self)
     }
 
     /// Sends the message and waits for its result no longer than the deadline.
@@ -38,27 +38,27 @@ public struct RemoteMessage: Sendable {
     public func call<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
     ) async throws -> Result {
-        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
-        guard let connection else { return try await LocalCall.result(of: message, on: target) }
-        let reply = try await connection.send(message)
-        return try connection.coder.result(of: reply, from: self)
+        let message = try outbound(repeat each argument, deadline: deadline)
+        guard case .remote(let reference) = place else { return try await LocalCall.result(of: message, at: place) }
+        let reply = try await reference.connection.send(message)
+        return try reference.connection.coder.result(of: reply, from: self)
     }
 
     /// Sends the message and waits until its method has returned, no longer than the deadline.
     public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
-        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
-        guard let connection else { return try await LocalCall.run(message, on: target) }
-        let reply = try await connection.send(message)
-        try connection.coder.completion(of: reply, from: self)
+        let message = try outbound(repeat each argument, deadline: deadline)
+        guard case .remote(let reference) = place else { return try await LocalCall.run(message, at: place) }
+        let reply = try await reference.connection.send(message)
+        try reference.connection.coder.completion(of: reply, from: self)
     }
 
     /// Sends the message and waits for nothing but room in the peer's queue.
     ///
     /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`.
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        let (connection, message) = try outbound(repeat each argument, deadline: nil)
-        guard let connection else { return try await LocalCall.run(message, on: target) }
-        try await connection.sendOneWay(message)
+        let message = try outbound(repeat each argument, deadline: nil)
+        guard case .remote(let reference) = place else { return try await LocalCall.run(message, at: place) }
+        try await reference.connection.sendOneWay(message)
     }
 
     /// Sends the message from a plain thread and blocks it until the result is there.
@@ -70,41 +70,39 @@ public struct RemoteMessage: Sendable {
     public func blocking<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil
     ) throws -> Result {
-        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
-        guard let connection else { throw LocalCall.cannotBlock(self) }
-        let reply = try connection.sendBlocking(message)
-        return try connection.coder.result(of: reply, from: self)
+        let message = try outbound(repeat each argument, deadline: deadline)
+        guard case .remote(let reference) = place else { throw LocalCall.cannotBlock(self) }
+        let reply = try reference.connection.sendBlocking(message)
+        return try reference.connection.coder.result(of: reply, from: self)
     }
 
     /// Sends the message from a plain thread and blocks it until the method has returned.
     public func blocking<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil
     ) throws {
-        let (connection, message) = try outbound(repeat each argument, deadline: deadline)
-        guard let connection else { throw LocalCall.cannotBlock(self) }
-        let reply = try connection.sendBlocking(message)
-        try connection.coder.completion(of: reply, from: self)
+        let message = try outbound(repeat each argument, deadline: deadline)
+        guard case .remote(let reference) = place else { throw LocalCall.cannotBlock(self) }
+        let reply = try reference.connection.sendBlocking(message)
+        try reference.connection.coder.completion(of: reply, from: self)
     }
 
     /// Sends the message from a plain thread and blocks it only while the peer's queue is full.
     public func blockingOneWay<each Argument: Codable>(_ argument: repeat each Argument) throws {
-        let (connection, message) = try outbound(repeat each argument, deadline: nil)
-        guard let connection else { throw LocalCall.cannotBlock(self) }
-        try connection.sendOneWayBlocking(message)
+        let message = try outbound(repeat each argument, deadline: nil)
+        guard case .remote(let reference) = place else { throw LocalCall.cannotBlock(self) }
+        try reference.connection.sendOneWayBlocking(message)
     }
 
     /// Encodes the arguments.
-    ///
-    /// The connection is `nil` where the target lives in this process.
     private func outbound<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
-    ) throws -> (Connection?, OutboundMessage) {
+    ) throws -> OutboundMessage {
         // On an error the message is dropped: it is not what happens often.
-        let message = target.takeMessage()
+        let message = place.takeMessage()
         repeat try message.encode(each argument)
         try message.finish()
         message.name = name
         message.deadline = deadline
-        return (target.connection, message)
+        return message
     }
 }

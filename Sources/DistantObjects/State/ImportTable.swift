@@ -3,6 +3,9 @@ struct ImportTable {
     private struct Entry {
         let generation: UInt32
         weak var proxy: DistantObject?
+        /// References made and not yet known to be gone: the proxy's, and those of earlier ones whose messages are not
+        /// sent yet.
+        var references = 1
     }
 
     private var entries = SmallDictionary<UInt32, Entry>()
@@ -17,17 +20,25 @@ struct ImportTable {
     /// The proxy for an object that a message mentions: the living one, or a new one.
     ///
     /// The caller holds it strongly until the message is decoded or thrown away. That is the pin: an entry with a living
-    /// proxy is never released.
+    /// reference is never released.
     mutating func proxy(
         for id: ObjectID, on connection: Connection
     ) throws(ProtocolViolation) -> DistantObject {
-        if let entry = entries[id.slot] {
-            guard entry.generation == id.generation else {
+        let known = entries.update(id.slot) { entry -> DistantObject? in
+            guard entry.generation == id.generation else { return nil }
+            if let proxy = entry.proxy { return proxy }
+            let proxy = DistantObject(id, on: connection)
+            entry.proxy = proxy
+            entry.references += 1
+            return proxy
+        }
+        if let known {
+            guard let proxy = known else {
                 throw ProtocolViolation(.outOfStep, "an id was given to another object before it was released")
             }
-            if let proxy = entry.proxy { return proxy }
-            entries.removeValue(forKey: id.slot)
-        } else if entries.count >= limit {
+            return proxy
+        }
+        guard entries.count < limit else {
             throw ProtocolViolation(.overLimit, "more than \(limit) references are held on this connection")
         }
         let proxy = DistantObject(id, on: connection)
@@ -35,9 +46,16 @@ struct ImportTable {
         return proxy
     }
 
-    /// Removes an id whose proxy died, unless the object was mentioned again since and has a new one.
-    mutating func releaseIfDead(_ id: ObjectID) -> Bool {
-        guard let entry = entries[id.slot], entry.generation == id.generation, entry.proxy == nil else { return false }
+    /// A reference is gone.
+    ///
+    /// - Returns: Whether it was the last: the object was not mentioned again since, and the id is removed.
+    mutating func releaseOne(_ id: ObjectID) -> Bool {
+        let rest = entries.update(id.slot) { entry -> Int in
+            guard entry.generation == id.generation else { return .max }
+            entry.references -= 1
+            return entry.references
+        }
+        guard rest == 0 else { return false }
         entries.removeValue(forKey: id.slot)
         return true
     }

@@ -79,9 +79,9 @@ extension PortState {
         let externals = encoder.externals
         prefix.append(externals.count)
         for object in externals {
-            if let proxy = object as? DistantObject, case .remote(_, let id) = proxy.place {
+            if let proxy = object as? DistantObject, case .remote(let reference) = proxy.place {
                 prefix.append(byte: 0)
-                prefix.append(id)
+                prefix.append(reference.id)
             } else {
                 prefix.append(byte: 1)
                 prefix.append(exports.mention(object, messages: ClassMessages.known(object), number: sent + 1))
@@ -265,7 +265,7 @@ extension PortState {
     /// The ids of one frame and the watermark are sampled together, under the lock under which mentions are entered.
     mutating func commitReleases(_ dead: [ObjectID], to channel: Channel) {
         if dead.count == 1 {
-            guard imports.releaseIfDead(dead[0]) else { return }
+            guard imports.releaseOne(dead[0]) else { return }
             prefix.reset()
             prefix.append(entered)
             prefix.append(1)
@@ -276,7 +276,7 @@ extension PortState {
         while !rest.isEmpty {
             let chunk = rest.prefix(ProtocolLimits.referencesInMessage)
             rest = rest.dropFirst(chunk.count)
-            let released = chunk.filter { imports.releaseIfDead($0) }
+            let released = chunk.filter { imports.releaseOne($0) }
             guard !released.isEmpty else { continue }
             prefix.reset()
             prefix.append(entered)

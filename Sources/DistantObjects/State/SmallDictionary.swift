@@ -4,7 +4,12 @@
 struct SmallDictionary<Key: Hashable, Value> {
     private static var fewest: Int { 8 }
 
-    private var few: [(key: Key, value: Value)] = []
+    private struct Entry {
+        let key: Key
+        var value: Value
+    }
+
+    private var few: [Entry] = []
     /// Takes all entries when there are too many, until there are none.
     private var many: [Key: Value] = [:]
 
@@ -19,9 +24,16 @@ struct SmallDictionary<Key: Hashable, Value> {
         return many.isEmpty ? nil : many[key]
     }
 
+    /// Changes a value in its place; nil if there is none.
+    mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
+        for index in few.indices where few[index].key == key { return body(&few[index].value) }
+        guard let index = many.index(forKey: key) else { return nil }
+        return body(&many.values[index])
+    }
+
     /// Adds an entry whose key is not there.
     mutating func insert(_ value: consuming Value, for key: Key) {
-        guard few.count == Self.fewest || !many.isEmpty else { return few.append((key, value)) }
+        guard few.count == Self.fewest || !many.isEmpty else { return few.append(Entry(key: key, value: value)) }
         for entry in few { many[entry.key] = entry.value }
         few = []
         many[key] = value
