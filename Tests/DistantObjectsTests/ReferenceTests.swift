@@ -67,6 +67,34 @@ struct ReferenceTests {
         await pair.close()
     }
 
+    @Test("A message that is kept keeps its object, though its proxy is gone and others came and went")
+    func keptMessage() async throws {
+        let pair = try await Pair()
+        do {
+            let directory = try await pair.client.root
+            let kept: RemoteMessage?
+            do {
+                let proxy: DistantObject = try await directory.observer()
+                kept = proxy.count
+            }
+            for _ in 0..<3 {
+                let other: DistantObject = try await directory.observer()
+                try await other.note("hello")
+                try await pair.client.ping()
+            }
+            // What the deaths of those proxies asked for has reached the other side by now.
+            try await pair.client.ping()
+            try await pair.server.ping()
+            let message = try #require(kept)
+            let count: Int = try await message()
+            #expect(count == 3)
+            // The root, and what the message goes to.
+            #expect(pair.client.statistics.imports == 2)
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
     @Test("A parameter of a concrete class takes only an object that is at home")
     func concreteParameter() async throws {
         let pair = try await Pair()
