@@ -63,7 +63,12 @@ struct StateFile {
         while true {
             let name = "\(url.path).damaged\(number == 1 ? "" : "-\(number)")"
             if !FileManager.default.fileExists(atPath: name) {
-                try FileManager.default.moveItem(atPath: url.path, toPath: name)
+                do {
+                    try FileManager.default.moveItem(atPath: url.path, toPath: name)
+                } catch {
+                    let reason = error.localizedDescription
+                    throw Damaged(description: "\(url.path) is damaged, and cannot be kept as \(name): \(reason)")
+                }
                 return URL(fileURLWithPath: name)
             }
             number += 1

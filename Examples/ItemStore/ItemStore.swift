@@ -34,7 +34,7 @@ struct ItemStore {
             // What may fail comes first: an item without the image it should have is not added.
             let data = try image.map(read)
             let item = store.create(name: name, serialNumber: serialNumber, valueInDollars: value)
-            if let data { try store.images.setImage(data, forKey: item.itemKey) }
+            if let data { try keep(data, of: item, in: store) }
             try save(store)
             print("added \(item.itemKey): \(item)")
         case .show(let key):
@@ -64,6 +64,12 @@ struct ItemStore {
             throw Failure(description: "the image \(path) cannot be read")
         }
         return data
+    }
+
+    private static func keep(_ image: Data, of item: Item, in store: Store) throws {
+        do { try store.images.setImage(image, forKey: item.itemKey) } catch {
+            throw Failure(description: "the image is not saved: \(error.localizedDescription)")
+        }
     }
 
     private static func find(_ key: String, _ store: Store) throws -> Item {

@@ -81,6 +81,18 @@ struct AppStateTests {
         #expect(next.output.hasPrefix("2nd run: "))
     }
 
+    @Test("A damaged file that cannot be given another name is left, in a sentence")
+    func notKeptAside() async throws {
+        // There is room for this name, and none for a longer one.
+        let path = scratch.path(String(repeating: "x", count: 250))
+        try Data("damaged".utf8).write(to: URL(fileURLWithPath: path))
+        let outcome = try await run(path)
+        #expect(outcome.status == 1 && outcome.output.isEmpty)
+        #expect(outcome.errors.hasPrefix("AppState: \(path) is damaged, and cannot be kept as "), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").count == 1 && !outcome.errors.contains("NSError"))
+        #expect(try bytes(path) == Data("damaged".utf8))
+    }
+
     @Test("The last age and the last run there are stay as they are")
     func lastNumbers() async throws {
         let path = scratch.path("a")

@@ -69,6 +69,13 @@ struct ItemStoreTests {
             "ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1"], in: scratch)
         #expect(unsaved.status == 1 && unsaved.output.isEmpty)
         #expect(unsaved.errors.hasPrefix("ItemStore: the items are not saved: "), "\(unsaved.errors)")
+        let photo = scratch.path("photo")
+        try Data([1]).write(to: URL(fileURLWithPath: photo))
+        let unkept = try await Program.run(
+            "ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1", photo], in: scratch)
+        #expect(unkept.status == 1 && unkept.output.isEmpty)
+        #expect(unkept.errors.hasPrefix("ItemStore: the image is not saved: "), "\(unkept.errors)")
+        #expect(unkept.errors.split(separator: "\n").count == 1 && !unkept.errors.contains("NSError"))
         for words in [[], ["add", "Lamp"], ["add", "L", "A", "much"], ["what"]] {
             let usage = try await Program.run("ItemStore", words, in: scratch)
             #expect(usage.status == 2 && usage.errors.contains("Usage: ItemStore"))
