@@ -67,6 +67,33 @@ struct FormatTests {
         #expect(try bytes(Int?.none) == [0xC0])
     }
 
+    @Test("Strings of every short length come back, and bytes that are not UTF-8 are no string")
+    func strings() throws {
+        func read(_ bytes: [UInt8]) throws -> String {
+            try ([Tag.string, UInt8(bytes.count)] + bytes).withUnsafeBytes {
+                var source = ByteSource($0)
+                return try source.stringValue(Limits())
+            }
+        }
+        for length in 0...40 {
+            let ascii = (0..<length).map { UInt8(0x41 + $0) }
+            #expect(try Array(read(ascii).utf8) == ascii)
+            for character in ["é", "€", "😀", "\u{FFFD}"] {
+                let text = String(decoding: ascii, as: UTF8.self) + character
+                #expect(try read(Array(text.utf8)) == text)
+            }
+            // Cut off, not the shortest form, half of a surrogate pair, beyond the last character, a lone continuation: also
+            // those that are repaired to as many bytes.
+            for wrong: [UInt8] in [
+                [0xF0, 0x9F, 0x98], [0xE2, 0x82], [0xC3], [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80],
+                [0xF4, 0x90, 0x80, 0x80], [0x80], [0xFF],
+            ] {
+                #expect(throws: ArchiveError.self) { try read(ascii + wrong) }
+                #expect(throws: ArchiveError.self) { try read(wrong + ascii) }
+            }
+        }
+    }
+
     @Test("A padded number is a number, one of more than 64 bits is not")
     func varints() throws {
         func read(_ bytes: [UInt8]) throws -> UInt64 {

@@ -15,8 +15,10 @@ struct EncoderScope {
     }
 
     /// Stands for the keys of a record for which none are predicted.
-    // Never read: there is always a count of zero beside it.
-    nonisolated(unsafe) static let noKeys = UnsafePointer(UnsafeMutablePointer<String>.allocate(capacity: 1))
+    ///
+    /// No memory: it is never read, as there is always a count of zero beside it.
+    @inline(__always)
+    static var noKeys: UnsafePointer<String> { UnsafePointer(bitPattern: 16).unsafelyUnwrapped }
 
     var keys: UnsafePointer<String> = Self.noKeys
     var keyCount = 0

@@ -326,20 +326,21 @@ extension ObjectDecoder {
         }
         s.pointee.frame.source.position = position &+ 1
         let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
-        var result: [T] = []
-        // No more than the table of objects already takes for bytes that are present.
-        result.reserveCapacity(count)
         var expected: Int64 = 0
-        for index in 0..<count {
-            let number = expected &+ (try s.pointee.frame.source.zigzag())
-            do {
-                result.append(try object(UInt64(bitPattern: number), as: type))
-            } catch {
-                throw ArchiveError.wrapping(error, at: .index(index))
+        // No more than the table of objects already takes for bytes that are present.
+        return try [T](unsafeUninitializedCapacity: count) { target, made in
+            while made < count {
+                let number = expected &+ (try s.pointee.frame.source.zigzag())
+                do {
+                    let object = try object(UInt64(bitPattern: number), as: type)
+                    target.initializeElement(at: made, to: object)
+                } catch {
+                    throw ArchiveError.wrapping(error, at: .index(made))
+                }
+                made &+= 1
+                expected = number &+ 1
             }
-            expected = number &+ 1
         }
-        return result
     }
 
     /// Reads scalars as they lie in memory, or one by one if they were written so.
