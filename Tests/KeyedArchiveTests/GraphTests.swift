@@ -13,6 +13,23 @@ struct GraphTests {
         #expect(copy[1].name == "Juliana")
     }
 
+    @Test("Lists keep which objects are the same, however many they have", arguments: [1, 16, 17, 33, 1000, 5000])
+    func lists(_ count: Int) throws {
+        let foos = (0..<count).map { Foo("", $0) }
+        let again = Array(repeating: foos[0], count: 2 * count)
+        let copy = try roundTrip([foos, again, foos.reversed(), foos])
+        #expect(copy[0].map(\.age) == Array(0..<count))
+        #expect(copy[1].count == 2 * count && copy[1].allSatisfy { $0 === copy[0][0] })
+        #expect(zip(copy[2].reversed(), copy[0]).allSatisfy { $0 === $1 })
+        #expect(zip(copy[3], copy[0]).allSatisfy { $0 === $1 })
+        // No more objects than the limit, although there are more references.
+        var limits = Limits()
+        limits.objects = count
+        #expect(try KeyedArchiver.archive([foos, again], limits: limits).count > count)
+        limits.objects = count - 1
+        #expect(throws: ArchiveError.self) { try KeyedArchiver.archive([foos, again], limits: limits) }
+    }
+
     @Test("A reference back is handed over as soon as its object exists")
     func cycle() throws {
         let first = Node.list(3)

@@ -34,7 +34,8 @@ extension ObjectEncoder {
         for object in state.pointee.objects {
             switch object {
             case .coding(let object):
-                registry.setClass(type(of: object), forName: record(for: type(of: object), kind: .object).name)
+                registry.setClass(
+                    type(of: object), forName: record(for: type(of: object), kind: .object).takeUnretainedValue().name)
             case .plain(let object):
                 if let type = type(of: object) as? any (AnyObject & Decodable).Type {
                     registry.setClass(type, forName: unqualifiedName(of: type))

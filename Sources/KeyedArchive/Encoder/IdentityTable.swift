@@ -10,7 +10,7 @@ struct IdentityTable {
         var epoch: UInt32
     }
 
-    private var slots: UnsafeMutablePointer<Slot>
+    private var slots: ZeroedMemory<Slot>
     private var mask: Int
     private var shift: UInt
     private var used = 0
@@ -19,18 +19,12 @@ struct IdentityTable {
     private static let smallest = 64
 
     init() {
-        slots = Self.make(Self.smallest)
+        slots = ZeroedMemory(Self.smallest)
         mask = Self.smallest - 1
         shift = UInt(UInt.bitWidth - Self.smallest.trailingZeroBitCount)
     }
 
     func deallocate() { slots.deallocate() }
-
-    private static func make(_ capacity: Int) -> UnsafeMutablePointer<Slot> {
-        let slots = UnsafeMutablePointer<Slot>.allocate(capacity: capacity)
-        slots.initialize(repeating: Slot(address: 0, number: 0, epoch: 0), count: capacity)
-        return slots
-    }
 
     mutating func removeAll(most: Int) {
         let isRoomy = mask > 1024 && (used < mask / 16 || mask > most)
@@ -48,7 +42,7 @@ struct IdentityTable {
     /// Expected O(1).
     @inline(__always)
     mutating func insert(_ address: UInt, number: UInt32) -> (isNew: Bool, number: UInt32) {
-        if used &* 2 > mask { grow() }
+        if used &* 2 > mask { grow(2 * (mask + 1)) }
         var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
         while true {
             let slot = slots + index
@@ -83,13 +77,20 @@ struct IdentityTable {
         }
     }
 
+    /// Makes room for so many more objects, so that the table is not rebuilt again and again on the way there.
+    mutating func reserve(_ more: Int) {
+        var capacity = mask + 1
+        while (used + more) * 2 >= capacity { capacity *= 2 }
+        if capacity > mask + 1 { grow(capacity) }
+    }
+
     @inline(never)
-    private mutating func grow() {
+    private mutating func grow(_ capacity: Int) {
         let old = slots
         let count = mask + 1
-        slots = Self.make(count * 2)
-        mask = count * 2 - 1
-        shift -= 1
+        slots = ZeroedMemory(capacity)
+        mask = capacity - 1
+        shift = UInt(UInt.bitWidth - capacity.trailingZeroBitCount)
         for index in 0..<count where old[index].epoch == epoch {
             var to = Int(bitPattern: (old[index].address &* 0x9E37_79B9_7F4A_7C15) >> shift)
             while slots[to].epoch == epoch { to = (to &+ 1) & mask }

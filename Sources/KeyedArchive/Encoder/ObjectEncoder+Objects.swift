@@ -104,12 +104,27 @@ extension ObjectEncoder {
         try checkCount(objects.count)
         s.pointee.out.byte(Tag.references)
         s.pointee.out.varint(UInt64(objects.count))
+        makeRoom(for: objects.count)
         var expected: Int64 = 0
-        for object in objects {
-            let number = Int64(try number(of: object))
-            s.pointee.out.zigzag(number - expected)
-            expected = number + 1
+        for index in objects.indices {
+            // The array keeps it.
+            let met = Int64(
+                try Unmanaged.passUnretained(objects[index])._withUnsafeGuaranteedRef { try number(of: $0) })
+            s.pointee.out.zigzag(met - expected)
+            expected = met + 1
         }
+    }
+
+    /// Makes room for objects that are probably new, if they are more than there are: otherwise what grows by itself
+    /// grows often enough.
+    @inline(__always)
+    private func makeRoom(for count: Int) {
+        let s = state
+        let known = s.pointee.objects.count
+        guard count > max(known, 16) else { return }
+        let more = min(count, s.pointee.objectLimit - known)
+        s.pointee.objects.reserveCapacity(known + more)
+        s.pointee.identity.reserve(more)
     }
 
     func checkCount(_ count: Int) throws {

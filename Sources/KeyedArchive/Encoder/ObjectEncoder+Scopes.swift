@@ -1,16 +1,14 @@
 extension ObjectEncoder {
-    /// What is known of a type, by the type.
+    /// What is known of a type, by the type; the encoder keeps it.
     @inline(__always)
-    func record(for type: Any.Type, kind: Shape.Kind) -> TypeRecord {
+    func record(for type: Any.Type, kind: Shape.Kind) -> Unmanaged<TypeRecord> {
         let id = ObjectIdentifier(type)
-        if state.pointee.lastType == id, let record = state.pointee.lastRecord {
-            return record._withUnsafeGuaranteedRef { $0 }
-        }
+        if state.pointee.lastType == id, let record = state.pointee.lastRecord { return record }
         return findRecord(for: type, id, kind)
     }
 
     @inline(never)
-    private func findRecord(for type: Any.Type, _ id: ObjectIdentifier, _ kind: Shape.Kind) -> TypeRecord {
+    private func findRecord(for type: Any.Type, _ id: ObjectIdentifier, _ kind: Shape.Kind) -> Unmanaged<TypeRecord> {
         let record: TypeRecord
         if let known = state.pointee.records[id] {
             record = known
@@ -19,8 +17,9 @@ extension ObjectEncoder {
             state.pointee.records[id] = record
         }
         state.pointee.lastType = id
-        state.pointee.lastRecord = Unmanaged.passUnretained(record)
-        return record
+        let kept = Unmanaged.passUnretained(record)
+        state.pointee.lastRecord = kept
+        return kept
     }
 
     private func makeRecord(for type: Any.Type, _ id: ObjectIdentifier, _ kind: Shape.Kind) -> TypeRecord {
@@ -58,12 +57,14 @@ extension ObjectEncoder {
     /// A shape that this archive does not have yet gets its number at the end only: predicted by what other archives held,
     /// perhaps for others to read, it must not get into this one before a value has it.
     @inline(__always)
-    func openRecord(_ record: TypeRecord) {
+    func openRecord(_ record: Unmanaged<TypeRecord>) {
         let s = state
-        s.pointee.scope.record = Unmanaged.passUnretained(record)
+        s.pointee.scope.record = record
         s.pointee.scope.layout = .keyed
         s.pointee.scope.start = s.pointee.out.count
-        guard let variant = record.predicted else { return s.pointee.out.fixed(UInt16.max) }
+        guard let variant = record._withUnsafeGuaranteedRef({ $0.predicted }) else {
+            return s.pointee.out.fixed(UInt16.max)
+        }
         s.pointee.scope.keys = variant.pointee.keys
         s.pointee.scope.keyCount = variant.pointee.keyCount
         guard variant.pointee.epoch == s.pointee.epoch else { return openFirst(variant) }
@@ -94,7 +95,7 @@ extension ObjectEncoder {
     func openSingleBody() {
         let s = state
         let record = record(for: s.pointee.scope.type, kind: .object)
-        s.pointee.out.fixed(localIndex(record.bare(.single)))
+        s.pointee.out.fixed(localIndex(record.takeUnretainedValue().bare(.single)))
     }
 
     /// Ends the current scope: corrects what was predicted, and puts deferred values in place.

@@ -2,10 +2,10 @@ extension ObjectEncoder {
     /// Begins a record whose values have no keys.
     ///
     /// The keys, which are positions, stand in the record: there may be more of them than a shape has room for.
-    func openSequential(_ record: TypeRecord) {
+    func openSequential(_ record: Unmanaged<TypeRecord>) {
         let s = state
-        s.pointee.scope.record = Unmanaged.passUnretained(record)
-        let variant = record.bare(.explicit)
+        s.pointee.scope.record = record
+        let variant = record.takeUnretainedValue().bare(.explicit)
         s.pointee.out.fixed(localIndex(variant))
         s.pointee.scope.variant = variant
         s.pointee.scope.isSequential = true

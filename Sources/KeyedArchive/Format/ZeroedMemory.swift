@@ -6,10 +6,10 @@
     import Darwin
 #endif
 
-/// Integers that are 0 at first.
+/// Elements all of whose bits are 0 at first, which must be a value of theirs.
 ///
 /// The system hands large memory out zeroed, and only when it is written to: what stays 0 takes none.
-struct ZeroedMemory<Element: FixedWidthInteger & BitwiseCopyable> {
+struct ZeroedMemory<Element: BitwiseCopyable> {
     private let start: UnsafeMutablePointer<Element>
 
     init(_ count: Int) {
@@ -21,12 +21,15 @@ struct ZeroedMemory<Element: FixedWidthInteger & BitwiseCopyable> {
 
     func deallocate() { free(start) }
 
-    /// Sets the first so many integers to 0 again.
-    func clear(_ count: Int) { start.update(repeating: 0, count: count) }
+    /// Sets all bits of the first so many elements to 0 again.
+    func clear(_ count: Int) { memset(start, 0, count * MemoryLayout<Element>.stride) }
 
     @inline(__always)
     subscript(index: Int) -> Element {
         get { start[index] }
         nonmutating set { start[index] = newValue }
     }
+
+    @inline(__always)
+    static func + (memory: Self, index: Int) -> UnsafeMutablePointer<Element> { memory.start + index }
 }
