@@ -81,6 +81,43 @@ struct AppStateTests {
         #expect(next.output.hasPrefix("2nd run: "))
     }
 
+    @Test("Killed while it saves, it leaves the old file or the new one, whole")
+    func killed() async throws {
+        let path = scratch.path("a")
+        #expect(try await run("--format", "xml", path).status == 0)
+        var runs = 1
+        for _ in 0..<20 {
+            let program = try Program("AppState", [path], in: scratch)
+            // What it says last before it saves.
+            while !program.output.contains("a year later"), isAlive(program.pid) { await Task.yield() }
+            kill(program.pid, SIGKILL)
+            _ = try await program.finish()
+            let found = try KeyedUnarchiver(contentsOf: URL(fileURLWithPath: path)).decode(Int.self, forKey: "runs")
+            #expect(found == runs || found == runs + 1)
+            runs = found
+        }
+        let next = try await run(path)
+        #expect(next.status == 0 && next.errors.isEmpty, "\(next.errors)")
+    }
+
+    @Test("Without room for all of it the old file stays, and nothing is left beside it")
+    func full() async throws {
+        let path = scratch.path("a")
+        #expect(try await run("--format", "xml", path).status == 0)
+        let old = try bytes(path)
+        let folder = scratch.path("")
+        let before = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("a") }
+        // No file may get larger than that; the signal that comes with it is not for us.
+        let limited = #"trap "" XFSZ; ulimit -f 1; exec "$0" "$@""#
+        let program = try Program.url("AppState").path
+        let outcome = try await Program.run("/bin/sh", ["-c", limited, program, path], in: scratch)
+        #expect(old.count > 1_500 && outcome.status == 1)
+        #expect(outcome.errors.contains("is there room on the disk?"), "\(outcome.errors)")
+        #expect(try bytes(path) == old)
+        let after = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("a") }
+        #expect(after == before)
+    }
+
     @Test("A damaged file that cannot be given another name is left, in a sentence")
     func notKeptAside() async throws {
         // There is room for this name, and none for a longer one.
