@@ -49,8 +49,8 @@ struct ArchiveLimitTests {
         static func different(_ count: Int) -> [Kind] { (0..<count).map { Kind(key: "k\($0)") } }
     }
 
-    /// The same as a type of its own, since an encoder remembers only so many shapes of one.
-    struct Wide: Codable {
+    /// The same as types of their own, since an encoder remembers only so many shapes of one.
+    struct Tagged<Tag>: Codable {
         var kind: Kind
         init(kind: Kind) { self.kind = kind }
         init(from decoder: any Decoder) throws { kind = try Kind(from: decoder) }
@@ -158,7 +158,7 @@ struct ArchiveLimitTests {
         let long = String(repeating: "k", count: 3_000)
         let before = wide.client.statistics.framesOut
         await expectCode(.tooLarge) {
-            let _: Int = try await wide.keeper.kinds((0..<30).map { Wide(kind: Kind(key: "\(long)\($0)")) })
+            let _: Int = try await wide.keeper.kinds((0..<30).map { Tagged<String>(kind: Kind(key: "\(long)\($0)")) })
         }
         #expect(wide.client.statistics.framesOut == before)
         try await Self.close(wide)
@@ -282,6 +282,43 @@ struct ArchiveLimitTests {
         #expect(try await Self.status(raw, Self.call("kinds", shapes: inline, body: body)) == 0)
         raw.send(2, Self.call("kinds", shapes: table(4_096..<4_097), body: body))
         try await expectOverLimit(raw, connection)
+    }
+
+    @Test("Definitions of more bytes than a connection keeps, given for keeping, cut it")
+    func hostileDefinitions() async throws {
+        let (raw, connection) = try await Self.hostile()
+        // A long text has its length in front, as a number of two or more bytes.
+        func long(_ number: Int) -> [UInt8] {
+            let text = Array("\(number)".utf8) + [UInt8](repeating: 0x6B, count: 65_536)
+            let definition = [0, 0x81, 0x4B, 0, 1, 0xC9] + RawPeer.number(UInt64(text.count)) + text
+            return [1, 0] + RawPeer.number(UInt64(definition.count)) + definition
+        }
+        for number in 0..<63 {
+            #expect(
+                try await Self.status(raw, Self.call("kinds", shapes: long(number), body: Self.body([0xCF, 0]))) == 0)
+        }
+        raw.send(2, Self.call("kinds", shapes: long(63), body: Self.body([0xCF, 0])))
+        try await expectOverLimit(raw, connection)
+    }
+
+    @Test("A sender whose shapes are many and long writes them out once there is no more room, and is understood")
+    func longShapes() async throws {
+        let pair = try await Self.pair()
+        func send<T>(_ type: T.Type) async throws {
+            for number in 0..<30 {
+                let kind = Kind(key: "\(number)" + String(repeating: "k", count: 40_000))
+                for _ in 0..<2 {
+                    let count: Int = try await pair.keeper.kinds([Tagged<T>(kind: kind)])
+                    #expect(count == 1)
+                }
+            }
+        }
+        // An encoder remembers only so many shapes of one type.
+        try await send(Int8.self)
+        try await send(Int16.self)
+        try await send(Int32.self)
+        try await send(Int64.self)
+        try await Self.close(pair)
     }
 
     /// Waits for the Goodbye that says so, and for the connection's end.

@@ -309,7 +309,7 @@ extension PortState {
             } catch {
                 throw ProtocolViolation(.malformed, "a class shape cannot be read: \(error)")
             }
-            if reference == 0 { try shapesIn.append(shape) }
+            if reference == 0 { try shapesIn.append(shape, taking: definition.count) }
             shapes.append(shape)
         }
         return shapes

@@ -90,7 +90,7 @@ extension PortState {
         let shapes = encoder.shapes
         prefix.append(shapes.count)
         for shape in shapes {
-            switch shapesOut.reference(to: shape) {
+            switch shapesOut.reference(to: shape, taking: shape.definition.count) {
             case .known(let number):
                 prefix.append(UInt64(number) + 2)
             case .new:
