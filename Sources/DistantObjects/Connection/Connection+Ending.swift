@@ -35,6 +35,7 @@ extension Connection {
 
     /// Starts reading, greets, and bounds the time the handshake may take.
     package func begin() {
+        if configuration.onEvent != nil { LoopWatch.shared.add(self) }
         channel.start(self)
         if isInitiator {
             state.withLock { $0.commitHello(to: channel, name: configuration.programName) }

@@ -141,10 +141,8 @@ extension Connection {
             // Descriptors have no typed value yet; not taking any, the kernel closes what a peer sends.
             configuration: ChannelConfiguration(
                 maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false))
-        let connection = Connection(
+        return Connection(
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
-        if configuration.onEvent != nil { LoopWatch.shared.add(connection) }
-        return connection
     }
 
     private static func establish(

@@ -5,30 +5,28 @@ import Synchronization
 final class LoopWatch: Sendable {
     static let shared = LoopWatch()
 
-    private struct Watching {
-        weak var connection: Connection?
-    }
-
-    private let connections = Mutex<[ObjectIdentifier: Watching]>([:])
+    // No weak references, here and to loops: an object that has one pays several times as much for each count.
+    private let connections = Mutex<[ObjectIdentifier: Connection]>([:])
 
     /// Has the loop tell its connections.
     func watch(_ loop: EventLoop) {
-        loop.setEventHook { [weak loop] event in
-            guard let loop, case .threadsExhausted(let count) = event else { return }
-            for connection in self.connections(on: loop) { connection.report(.threadsExhausted(count)) }
+        let id = ObjectIdentifier(loop)
+        loop.setEventHook { event in
+            guard case .threadsExhausted(let count) = event else { return }
+            for connection in self.connections(on: id) { connection.report(.threadsExhausted(count)) }
         }
     }
 
-    /// To be called for each connection that reports events; it is forgotten at its end.
+    /// To be called for each connection that reports events, when it begins; it is forgotten at its end.
     func add(_ connection: Connection) {
-        connections.withLock { $0[ObjectIdentifier(connection)] = Watching(connection: connection) }
+        connections.withLock { $0[ObjectIdentifier(connection)] = connection }
     }
 
     func remove(_ connection: Connection) {
         _ = connections.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) }
     }
 
-    private func connections(on loop: EventLoop) -> [Connection] {
-        connections.withLock { $0.values.compactMap(\.connection) }.filter { $0.loop === loop }
+    private func connections(on loop: ObjectIdentifier) -> [Connection] {
+        connections.withLock { $0.values.filter { ObjectIdentifier($0.loop) == loop } }
     }
 }

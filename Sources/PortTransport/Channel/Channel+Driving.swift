@@ -16,58 +16,80 @@ extension Channel {
         guard !isForked else {
             throw TransportError(.forked, "The connection was made before fork and belongs to the parent process.")
         }
-        gate.lock()
         while true {
-            let generation = gated.pointee.seat.generation
-            gate.unlock()
+            let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
             gate.lock()
             if gated.pointee.isOver {
                 gate.unlock()
                 return .ended
             }
-            if gated.pointee.seat.generation != generation { continue }
+            guard driverSignals.load(ordering: .relaxed) == signals else {
+                gate.unlock()
+                continue
+            }
             if !gated.pointee.seat.isTaken, gated.pointee.end == nil, !gated.pointee.inputEnded { break }
             gated.pointee.seat.waiting += 1
             let inTime = gated.pointee.seat.wait(gate, until: deadline)
             gated.pointee.seat.waiting -= 1
-            if !inTime {
-                gate.unlock()
-                return done() ? .done : .deadlineExceeded
-            }
+            gate.unlock()
+            if !inTime { return done() ? .done : .deadlineExceeded }
         }
         gated.pointee.seat.isTaken = true
         // Off already when the seat was left a moment ago.
         setReadInterest(false)
-        gated.pointee.seat.enteredAt = monotonicNow()
+        let isNext = enterRow()
+        let kept = gated.pointee.seat.tools.take()
         gate.unlock()
-        defer { leaveSeat() }
-        return try drive(done, deadline)
+        // In a row the loop does not read: nobody has to be kept from it.
+        if !isNext { readLock.withLock { reading.pointee.isDriven = true } }
+        let tools: DriverTools
+        do throws(TransportError) {
+            tools = if let kept { kept } else { try DriverTools.take() }
+        } catch {
+            leaveSeat(nil, isNext)
+            throw error
+        }
+        defer { leaveSeat(tools, isNext) }
+        return try drive(tools, done, deadline)
     }
 
     /// To be called when something may have become true that a driving thread waits for; allowed under any lock.
     package func signalDrivers() {
         guard !isForked else { return }
-        gate.withLock { gated.pointee.seat.signal() }
+        gate.withLock { signalSeat() }
+    }
+
+    /// As `signalDrivers`, with the gate held.
+    func signalSeat() {
+        driverSignals.store(driverSignals.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+        gated.pointee.seat.signal()
     }
 
     /// How soon after another a blocking call has to begin to count as the next of a row, and how many make one.
     private static let rowGap: UInt64 = 200_000
     private static let rowLength = 3
 
+    /// Counts the calls that follow each other at once.
+    ///
+    /// Called with the gate held. Returns whether the loop's interest was left off for this one.
+    private func enterRow() -> Bool {
+        let now = monotonicNow()
+        let isSoon = now &- gated.pointee.seat.enteredAt < Self.rowGap
+        gated.pointee.seat.enteredAt = now
+        gated.pointee.seat.streak = isSoon ? gated.pointee.seat.streak + 1 : 0
+        return gated.pointee.seat.lingers
+    }
+
     /// Leaves the loop's interest off after a row of blocking calls, which saves two system calls each; the watchdog
     /// turns it on at its second tick from now, so nothing is left unread longer than that.
     ///
     /// Called with the gate held.
     private func lingerInSeat() -> Bool {
-        guard let eventLoop else { return false }
-        let seat = gated.pointee.seat.enteredAt &- gated.pointee.seat.lastLeft
-        gated.pointee.seat.streak = seat < Self.rowGap ? gated.pointee.seat.streak + 1 : 0
-        gated.pointee.seat.lastLeft = monotonicNow()
-        guard gated.pointee.seat.streak >= Self.rowLength else { return false }
+        guard gated.pointee.seat.streak >= Self.rowLength, let eventLoopReference else { return false }
         if !gated.pointee.seat.lingers {
             gated.pointee.seat.lingers = true
-            eventLoop.linger(self)
+            eventLoopReference._withUnsafeGuaranteedRef { $0.linger(self) }
         }
         return true
     }
@@ -77,23 +99,26 @@ extension Channel {
     /// Otherwise the loop reads it again.
     func endLingering() -> Bool {
         gate.lock()
-        defer { gate.unlock() }
-        let isUsed = gated.pointee.seat.isTaken || monotonicNow() &- gated.pointee.seat.lastLeft < 1_000_000
-        if isUsed, !gated.pointee.isOver, gated.pointee.end == nil { return true }
+        let isUsed = gated.pointee.seat.isTaken || monotonicNow() &- gated.pointee.seat.enteredAt < 1_000_000
+        if isUsed, !gated.pointee.isOver, gated.pointee.end == nil {
+            gate.unlock()
+            return true
+        }
         gated.pointee.seat.lingers = false
-        if !gated.pointee.inputEnded, gated.pointee.end == nil { setReadInterest(true) }
+        let tools = gated.pointee.seat.tools.take()
+        if !gated.pointee.seat.isTaken, !gated.pointee.inputEnded, gated.pointee.end == nil { setReadInterest(true) }
+        gate.unlock()
+        tools?.giveBack()
         return false
     }
 
-    private func drive(_ done: () -> Bool, _ deadline: UInt64?) throws(TransportError) -> DriveResult {
-        readLock.withLock { reading.pointee.isDriven = true }
-        let tools = try DriverTools.take()
-        var alarmWasSet = false
-        defer { tools.giveBack(wasSet: alarmWasSet) }
+    private func drive(
+        _ tools: DriverTools, _ done: () -> Bool, _ deadline: UInt64?
+    ) throws(TransportError) -> DriveResult {
         while true {
-            let generation = gate.withLock { gated.pointee.seat.generation }
+            let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
-            switch try waitForInput(tools.alarm, generation, deadline, &alarmWasSet) {
+            switch waitForInput(tools, signals, deadline) {
             case .deadlineExceeded: return done() ? .done : .deadlineExceeded
             case .ended: return done() ? .done : .ended
             case .done: break
@@ -113,16 +138,14 @@ extension Channel {
     }
 
     /// Waits until there is input, or a reason to look at the condition again; both are `.done`.
-    private func waitForInput(
-        _ alarm: DriverAlarm, _ generation: UInt64, _ deadline: UInt64?, _ alarmWasSet: inout Bool
-    ) throws(TransportError) -> DriveResult {
+    private func waitForInput(_ tools: DriverTools, _ signals: UInt64, _ deadline: UInt64?) -> DriveResult {
         if let deadline, monotonicNow() >= deadline { return .deadlineExceeded }
         gate.lock()
         if gated.pointee.end != nil {
             gate.unlock()
             return .ended
         }
-        if gated.pointee.seat.generation != generation {
+        if driverSignals.load(ordering: .relaxed) != signals {
             gate.unlock()
             return .done
         }
@@ -131,30 +154,29 @@ extension Channel {
             if end.isReadable { return .done }
             gate.lock()
             defer { gate.unlock() }
-            guard gated.pointee.seat.generation == generation else { return .done }
+            guard driverSignals.load(ordering: .relaxed) == signals else { return .done }
             return gated.pointee.seat.wait(gate, until: deadline) ? .done : .deadlineExceeded
         }
-        gated.pointee.seat.alarm = alarm
+        gated.pointee.seat.alarm = tools.alarm
         gate.unlock()
+        let isOver = sleep(tools.alarm, deadline)
+        gate.lock()
+        gated.pointee.seat.alarm = nil
+        if driverSignals.load(ordering: .relaxed) != signals { tools.alarmWasSet = true }
+        gate.unlock()
+        return isOver ? .ended : .done
+    }
+
+    /// Waits in the kernel, or polls before that; true if the input cannot be waited for.
+    private func sleep(_ alarm: DriverAlarm, _ deadline: UInt64?) -> Bool {
         let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed) ?? 0
-        if spin > 0, pollForInput(alarm, min(spin, deadline.map { $0 &- monotonicNow() } ?? .max)) {
-            gate.lock()
-            gated.pointee.seat.alarm = nil
-            if gated.pointee.seat.generation != generation { alarmWasSet = true }
-            gate.unlock()
-            return .done
-        }
+        if spin > 0, pollForInput(alarm, min(spin, deadline.map { $0 &- monotonicNow() } ?? .max)) { return false }
         var nanoseconds: Int64 = -1
         if let deadline {
             let now = monotonicNow()
             nanoseconds = deadline > now ? Int64(clamping: deadline - now) : 0
         }
-        let bits = port_wait_one(link.inputDescriptor, UInt32(PORT_READABLE), alarm.descriptor, nanoseconds)
-        gate.lock()
-        gated.pointee.seat.alarm = nil
-        if gated.pointee.seat.generation != generation { alarmWasSet = true }
-        gate.unlock()
-        return bits < 0 ? .ended : .done
+        return port_wait_one(link.inputDescriptor, UInt32(PORT_READABLE), alarm.descriptor, nanoseconds) < 0
     }
 
     /// Polls without sleeping; whether there is input, or the alarm is set.
@@ -167,20 +189,27 @@ extension Channel {
     }
 
     /// Gives the seat to a thread that waits for it, or reading back to the loop.
-    private func leaveSeat() {
-        readLock.withLock { reading.pointee.isDriven = false }
+    private func leaveSeat(_ tools: DriverTools?, _ wasNext: Bool) {
+        if !wasNext { readLock.withLock { reading.pointee.isDriven = false } }
+        tools?.silence()
+        var unused = tools
         gate.lock()
         gated.pointee.seat.isTaken = false
         var schedulesRead = false
-        if gated.pointee.seat.waiting > 0 { gated.pointee.seat.signal() }
+        if gated.pointee.seat.waiting > 0 { signalSeat() }
         if !gated.pointee.inputEnded, gated.pointee.end == nil {
-            if !lingerInSeat() { setReadInterest(true) }
+            if lingerInSeat() {
+                swap(&gated.pointee.seat.tools, &unused)
+            } else {
+                setReadInterest(true)
+            }
             if case .memory = link, !gated.pointee.readScheduled {
                 gated.pointee.readScheduled = true
                 schedulesRead = true
             }
         }
         gate.unlock()
+        unused?.giveBack()
         if schedulesRead { loop.schedule(.read, on: self) }
         leaveIfOver()
     }

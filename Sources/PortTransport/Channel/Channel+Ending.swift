@@ -15,7 +15,7 @@ extension Channel {
         guard isFirst else { return }
         // Wakes the peer and whoever reads or writes here; a descriptor merely closed would do neither.
         link.shutdown()
-        gate.withLock { gated.pointee.seat.signal() }
+        gate.withLock { signalSeat() }
         loop.schedule(.end, on: self)
     }
 
@@ -41,7 +41,7 @@ extension Channel {
         forgetSources()
         gated.pointee.isOver = true
         let isStarted = gated.pointee.isStarted
-        gated.pointee.seat.signal()
+        signalSeat()
         gate.unlock()
         leaveIfOver()
         handler?.ended(reason)

@@ -145,7 +145,7 @@ extension Channel {
         let isDriven = gated.pointee.seat.isTaken
         let isNew = gated.pointee.isStarted && !isDriven && !gated.pointee.readScheduled && gated.pointee.end == nil
         if isNew { gated.pointee.readScheduled = true }
-        if isDriven { gated.pointee.seat.signal() }
+        if isDriven { signalSeat() }
         gate.unlock()
         if isNew { loop.schedule(.read, on: self) }
     }

@@ -113,6 +113,10 @@ package final class Channel: PollHandler, @unchecked Sendable {
     /// after it has enqueued a frame may rely on that flush: had it begun before, the lock of the queue would have passed
     /// the news of its clearing on.
     let isDirty = Atomic<Bool>(false)
+    /// Rises whenever something may have become true that a driving thread waits for.
+    ///
+    /// Written under the gate, read without.
+    let driverSignals = Atomic<UInt64>(0)
     /// Bytes of large messages consumed, for the reader to see at its next read.
     let consumed = Atomic<UInt64>(0)
     /// Whole frames read, so that the writer sees whether bulk has the channel to itself.

@@ -5,13 +5,12 @@ struct DriverSeat: ~Copyable {
     /// Threads that follow each other at once: the loop's interest stays off between them for a tick of the watchdog.
     var streak = 0
     var enteredAt: UInt64 = 0
-    var lastLeft: UInt64 = 0
     /// The watchdog will give reading back to the loop unless a thread takes the seat.
     var lingers = false
+    /// What the next thread of a row needs, left by the last.
+    var tools: DriverTools?
     /// Threads that wait for the seat or for their condition.
     var waiting = 0
-    /// Rises whenever something may have become true that a thread waits for.
-    var generation: UInt64 = 0
     /// Descriptors that end the wait of the thread in the seat, while it waits in the kernel.
     var alarm: DriverAlarm?
     /// Made when first needed: most channels are never driven.
@@ -20,7 +19,6 @@ struct DriverSeat: ~Copyable {
     init() {}
 
     mutating func signal() {
-        generation &+= 1
         alarm?.set()
         condition?.broadcast()
     }
@@ -36,5 +34,6 @@ struct DriverSeat: ~Copyable {
     mutating func destroy() {
         condition?.destroy()
         condition = nil
+        tools = nil
     }
 }

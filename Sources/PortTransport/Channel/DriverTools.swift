@@ -44,6 +44,8 @@ struct DriverAlarm: Sendable {
 final class DriverTools: @unchecked Sendable {  // One thread has it at a time.
     let alarm: DriverAlarm
     let context: UnsafeMutablePointer<ReadContext>
+    /// Somebody may have set the alarm since it was last silent.
+    @exclusivity(unchecked) var alarmWasSet = false
 
     private init() throws(TransportError) {
         alarm = try DriverAlarm()
@@ -62,11 +64,15 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time.
         return try DriverTools()
     }
 
+    /// Makes the alarm silent, which nobody may set any more.
+    func silence() {
+        guard alarmWasSet else { return }
+        alarmWasSet = false
+        alarm.clear()
+    }
+
     /// Back to the pool, with a silent alarm.
-    ///
-    /// Nobody may set it any more.
-    func giveBack(wasSet: Bool) {
-        if wasSet { alarm.clear() }
+    func giveBack() {
         guard Self.pool.isUsable else { return }
         Self.pool.lock.withLock {
             // What is not kept is freed by the caller's reference.
