@@ -374,9 +374,12 @@ struct AppleReader {
         out.append(bytes)
     }
 
+    /// So many bytes are not copied twice.
+    private static let smallestOutside = 16 << 10
+
     /// Writes bytes; of many only where they lie in the file.
     mutating func data(_ node: PlistNode) {
-        guard node.count >= PlistTable.smallestSlice, !isFile else {
+        guard node.count >= Self.smallestOutside, !isFile else {
             out.byte(Tag.bytes)
             out.varint(UInt64(node.count))
             return out.append(table.bytes(node))

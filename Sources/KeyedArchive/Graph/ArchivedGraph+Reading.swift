@@ -8,7 +8,7 @@ extension ArchivedGraph {
     /// Reads a whole archive of any format, which is recognised by its content.
     ///
     /// - Parameters:
-    ///   - bytes: The archive. They are kept as they are while the graph is in use, as big data are slices of them.
+    ///   - bytes: The archive. They are kept while the graph is in use.
     ///   - limits: Bounds; see there.
     ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
@@ -20,7 +20,7 @@ extension ArchivedGraph {
     /// Reads a whole archive of any format, which is recognised by its content.
     ///
     /// - Parameters:
-    ///   - data: The archive. They are kept as they are while the graph is in use, as big data are slices of them.
+    ///   - data: The archive. They are kept while the graph is in use.
     ///   - limits: Bounds; see there.
     ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.

@@ -7,9 +7,6 @@ import Synchronization
 #endif
 
 extension PlistTable {
-    /// Bytes from this size on are slices of the file instead of copies.
-    static let smallestSlice = 16 << 10
-
     func bytes(_ node: PlistNode) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base + node.start, count: node.kind == .utf16 ? 2 * node.count : node.count)
     }
@@ -97,24 +94,12 @@ extension PlistTable {
         return true
     }
 
-    /// Bytes: a slice of the file that keeps it in memory, if they are many.
+    /// Bytes: always a copy.
+    ///
+    /// A `Data` that is the only one of its memory is changed in place, and this memory may be the caller's.
     func data(_ node: PlistNode) -> Data {
-        let bytes = bytes(node)
-        guard bytes.count >= Self.smallestSlice, let start = bytes.baseAddress else {
-            guard isShared(node), case .data(let data) = sharedLeaf(node) else { return Data(bytes) }
-            return data
-        }
-        let owner = owner
-        // A `Data` that is the only one of its bytes is changed in place. As long as these bytes might be read again there
-        // are two, so that a change makes a copy.
-        return slices.withLock { slices in
-            if let known = slices[node.start] { return known }
-            let slice = Data(
-                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count,
-                deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
-            slices[node.start] = slice
-            return slice
-        }
+        guard isShared(node), case .data(let data) = sharedLeaf(node) else { return Data(bytes(node)) }
+        return data
     }
 
     /// Any node as a value; containers that are shared or nested deep as their number among those.

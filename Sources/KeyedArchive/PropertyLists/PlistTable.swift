@@ -35,8 +35,6 @@ final class PlistTable: @unchecked Sendable {
     /// those nested deeper than `deepestInline`.
     private(set) var shared: [Int] = []
     private(set) var sharedNumbers: [Int: Int] = [:]
-    /// Slices of the file that were handed out, by where they begin.
-    let slices = Mutex<[Int: Data]>([:])
     /// Where strings and bytes begin that are used several times and are worth making once.
     private(set) var sharedLeaves: Set<Int> = []
     /// Those of them that were made, by where they begin.
