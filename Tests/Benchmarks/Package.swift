@@ -22,6 +22,14 @@ let package = Package(
                 .enableUpcomingFeature("MemberImportVisibility"),
                 .enableUpcomingFeature("InternalImportsByDefault"),
                 .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+            ],
+            // As tools for Linux are linked. The libraries are those that Foundation needs and does not name.
+            linkerSettings: [
+                .unsafeFlags(
+                    [
+                        "-static-stdlib", "-lFoundationInternationalization", "-lFoundationEssentials",
+                        "-lCoreFoundation", "-l_FoundationICU", "-l_FoundationCollections", "-l_FoundationCShims",
+                    ], .when(platforms: [.linux]))
             ]
         ),
     ],
