@@ -1,3 +1,4 @@
+import CPortShims
 import Foundation
 import Testing
 
@@ -6,6 +7,9 @@ import Testing
 #endif
 
 /// One of the example programs, run as a process of its own.
+///
+/// Not by Foundation's `Process`, which on Linux now and then reads beyond the end of memory when it starts a program: it
+/// copies whole directory entries out of a buffer that ends earlier.
 final class Program {
     /// How it ended and what it said.
     struct Outcome {
@@ -15,10 +19,12 @@ final class Program {
         var errors: String
     }
 
-    private let process = Process()
-    private let input = Pipe()
+    let pid: pid_t
     private let directory: Scratch
     private let name: String
+    private var input: FileHandle?
+    /// As `Outcome.status`, once it has ended and was reaped.
+    private var status: Int32?
 
     /// Starts the program with its output going to files: nothing it says can make it wait.
     ///
@@ -27,19 +33,22 @@ final class Program {
         let executable = name.contains("/") ? URL(fileURLWithPath: name) : try Self.url(name)
         self.name = "\(executable.lastPathComponent)-\(UUID().uuidString)"
         self.directory = directory
-        process.executableURL = executable
-        process.arguments = arguments
-        process.standardInput = input
-        process.standardOutput = try handle("out")
-        process.standardError = try handle("err")
-        try process.run()
+        // Both ends close when a program starts: no other test's program may hold this one's input open.
+        var ends: [CInt] = [-1, -1]
+        guard port_pipe(&ends) == 0 else { throw Missing(description: "there is no pipe to be had") }
+        input = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
+        defer { close(ends[0]) }
+        let (output, errors) = (directory.path("\(self.name).out"), directory.path("\(self.name).err"))
+        pid = try Self.spawn(executable.path, arguments, ends[0], output, errors)
     }
 
     deinit {
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        if isRunning {
+            kill(pid, SIGKILL)
+            _ = reap(0)
+        }
     }
 
-    var pid: Int32 { process.processIdentifier }
     var output: String { text("out") }
     var errors: String { text("err") }
 
@@ -50,24 +59,61 @@ final class Program {
 
     /// Presses Enter that often.
     func enter(_ times: Int) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data(repeating: 10, count: times))
+        try input?.write(contentsOf: Data(repeating: 10, count: times))
     }
 
     /// Lets a program that waits at each step run to its end.
     func proceed() throws {
-        try input.fileHandleForWriting.close()
+        try input?.close()
+        input = nil
     }
 
     /// Waits until it has ended; one that does not within the limit is killed, and the test fails.
     func finish(within limit: Duration = .seconds(120)) async throws -> Outcome {
-        let isOver = try await eventually(within: limit) { !self.process.isRunning }
+        let isOver = try await eventually(within: limit) { !self.isRunning }
         if !isOver {
             kill(pid, SIGKILL)
             Issue.record("\(name) hangs; it has said: \(output)\(errors)")
-            _ = try await eventually { !self.process.isRunning }
+            _ = try await eventually { !self.isRunning }
         }
-        let isSignal = process.terminationReason == .uncaughtSignal
-        return Outcome(status: process.terminationStatus + (isSignal ? 128 : 0), output: output, errors: errors)
+        return Outcome(status: status ?? -1, output: output, errors: errors)
+    }
+
+    private var isRunning: Bool { status == nil && !reap(WNOHANG) }
+
+    /// Whether it has ended.
+    private func reap(_ options: Int32) -> Bool {
+        var raw: Int32 = 0
+        guard waitpid(pid, &raw, options) == pid else { return false }
+        let signal = raw & 0x7F
+        status = signal == 0 ? (raw >> 8) & 0xFF : 128 + signal
+        return true
+    }
+
+    private static func spawn(
+        _ path: String, _ arguments: [String], _ input: CInt, _ output: String, _ errors: String
+    ) throws -> pid_t {
+        #if canImport(Glibc)
+            var actions = posix_spawn_file_actions_t()
+        #else
+            var actions: posix_spawn_file_actions_t?
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, 0)
+        let flags = O_WRONLY | O_CREAT | O_TRUNC
+        posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
+        let environment = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+        var words = ([path] + arguments).map { strdup($0) } + [nil]
+        var variables = environment.map { strdup($0) } + [nil]
+        defer { for string in words + variables { free(string) } }
+        var pid: pid_t = 0
+        let number = posix_spawn(&pid, path, &actions, nil, &words, &variables)
+        guard number == 0 else {
+            throw Missing(description: "\(path) cannot be started: \(String(cString: strerror(number)))")
+        }
+        return pid
     }
 
     /// Waits until it has written `text` on standard output.
@@ -78,12 +124,6 @@ final class Program {
     /// The process number the client has named as its server's.
     var launchedServer: Int32? {
         output.firstMatch(of: /runs as process (\d+)\./).flatMap { Int32($0.1) }
-    }
-
-    private func handle(_ kind: String) throws -> FileHandle {
-        let path = directory.path("\(name).\(kind)")
-        try Data().write(to: URL(fileURLWithPath: path))
-        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     }
 
     private func text(_ kind: String) -> String {
