@@ -87,6 +87,10 @@ struct FileTests {
             try Data().write(to: url)
             error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url) }
             #expect(error?.code == .truncated)
+            // Refused for what it begins with, and not when a bound is reached.
+            let endless = URL(fileURLWithPath: "/dev/zero")
+            error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: endless) }
+            #expect(error?.code == .corrupt && error?.message.contains(endless.path) == true)
             var limits = Limits()
             limits.bytes = 10
             try KeyedArchiver.archive("more than ten bytes", to: url)

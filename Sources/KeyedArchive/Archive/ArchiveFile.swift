@@ -38,14 +38,19 @@ package struct ArchiveFile {
                 .limit,
                 "the file \(path) is larger than \(limits.bytes) bytes: raise Limits.bytes if it is to be trusted")
         }
-        // One more, so that the end is seen without another allocation.
+        // One more, so that the end is seen without another allocation; of what tells no size, a block.
         var bytes = [UInt8]()
-        var capacity = max(Int(info.st_size), 0) + 1
+        var capacity = max(Int(info.st_size) + 1, 64 << 10)
         while true {
             let chunk = try chunk(descriptor, capacity)
             if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
             if chunk.count < capacity { break }
-            // The file grows, or is none with a size.
+            // The file grows, or is none with a size: what is no archive may have no end either.
+            do {
+                _ = try bytes.withUnsafeBytes { try ArchiveFormat.recognise($0, limits: limits) }
+            } catch let error as ArchiveError {
+                throw naming(error)
+            }
             guard bytes.count <= limits.bytes else {
                 throw ArchiveError(.limit, "the file \(path) is larger than \(limits.bytes) bytes")
             }

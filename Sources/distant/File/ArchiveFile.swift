@@ -31,12 +31,7 @@ struct ArchiveFile {
         self.path = path
         let bytes = try Self.read(path, progress)
         size = bytes.count
-        guard let format = ArchiveFormat.recognise(bytes) else {
-            // Opening it says better why.
-            do { _ = try ArchivedGraph(bytes, limits: Self.limits) } catch { throw FileError(path, "\(error)") }
-            throw FileError(path, "not an archive")
-        }
-        self.format = format
+        format = try Self.format(of: bytes, path)
         do {
             progress.show("opening \(path)")
             graph = try ArchivedGraph(bytes, limits: Self.limits, anyArchiver: true)
@@ -51,6 +46,13 @@ struct ArchiveFile {
         let objects = "\(count) object\(count == 1 ? "" : "s")"
         guard let archiver = graph.archiver else { return "\(format), \(objects)" }
         return "\(format), by \(PlainText.name(archiver)), version \(graph.version), \(objects)"
+    }
+
+    private static func format(of bytes: [UInt8], _ path: String) throws -> ArchiveFormat {
+        if let format = ArchiveFormat.recognise(bytes) { return format }
+        // Opening it says better why.
+        do { _ = try ArchivedGraph(bytes, limits: limits) } catch { throw FileError(path, "\(error)") }
+        throw FileError(path, "not an archive")
     }
 
     /// The whole file; pipes and the like to their end.
@@ -70,6 +72,8 @@ struct ArchiveFile {
         while true {
             let count = try append(to: &bytes, atMost: block, from: descriptor, path, progress)
             if count < block { return bytes }
+            // More than the file said: what is no archive may have no end either.
+            _ = try format(of: bytes, path)
             guard bytes.count <= limits.bytes else {
                 throw FileError(path, "has more than \(limits.bytes) bytes, too many for an archive")
             }

@@ -71,6 +71,10 @@ struct ToolMemoryTests {
         let outcome = try await look(at: paths)
         #expect(outcome.status == 0 && outcome.output.isEmpty, "\(outcome.output)\(outcome.errors)")
 
+        // What is no archive is not read to an end that it may not have.
+        let endless = try await look(at: ["/dev/zero"])
+        #expect(endless.status == 0 && endless.output.isEmpty, "\(endless.output)\(endless.errors)")
+
         let large = scratch.path("large")
         try Data(count: 80 << 20).write(to: URL(fileURLWithPath: large))
         let beyond = try await look(at: [large])
