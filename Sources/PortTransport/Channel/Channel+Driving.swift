@@ -38,19 +38,19 @@ extension Channel {
         gated.pointee.seat.isTaken = true
         // Off already when the seat was left a moment ago.
         setReadInterest(false)
-        let isNext = enterRow()
+        countRow()
         let kept = gated.pointee.seat.tools.take()
         gate.unlock()
-        // In a row the loop does not read: nobody has to be kept from it.
-        if !isNext { readLock.withLock { reading.pointee.isDriven = true } }
+        // An event that the loop was told of before must not make it a second reader.
+        readLock.withLock { reading.pointee.isDriven = true }
         let tools: DriverTools
         do throws(TransportError) {
             tools = if let kept { kept } else { try DriverTools.take() }
         } catch {
-            leaveSeat(nil, isNext)
+            leaveSeat(nil)
             throw error
         }
-        defer { leaveSeat(tools, isNext) }
+        defer { leaveSeat(tools) }
         return try drive(tools, done, deadline)
     }
 
@@ -72,13 +72,12 @@ extension Channel {
 
     /// Counts the calls that follow each other at once.
     ///
-    /// Called with the gate held. Returns whether the loop's interest was left off for this one.
-    private func enterRow() -> Bool {
+    /// Called with the gate held.
+    private func countRow() {
         let now = monotonicNow()
         let isSoon = now &- gated.pointee.seat.enteredAt < Self.rowGap
         gated.pointee.seat.enteredAt = now
         gated.pointee.seat.streak = isSoon ? gated.pointee.seat.streak + 1 : 0
-        return gated.pointee.seat.lingers
     }
 
     /// Leaves the loop's interest off after a row of blocking calls, which saves two system calls each; the watchdog
@@ -189,8 +188,8 @@ extension Channel {
     }
 
     /// Gives the seat to a thread that waits for it, or reading back to the loop.
-    private func leaveSeat(_ tools: DriverTools?, _ wasNext: Bool) {
-        if !wasNext { readLock.withLock { reading.pointee.isDriven = false } }
+    private func leaveSeat(_ tools: DriverTools?) {
+        readLock.withLock { reading.pointee.isDriven = false }
         tools?.silence()
         var unused = tools
         gate.lock()
