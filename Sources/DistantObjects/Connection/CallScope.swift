@@ -7,10 +7,10 @@ import PortTransport
 /// Tasks it starts are other tasks, and theirs have one. It is the task's preferred executor, and hands every job to the
 /// connection's loop, so that a thread knows the scope it works in.
 class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
+    // `isCancelled` is protected by the connection's lock; `task` is written once, before anybody can compare it.
+
     let connection: Connection
     /// The peer or the user has cancelled the task.
-    ///
-    /// Read and written under the connection's lock.
     @exclusivity(unchecked) final var isCancelled = false
     /// Where the task is, to be compared and never followed; the task itself writes it first.
     @exclusivity(unchecked) private final var task: UInt = 0

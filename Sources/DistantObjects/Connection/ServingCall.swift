@@ -7,7 +7,8 @@ import Synchronization
 /// A scope of its own for each call, so that the end of the *first* job can be told: only then may the next message to the
 /// object start.
 final class ServingCall: CallScope, Serving, @unchecked Sendable {
-    // `call`, `message` and `decoder` belong to the serving task.
+    // `call`, `answer` and `decoder` belong to the serving task, before it runs to whoever starts it; `lock` protects
+    // the task's handle.
     private let call: InboundCall
     /// From the moment the result is there.
     private var answer: OutboundMessage?
@@ -48,6 +49,8 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
     }
 
     func start() {
+        // No argument will be asked for, so nobody else lets go of the memory the call came in.
+        if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
         let task = Task(executorPreference: self) {
             self.enter()
             do {
