@@ -94,6 +94,8 @@ struct DecoderState {
     /// Objects that were met by a walk from above; see `ObjectDecoder+Chains`.
     var seen: ZeroedMemory<UInt8>?
     var scanned = false
+    /// The archive has neither objects nor shapes and owns no memory: nothing is noted about them while it is read.
+    var isPlain = false
 }
 
 /// A shape with the class found for it last.

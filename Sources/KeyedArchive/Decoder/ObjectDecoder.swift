@@ -129,6 +129,15 @@ public final class ObjectDecoder {
     ///
     /// - Parameter bytes: They stay valid until `unload`.
     package func load(bytes: UnsafeRawBufferPointer) throws {
+        // No objects, and so few bytes of values that their number is one byte.
+        if bytes.count >= 2, bytes.count < 0x82, bytes[0] == 0, Int(bytes[1]) == bytes.count - 2,
+            bytes.count <= limits.bytes
+        {
+            let source = ByteSource(bytes, from: 2)
+            state.pointee.frame = DecoderFrame(source: source, start: source.position, serial: 0, layout: .closed)
+            state.pointee.isPlain = true
+            return
+        }
         try load(bytes: bytes, owner: nil, shapes: [], externals: [], handsOutSlices: false)
     }
 
@@ -139,6 +148,13 @@ public final class ObjectDecoder {
         let s = state
         let before = s.pointee.objectCount
         letGo()
+        if s.pointee.isPlain, s.pointee.list == nil, s.pointee.lists.isEmpty, foreign == nil {
+            s.pointee.frame = Self.closedFrame
+            s.pointee.depth = 0
+            s.pointee.isPlain = false
+            return
+        }
+        s.pointee.isPlain = false
         if before > Self.smallCount {
             s.pointee.slots.deallocate()
             s.pointee.slots = ZeroedMemory(Self.smallCount)

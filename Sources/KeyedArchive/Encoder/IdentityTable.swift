@@ -26,8 +26,13 @@ struct IdentityTable {
 
     func deallocate() { slots.deallocate() }
 
+    /// Whether nothing is in it, and its memory is kept however little of it is used.
+    var isUnused: Bool { used == 0 && mask <= Self.small }
+
+    private static let small = 1024
+
     mutating func removeAll(most: Int) {
-        let isRoomy = mask > 1024 && (used < mask / 16 || mask > most)
+        let isRoomy = mask > Self.small && (used < mask / 16 || mask > most)
         if isRoomy || epoch == .max {
             slots.deallocate()
             self = IdentityTable()

@@ -36,9 +36,11 @@ extension ObjectEncoder {
         if let failure = s.pointee.failure { throw failure }
         guard !s.pointee.isFinished else { return }
         s.pointee.valuesEnd = s.pointee.out.count + s.pointee.blobBytes
-        try writeBodies()
-        replaceScope(EncoderScope(type: NestedValue.self, serial: 0, layout: .closed, isBody: false))
-        if let failure = s.pointee.failure { throw failure }
+        if !s.pointee.objects.isEmpty {
+            try writeBodies()
+            replaceScope(EncoderScope(type: NestedValue.self, serial: 0, layout: .closed, isBody: false))
+            if let failure = s.pointee.failure { throw failure }
+        }
         for (position, object) in s.pointee.conditionals {
             let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
             if let number = s.pointee.identity.find(address) { s.pointee.out.patch(number, at: position) }
@@ -67,6 +69,12 @@ extension ObjectEncoder {
     /// Bytes of the finished archive.
     package var byteCount: Int {
         state.pointee.header.count + state.pointee.lengths.count + state.pointee.out.count + state.pointee.blobBytes
+    }
+
+    /// The finished archive in two parts, if it is nothing but values in one piece; valid until the next call.
+    package var plainParts: (header: UnsafeRawBufferPointer, values: UnsafeRawBufferPointer)? {
+        guard state.pointee.lengths.count == 0, state.pointee.blobBytes == 0 else { return nil }
+        return (state.pointee.header.bytes, state.pointee.out.bytes)
     }
 
     /// Visits the finished archive in order, without copying; the bytes are valid during the call.

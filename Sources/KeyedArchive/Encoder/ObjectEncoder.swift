@@ -55,6 +55,24 @@ public final class ObjectEncoder {
     ///
     /// All objects are released.
     package func reset() {
+        guard isPlain else { return resetAll() }
+        state.pointee.out.count = 0
+        state.pointee.header.count = 0
+        state.pointee.isFinished = false
+    }
+
+    /// Whether nothing but a few values was written, so that little has to be forgotten: most messages are like that.
+    private var isPlain: Bool {
+        // Field by field: the state as a whole would be copied.
+        let s = state
+        return s.pointee.objects.capacity < 8 && s.pointee.shapes.isEmpty && s.pointee.externals.isEmpty
+            && s.pointee.conditionals.isEmpty && s.pointee.replaced.isEmpty && s.pointee.blobBytes == 0
+            && s.pointee.out.isSmall && s.pointee.lengths.count == 0 && s.pointee.lengths.isSmall
+            && s.pointee.identity.isUnused && s.pointee.scope.layout == .closed && s.pointee.scope.extras == nil
+            && s.pointee.depth == 0 && s.pointee.deferredDepth == 0 && s.pointee.failure == nil
+    }
+
+    private func resetAll() {
         let s = state
         // What the last archive used is kept for the next, up to a bound; what it hardly used is given back.
         s.pointee.out.reset(most: 1 << 20)

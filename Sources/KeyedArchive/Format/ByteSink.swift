@@ -17,6 +17,11 @@ struct ByteSink {
 
     func deallocate() { base.deallocate() }
 
+    /// Whether the memory is kept however little of it is used.
+    var isSmall: Bool { capacity <= Self.small }
+
+    private static let small = 4096
+
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
     @inline(__always)
@@ -36,7 +41,7 @@ struct ByteSink {
 
     /// Empties the sink, and gives memory back that was hardly used or is more than `most`.
     mutating func reset(most: Int) {
-        let isRoomy = capacity > 4096 && (count < capacity / 8 || capacity > most)
+        let isRoomy = !isSmall && (count < capacity / 8 || capacity > most)
         count = 0
         if isRoomy {
             base.deallocate()
