@@ -116,6 +116,25 @@ struct BlockingTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
+    @Test("A ping that came together with a call is answered while the method blocks")
+    func pingBesideBlocked() async throws {
+        let pair = try await Bereaved(.socketpair, server: true)
+        let directory = Directory()
+        pair.connection.vend(directory)
+        let raw = pair.raw
+        raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
+        #expect(try await onThread { raw.read()?.kind } == 3)
+        let block = RawPeer.call(slot: 1, name: [0] + RawPeer.text("block"), arguments: 0, body: [0, 0])
+        raw.send(RawPeer.frame(2, block) + RawPeer.frame(FrameKind.ping.rawValue, [7]))
+        let answer = try await onThread { raw.read() }
+        #expect(answer?.kind == FrameKind.pong.rawValue)
+        #expect(answer?.body == [7])
+        directory.gate.signal()
+        #expect(try await onThread { raw.read()?.kind } == 3)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
     @Test("In a task and on the loop's thread a blocking call throws instead of stopping everything")
     func refused() async throws {
         let pair = try await Pair()

@@ -7,13 +7,22 @@ import PortTransport
 /// Tasks it starts are other tasks, and theirs have one. It is the task's preferred executor, and hands every job to the
 /// connection's loop, so that a thread knows the scope it works in.
 class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
-    // `isCancelled` is protected by the connection's lock; `task` is written once, before anybody can compare it.
+    // `task` is written once, before anybody can compare it; the connection's lock protects the rest.
 
     let connection: Connection
     /// The peer or the user has cancelled the task.
     @exclusivity(unchecked) final var isCancelled = false
     /// Where the task is, to be compared and never followed; the task itself writes it first.
     @exclusivity(unchecked) private final var task: UInt = 0
+
+    /// The call that the task waits for.
+    @exclusivity(unchecked) final var ticket = Ticket(index: 0, serial: 0)
+    /// Calls that suspend at once, because one before them waited for nothing; the task alone uses it.
+    @exclusivity(unchecked) private final var suspending = 0
+    /// What the task waits for, left by another thread before it has suspended.
+    @exclusivity(unchecked) final var answer: Result<Reply, any Error>?
+    /// Where the task goes on, if whoever has its answer could not be told.
+    @exclusivity(unchecked) final var continuation: UnsafeContinuation<Reply, any Error>?
 
     init(_ connection: Connection) {
         self.connection = connection
@@ -30,6 +39,24 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         else { return nil }
         return scope
     }
+
+    /// After how many calls it is tried again whether the next thing to come is the answer.
+    private static let retry = 16
+
+    /// Whether the answer to the task's next call may be waited for in the midst of its job.
+    final func mayWait() -> Bool {
+        if suspending == 0 { return true }
+        suspending -= 1
+        return false
+    }
+
+    /// Something else came: most often a call of the peer, and then the next time too.
+    final func waitedInVain() { suspending = Self.retry }
+
+    /// The task is going to wait for a call, in the midst of a job.
+    ///
+    /// Called with the connection's lock held.
+    func waits(_ state: inout PortState) {}
 
     func enqueue(_ job: consuming ExecutorJob) {
         connection.loop.enqueue(UnownedJob(job), by: self)

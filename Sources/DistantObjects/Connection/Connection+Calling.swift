@@ -11,10 +11,24 @@ extension Connection {
     func send(_ message: consuming OutboundMessage) async throws -> Reply {
         // Handed over like this, as what a closure captures would be copied.
         if let scope = CallScope.current(on: self) {
+            if Task.isCancelled {
+                coder.recycle(message)
+                throw CancellationError()
+            }
+            // An actor whose method calls has to be free for others meanwhile, and a deadline needs somebody to resume.
+            // Asked for by itself: the right side of an operator is a closure, which has no isolation.
+            let isOnActor = isIsolated()
+            let waits =
+                !isOnActor && message.deadline == nil && scope._withUnsafeGuaranteedRef { $0.mayWait() }
             let handed = Unmanaged.passRetained(message)
+            if waits, let reply = try send(handed.takeRetainedValue(), from: scope) { return reply }
             // See “Workarounds”: the other form switches executors once more.
             return try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
-                commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
+                if waits {
+                    suspend(scope, continuation)
+                } else {
+                    commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
+                }
             }
         }
         let ticket = try reserve(message)
@@ -59,6 +73,93 @@ extension Connection {
         queueOneWay(message, OneWayPlace(), .blocking(call))
         try wait(for: call)
         _ = try call.get()
+    }
+
+    // MARK: Calls of a scope
+
+    /// Sends a call of a scope's task, and waits in the midst of its job as long as nothing else is to be done.
+    ///
+    /// Nearly always the answer is what comes next, and to put a task down and take it up again costs more than all the rest
+    /// of a call.
+    ///
+    /// - Returns: Without an answer the task has to suspend.
+    @inline(never)
+    private func send(_ message: consuming OutboundMessage, from scope: Unmanaged<CallScope>) throws -> Reply? {
+        let outcome = commit(message, from: scope)
+        switch outcome {
+        case .failed(let error):
+            coder.recycle(message)
+            throw error
+        case .waiting:
+            return nil
+        case .committed:
+            coder.recycle(message)
+        }
+        switch channel.flushAndWait(for: self) {
+        case .refused:
+            channel.setNeedsFlush()
+            return nil
+        case .delivered:
+            let (answer, isSettled) = state.withLock { ($0.takeAnswer(for: scope), $0.isSettled) }
+            if !isSettled { loop.schedule(.turn, on: channel) }
+            if let answer { return try answer.get() }
+        case .over:
+            if let answer = state.withLock({ $0.takeAnswer(for: scope) }) { return try answer.get() }
+        }
+        scope._withUnsafeGuaranteedRef { $0.waitedInVain() }
+        return nil
+    }
+
+    @inline(__always)
+    private func commit(_ message: OutboundMessage, from scope: Unmanaged<CallScope>) -> CommitOutcome<Void> {
+        let (outcome, hasCalls) = state.withLock { state -> (CommitOutcome<Void>, Bool) in
+            do {
+                try state.checkOpen(message)
+                if scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
+            } catch {
+                return (.failed(error), false)
+            }
+            let ticket = state.questions.reserve(in: scope)
+            scope._withUnsafeGuaranteedRef {
+                $0.waits(&state)
+                $0.ticket = ticket
+            }
+            switch state.commit(message, ticket, .scope(scope), to: channel) {
+            case .committed: return (.committed(()), !state.ready.isEmpty)
+            case .waiting: return (.waiting(()), !state.ready.isEmpty)
+            case .failed(let error): return (.failed(error), !state.ready.isEmpty)
+            }
+        }
+        // They are the user's code, which does not run in the midst of a job.
+        if hasCalls { loop.perform { self.drain() } }
+        return outcome
+    }
+
+    /// The task of a scope has suspended.
+    private func suspend(_ scope: Unmanaged<CallScope>, _ continuation: UnsafeContinuation<Reply, any Error>) {
+        let answer = state.withLock { state -> Result<Reply, any Error>? in
+            if let answer = state.takeAnswer(for: scope) { return answer }
+            scope._withUnsafeGuaranteedRef { scope in
+                if !state.questions.suspend(scope.ticket, continuation) { scope.continuation = continuation }
+            }
+            return nil
+        }
+        if let answer { continuation.resume(with: answer) }
+    }
+
+    /// Gives the task of a scope what it waits for.
+    func answer(_ scope: Unmanaged<CallScope>, _ result: sending Result<Reply, any Error>) {
+        let continuation = state.withLock { _ in
+            scope._withUnsafeGuaranteedRef { scope -> UnsafeContinuation<Reply, any Error>? in
+                guard let continuation = scope.continuation.take() else {
+                    scope.answer = result
+                    return nil
+                }
+                return continuation
+            }
+        }
+        // It may wait on the loop's thread; from here on the scope may be gone.
+        if let continuation { continuation.resume(with: result) } else { loop.perform {} }
     }
 
     // MARK: Questions
@@ -107,9 +208,7 @@ extension Connection {
             do {
                 guard let ticket = reserved else {
                     try state.checkOpen(message)
-                    if let scope, Task.isCancelled || scope._withUnsafeGuaranteedRef({ $0.isCancelled }) {
-                        throw CancellationError()
-                    }
+                    if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
                     return state.commit(message, state.questions.reserve(in: scope), waiter, to: channel)
                 }
                 try state.checkReserved(ticket)
@@ -328,3 +427,7 @@ extension PortState {
         }
     }
 }
+
+/// Whether the caller runs on an actor.
+@inline(__always)
+private func isIsolated(_ isolation: isolated (any Actor)? = #isolation) -> Bool { isolation != nil }

@@ -48,8 +48,10 @@ extension Connection: FrameHandler {
             if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
             return EndOfTurn(
                 completions: state.takeCompletions(), started: onLoop ? state.startNext(to: channel) : nil,
-                hasCalls: !state.ready.isEmpty)
+                hasCalls: !state.ready.isEmpty, owesFlush: state.takeOwedFlush())
         }
+        // The method of a call may block.
+        if turn.owesFlush { channel.setNeedsFlush() }
         perform(turn, onLoop: onLoop)
         if onLoop { flushReleases() }
         channel.setNeedsFlush()
@@ -116,6 +118,7 @@ private struct EndOfTurn: ~Copyable {
     var completions: Completions
     var started: InboundCall?
     let hasCalls: Bool
+    let owesFlush: Bool
 }
 
 extension PortState {

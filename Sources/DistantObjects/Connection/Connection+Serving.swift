@@ -12,20 +12,26 @@ extension Connection {
     /// Runs on the loop.
     func drain() {
         if let call = state.withLock({ $0.startNext(to: channel) }) { drain(from: call) }
+        channel.setNeedsFlush()
     }
 
-    /// As `drain()`, beginning with a call that has been started.
+    /// As `drain()`, beginning with a call that has been started; what the last one answers is for the caller to flush.
     func drain(from first: consuming InboundCall) {
         var next: InboundCall? = first
         for _ in 0..<Self.drainBudget {
             guard let call = next.take() else { return }
             next = serve(call)
+            // The next one may block.
+            if next != nil { channel.setNeedsFlush() }
         }
         // The last one is started already; the others wait until the loop has looked for new bytes.
         if let call = next {
             loop.perform { [self] in
                 var next: InboundCall? = call
-                while let call = next.take() { next = serve(call) }
+                while let call = next.take() {
+                    next = serve(call)
+                    channel.setNeedsFlush()
+                }
             }
         }
     }
@@ -87,7 +93,7 @@ extension Connection {
         }
     }
 
-    /// The method has returned or thrown, or was never run: answers the call.
+    /// The method has returned or thrown, or was never run: answers the call; flushing is left to the caller.
     ///
     /// - Parameter isFirstJob: The method has not suspended, so that its return lets the object's next message start.
     /// - Returns: The next call, if `isFirstJob`.
@@ -116,7 +122,6 @@ extension Connection {
         argumentsAreDecoded(call)
         let (isClosing, next) = commit(message, status, to: call, failure, name, isFirstJob: isFirstJob)
         coder.recycle(consume message)
-        channel.setNeedsFlush()
         if let failure { reportFailure(failure, of: call, name) }
         if isClosing { finishClosingIfIdle() }
         return next
@@ -165,9 +170,9 @@ extension Connection {
     }
 
     /// An `async` method has suspended or returned for the first time: the object's next message may start.
-    func firstJobReturned(_ call: InboundCall) {
+    func firstJobReturned(_ call: ServingCall) {
         let hasMore = state.withLock { state in
-            state.firstJobReturned(call, to: channel)
+            call.endFirstJob(&state)
             return !state.ready.isEmpty
         }
         if hasMore { drain() }

@@ -7,16 +7,18 @@ import Synchronization
 /// A scope of its own for each call, so that the end of the *first* job can be told: only then may the next message to the
 /// object start.
 final class ServingCall: CallScope, Serving, @unchecked Sendable {
-    // `call`, `answer` and `decoder` belong to the serving task, before it runs to whoever starts it; `lock` protects
+    // `call`, `result` and `decoder` belong to the serving task, before it runs to whoever starts it; `lock` protects
     // the task's handle.
     private let call: InboundCall
     /// From the moment the result is there.
-    private var answer: OutboundMessage?
+    private var result: OutboundMessage?
     /// Until the last argument is decoded.
     private var decoder: ObjectDecoder?
     private let lock = Mutex(Progress())
     /// Its first job has begun.
     private let isStarted = Atomic<Bool>(false)
+    /// The object's next message may start; under the connection's lock.
+    private var firstJobIsOver = false
 
     private struct Progress {
         var isCancelled = false
@@ -30,8 +32,8 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
 
     var object: AnyObject { call.export.object }
     var encoder: ObjectEncoder {
-        let message = answer ?? connection.coder.takeMessage()
-        answer = message
+        let message = result ?? connection.coder.takeMessage()
+        result = message
         return message.encoder
     }
 
@@ -68,7 +70,8 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
     }
 
     private func finish(_ error: (any Error)?) {
-        connection.finish(call, answer.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+        connection.finish(call, result.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+        connection.channel.setNeedsFlush()
         // The task is held by this object and holds it: the circle ends here.
         lock.withLock { $0.task = nil }
     }
@@ -87,6 +90,16 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
         let isFirst = !isStarted.load(ordering: .relaxed)
         if isFirst { isStarted.store(true, ordering: .relaxed) }
         super.run(job)
-        if isFirst { connection.firstJobReturned(call) }
+        if isFirst { connection.firstJobReturned(self) }
+    }
+
+    /// As if the first job had returned: what the call waits for may depend on the object's next message.
+    override func waits(_ state: inout PortState) { endFirstJob(&state) }
+
+    /// Called with the connection's lock held.
+    func endFirstJob(_ state: inout PortState) {
+        guard !firstJobIsOver else { return }
+        firstJobIsOver = true
+        state.firstJobReturned(call, to: connection.channel)
     }
 }

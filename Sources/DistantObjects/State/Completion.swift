@@ -94,6 +94,16 @@ struct Completions: ~Copyable {
         self.reply = reply
     }
 
+    /// Takes out the answer that the task of a scope waits for, unless others came before it.
+    @inline(__always)
+    mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Reply? {
+        guard case .scope(let other)? = waiter, other.toOpaque() == scope.toOpaque() else { return nil }
+        waiter = nil
+        return reply.take()
+    }
+
+    var isEmpty: Bool { waiter == nil && rest == nil }
+
     @inline(__always)
     private mutating func answer(_ connection: Connection) {
         guard let waiter = waiter.take(), let reply = reply.take() else { return }

@@ -8,6 +8,7 @@ extension PortState {
 
     mutating func append(_ kind: FrameKind, flags: UInt8 = 0, to channel: Channel) {
         sent += 1
+        owesFlush = true
         _ = channel.enqueue(kind: kind.rawValue, flags: flags, prefix: prefix.bytes)
     }
 
@@ -16,6 +17,10 @@ extension PortState {
         sent += 1
         let encoder = body.encoder
         if prefix.count + encoder.byteCount <= Self.wholeFrame {
+            if let parts = encoder.plainParts {
+                prefix.append(contentsOf: parts.header)
+                return channel.enqueue(kind: kind.rawValue, flags: flags, prefix: prefix.bytes, body: parts.values)
+            }
             encoder.forEachSegment { prefix.append(contentsOf: $0) }
             return channel.enqueue(kind: kind.rawValue, flags: flags, prefix: prefix.bytes)
         }

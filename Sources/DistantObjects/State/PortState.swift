@@ -62,6 +62,8 @@ struct PortState: ~Copyable {
     var waitingControls = Fifo<(kind: FrameKind, continuation: UnsafeContinuation<Void, any Error>)>()
     /// The numbers of our answers to the peer's, as far as they may not be written.
     var unwrittenPongs = Fifo<UInt64>()
+    /// A small frame was committed while frames were received, and may not have been flushed.
+    var owesFlush = false
     /// Credit is not given back before the peer has read more of what it asked for.
     var holdsCredit = false
     var nextToken: UInt64 = 0
@@ -85,6 +87,20 @@ struct PortState: ~Copyable {
     /// As `afterwards`, for the answer to a call of ours.
     mutating func afterwards(answer waiter: consuming Waiter, with reply: consuming Reply) {
         completions.append(answer: waiter, with: reply)
+    }
+
+    /// The answer that the task of a scope waits for, if it is there.
+    mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Result<Reply, any Error>? {
+        if let reply = completions.takeAnswer(for: scope) { return .success(reply) }
+        return scope._withUnsafeGuaranteedRef { $0.answer.take() }
+    }
+
+    /// Nothing has to follow from the frames of the last read.
+    var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit }
+
+    mutating func takeOwedFlush() -> Bool {
+        defer { owesFlush = false }
+        return owesFlush
     }
 
     mutating func takeCompletions() -> Completions {

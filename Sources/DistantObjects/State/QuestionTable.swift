@@ -3,6 +3,8 @@ import PortTransport
 /// Who waits for an answer.
 enum Waiter {
     case task(UnsafeContinuation<Reply, any Error>)
+    /// The scope's task, which waits without having suspended, or is about to suspend.
+    case scope(Unmanaged<CallScope>)
     case blocking(BlockingCall)
 
     /// As `complete(_:_:)`, for what happens often: the answer is moved.
@@ -10,6 +12,8 @@ enum Waiter {
         switch self {
         case .task(let continuation):
             continuation.resume(returning: reply)
+        case .scope(let scope):
+            connection.answer(scope, .success(reply))
         case .blocking(let call):
             call.complete(.success(reply))
             connection.channel.signalDrivers()
@@ -20,6 +24,8 @@ enum Waiter {
         switch self {
         case .task(let continuation):
             continuation.resume(with: result)
+        case .scope(let scope):
+            connection.answer(scope, result)
         case .blocking(let call):
             call.complete(result.map { $0 })
             connection.channel.signalDrivers()
@@ -139,6 +145,13 @@ struct QuestionTable {
         let index = Int(ticket.index)
         slots[index].number = number
         slots[index].waiter = waiter
+    }
+
+    /// The task of a scope has suspended; false if the question has been answered, or waits for credit.
+    mutating func suspend(_ ticket: Ticket, _ continuation: UnsafeContinuation<Reply, any Error>) -> Bool {
+        guard phase(of: ticket) == .sent, case .scope? = slots[Int(ticket.index)].waiter else { return false }
+        slots[Int(ticket.index)].waiter = .task(continuation)
+        return true
     }
 
     /// Ends a question; its slot, and its number if it has one, may be used again.

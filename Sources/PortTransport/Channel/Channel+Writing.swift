@@ -145,6 +145,13 @@ extension Channel {
         if !isSeen { flush() }
     }
 
+    /// Flushes, and waits on the loop's thread for what comes next, in the midst of a job and only if the loop has nothing
+    /// else to do.
+    package func flushAndWait(for handler: any FrameHandler) -> WaitResult {
+        guard !isForked, let eventLoopReference else { return .refused }
+        return eventLoopReference._withUnsafeGuaranteedRef { $0.waitInJob(for: handler, flushing: self) }
+    }
+
     /// The peer is about to end its stream in order: the channel goes on until `finishWriting`, or until nobody reads it,
     /// so that what the peer asked for is still answered.
     package func outliveInput() {

@@ -71,9 +71,6 @@ extension EventLoop {
     /// Called and returns with the lock held.
     private func lead(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>) {
         let executor = asUnownedTaskExecutor()
-        let events = UnsafeMutablePointer<port_event>.allocate(capacity: 64)
-        var ready: [(any PollHandler, UInt32)] = []
-        defer { events.deallocate() }
         // A predecessor's output must not wait for the jobs behind the one it is in.
         lock.unlock()
         flushDirty()
@@ -90,7 +87,7 @@ extension EventLoop {
             }
             state.pointee.inWork = false
             if state.pointee.stopped, state.pointee.queue.isEmpty, turn.pointee.dirty.isEmpty { return }
-            guard let handler = pollAndUnlock(events, &ready, thread) else { continue }
+            guard let handler = pollAndUnlock(thread) else { continue }
             if state.pointee.queue.isEmpty {
                 beginWork()
                 lock.unlock()
@@ -101,6 +98,27 @@ extension EventLoop {
                 state.pointee.queue.append(.turn(handler))
             }
         }
+    }
+
+    /// Ends the turn in the midst of a job, if the calling thread leads and there is nothing else to do: flushes `channel`
+    /// and what else is dirty, waits for descriptors once, and reads.
+    ///
+    /// So a job that needs what comes next need not be put down and taken up again.
+    func waitInJob(for handler: any FrameHandler, flushing channel: Channel) -> WaitResult {
+        guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return .refused }
+        lock.lock()
+        defer { lock.unlock() }
+        guard thread.pointee.token == state.pointee.token, state.pointee.queue.isEmpty, !state.pointee.stopped else {
+            return .refused
+        }
+        mark(channel)
+        state.pointee.inWork = false
+        let told = pollAndUnlock(thread)
+        beginWork()
+        guard let told else { return .over }
+        if told === handler { return .delivered }
+        state.pointee.queue.append(.turn(told))
+        return .over
     }
 
     /// As `runNext`, for what need not go through the queue.
@@ -169,10 +187,8 @@ extension EventLoop {
     ///
     /// Called with the lock held, and so it returns; released in between. Returns whom to tell of a read, unless that stands
     /// in the queue.
-    private func pollAndUnlock(
-        _ events: UnsafeMutablePointer<port_event>, _ ready: inout [(any PollHandler, UInt32)],
-        _ thread: UnsafeMutablePointer<LoopThread>
-    ) -> (any FrameHandler)? {
+    private func pollAndUnlock(_ thread: UnsafeMutablePointer<LoopThread>) -> (any FrameHandler)? {
+        let events = turn.pointee.events
         var wait: Int64 = 0
         if state.pointee.queue.isEmpty, !state.pointee.stopped {
             wait = -1
@@ -187,8 +203,8 @@ extension EventLoop {
         lock.unlock()
         flushDirty()
         var count: CInt = 0
-        if spin > 0 { count = poll(events, for: spin, &wait) }
-        if count == 0 { count = port_poller_wait(poller, events, 64, wait) }
+        if spin > 0 { count = poll(for: spin, &wait) }
+        if count == 0 { count = port_poller_wait(poller, events, CInt(Turn.capacity), wait) }
         lock.lock()
         state.pointee.sleeping = false
         if state.pointee.timers.earliest != nil {
@@ -201,36 +217,38 @@ extension EventLoop {
             state.pointee.isDelivering = true
             lock.unlock()
             thread.pointee.isReading = true
-            let turn = channel._withUnsafeGuaranteedRef { $0.ready(events[0].ready, readContext: readContext) }
+            let told = channel._withUnsafeGuaranteedRef { $0.ready(events[0].ready, readContext: readContext) }
             thread.pointee.isReading = false
             lock.lock()
             state.pointee.isDelivering = false
             if !state.pointee.removed.isEmpty { forgetRemoved() }
-            return turn
+            return told
         }
         for index in 0..<Int(count) {
-            if let handler = handler(of: events[index].token) { ready.append((handler, events[index].ready)) }
+            if let handler = handler(of: events[index].token) {
+                turn.pointee.ready.append((handler, events[index].ready))
+            }
         }
         lock.unlock()
-        var turns: [any FrameHandler] = []
+        var told: [any FrameHandler] = []
         thread.pointee.isReading = true
-        for (handler, bits) in ready {
-            if let turn = handler.ready(bits, readContext: readContext) { turns.append(turn) }
+        for (handler, bits) in turn.pointee.ready {
+            if let handler = handler.ready(bits, readContext: readContext) { told.append(handler) }
         }
         thread.pointee.isReading = false
-        ready.removeAll(keepingCapacity: true)
+        turn.pointee.ready.removeAll(keepingCapacity: true)
         lock.lock()
-        for turn in turns { state.pointee.queue.append(.turn(turn)) }
+        for handler in told { state.pointee.queue.append(.turn(handler)) }
         return nil
     }
 
     /// Polls without sleeping, until there is something or the time is over; says in `wait` which.
     ///
     /// Called without the lock.
-    private func poll(_ events: UnsafeMutablePointer<port_event>, for spin: UInt64, _ wait: inout Int64) -> CInt {
+    private func poll(for spin: UInt64, _ wait: inout Int64) -> CInt {
         var spinning = Spinning(for: spin)
         while true {
-            let count = port_poller_wait(poller, events, 64, 0)
+            let count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), 0)
             if count != 0 { return count }
             lock.lock()
             let hasWork = !state.pointee.queue.isEmpty || state.pointee.stopped

@@ -92,6 +92,13 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     /// without it while it reads or writes, when it cannot.
     struct Turn: ~Copyable {
         var dirty: [Channel] = []
+        let events = UnsafeMutablePointer<port_event>.allocate(capacity: Turn.capacity)
+        var ready: [(any PollHandler, UInt32)] = []
+
+        /// Events of one poll.
+        static let capacity = 64
+
+        deinit { events.deallocate() }
     }
 
     let lock = Lock()
@@ -237,7 +244,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         return true
     }
 
-    private func mark(_ channel: Channel) {
+    func mark(_ channel: Channel) {
         guard !channel.isDirty.load(ordering: .relaxed) else { return }
         channel.isDirty.store(true, ordering: .relaxed)
         turn.pointee.dirty.append(channel)

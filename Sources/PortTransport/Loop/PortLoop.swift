@@ -31,6 +31,16 @@ package protocol JobRunner: AnyObject, Sendable {
     func run(_ job: UnownedJob)
 }
 
+/// What a job that waited on the loop came back for.
+package enum WaitResult {
+    /// The loop has other work, or the thread is not its leader: the job has to suspend.
+    case refused
+    /// The handler was given frames, and its turn is the caller's to do.
+    case delivered
+    /// Something else happened, or the handler's turn stands in the queue.
+    case over
+}
+
 /// A timer of a loop.
 package struct TimerToken: Sendable, Hashable {
     let number: UInt64

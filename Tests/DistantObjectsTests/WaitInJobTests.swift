@@ -1,0 +1,277 @@
+import DistantObjects
+import PortTransport
+import Synchronization
+import Testing
+
+/// In `run` a call waits on the loop's thread without putting its task down, as long as nothing else comes.
+///
+/// The two ends have loops of their own here, as two processes have.
+@Suite("Calls that wait in the midst of a job", .bounded())
+struct WaitInJobTests {
+    private let loops: (client: EventLoop, server: EventLoop)
+
+    init() throws { loops = (try EventLoop(), try EventLoop()) }
+
+    private func pair() async throws -> Pair {
+        var (client, server) = (Connection.Configuration(), Connection.Configuration())
+        client.loop = loops.client
+        server.loop = loops.server
+        return try await Pair(client: client, server: server)
+    }
+
+    private func close(_ pair: Pair) async throws {
+        try await pair.rest()
+        await pair.close()
+        loops.client.stop()
+        loops.server.stop()
+    }
+
+    @Test("Results, errors, references and callbacks come as in any task")
+    func calls() async throws {
+        let pair = try await pair()
+        let observer = Observer()
+        let sum = try await pair.client.run {
+            let directory = try await pair.client.root
+            var sum = 0
+            for number in 0..<200 { sum += try await directory.echo(number) as Int }
+            let count: Int = try await directory.add(Foo(name: "James", age: 40))
+            await #expect(throws: RemoteError.self) { let _: Int = try await directory.age("nobody") }
+            try await directory.watch(observer)
+            for _ in 0..<50 { let _: Int = try await directory.tell("hello") }
+            try await directory.forget()
+            return sum + count
+        }
+        #expect(sum == 19_901)
+        #expect(observer.notes.withLock { $0.count } == 50)
+        try await close(pair)
+    }
+
+    /// Calls while others want it.
+    private actor Caller {
+        func wait(for directory: DistantObject) async throws -> Int { try await directory.hold() }
+
+        func go(_ directory: Directory) { directory.go.send() }
+    }
+
+    @Test("An actor whose method calls is free for others meanwhile")
+    func actor() async throws {
+        let pair = try await pair()
+        let (directory, caller) = (pair.directory, Caller())
+        // The answer comes after the actor has done something else.
+        let other = Task {
+            await directory.started.wait()
+            await caller.go(directory)
+        }
+        let answer = try await pair.client.run { try await caller.wait(for: pair.client.root) }
+        #expect(answer == 7)
+        await other.value
+        try await close(pair)
+    }
+
+    @Test("Other tasks, timers and connections of the loop go on meanwhile")
+    func others() async throws {
+        let pair = try await pair()
+        let directory = pair.directory
+        let answer = try await pair.client.run {
+            let root = try await pair.client.root
+            async let held: Int = root.hold()
+            await directory.started.wait()
+            await #expect(throws: ConnectionError.self) {
+                let _: Int = try await root.message("wait").call(deadline: .milliseconds(1))
+            }
+            let _: Int = try await root.echo(1)
+            directory.go.send()
+            return try await held
+        }
+        #expect(answer == 7)
+        let another = Directory()
+        pair.server.vend(another, as: "another")
+        let first = Task { try await pair.client.run { try await pair.client.root(named: "another").hold() as Int } }
+        await another.started.wait()
+        // The loop's only thread is in the poller, in the midst of the first one's job.
+        let second = try await pair.client.run { try await pair.client.root.echo(5) as Int }
+        #expect(second == 5)
+        another.go.send()
+        #expect(try await first.value == 7)
+        try await close(pair)
+    }
+
+    @Test("A thread that reads for its own blocking call hands the answer over")
+    func driven() async throws {
+        let pair = try await pair()
+        let client = pair.client
+        let held = Task { try await client.run { try await client.root.hold() as Int } }
+        await pair.directory.started.wait()
+        let sum = try await onThread {
+            let root = try client.blockingRoot()
+            var sum = 0
+            for number in 0..<100 {
+                if number == 50 { pair.directory.go.send() }
+                sum += try root.echo.blocking(number) as Int
+            }
+            return sum
+        }
+        #expect(sum == 4_950)
+        #expect(try await held.value == 7)
+        try await close(pair)
+    }
+
+    @Test("A cancelled task, a cancelled method and an end of the connection stop the wait")
+    func stopped() async throws {
+        let pair = try await pair()
+        let client = pair.client
+        let cancelled = Task { try await client.run { try await client.root.wait() as Int } }
+        await pair.directory.started.wait()
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        await pair.directory.stopped.wait()
+
+        let lost = Task { try await client.run { try await client.root.wait() as Int } }
+        await pair.directory.started.wait(for: 2)
+        pair.server.invalidate()
+        await #expect(throws: ConnectionError.self) { try await lost.value }
+        _ = await (client.ended, pair.server.ended)
+        #expect(client.statistics.isAtRest)
+        #expect(pair.server.statistics.isAtRest)
+    }
+
+    /// Waits in its first message for what the second brings about.
+    private final class Waiter: Vendable {
+        static var messages: MessageTable<Waiter> {
+            Message("first", Waiter.first)
+            Message("second", Waiter.second)
+        }
+
+        func first(_ other: DistantObject) async throws -> Int { try await other.hold() }
+
+        func second(_ other: DistantObject) async throws { try await other.letGo() }
+    }
+
+    private final class Holder: Vendable {
+        let directory = Directory()
+
+        static var messages: MessageTable<Holder> {
+            Message("hold", Holder.hold)
+            Message("letGo", Holder.letGo)
+        }
+
+        func hold() async -> Int {
+            await directory.go.wait()
+            return 1
+        }
+
+        func letGo() { directory.go.send() }
+    }
+
+    @Test("While a method waits for its first call, the next message to its object starts")
+    func mailbox() async throws {
+        let pair = try await pair()
+        pair.server.vend(Waiter(), as: "waiter")
+        do {
+            let waiter = try await pair.client.root(named: "waiter")
+            for _ in 0..<20 {
+                let holder = Holder()
+                let answer = try await pair.client.run {
+                    async let first: Int = waiter.first(holder)
+                    try await waiter.second(holder)
+                    return try await first
+                }
+                #expect(answer == 1)
+            }
+        }
+        try await close(pair)
+    }
+
+    /// Calls back to any depth, or fails, or is slow.
+    private final class Node: Vendable {
+        let noted = Atomic<Int>(0)
+
+        static var messages: MessageTable<Node> {
+            Message("echo", Node.echo)
+            Message("bounce", Node.bounce)
+            Message("slow", Node.slow)
+            Message("fail", Node.fail)
+            Message("note", Node.note)
+            Message("sleep", Node.sleep)
+        }
+
+        func echo(_ number: Int) -> Int { number }
+
+        func bounce(_ other: DistantObject, _ depth: Int) async throws -> Int {
+            depth == 0 ? 0 : try await 1 + other.bounce(ByReference(self), depth - 1)
+        }
+
+        func slow(_ number: Int) async -> Int {
+            for _ in 0..<number % 7 { await Task.yield() }
+            return number
+        }
+
+        func fail() throws { throw NotFound(name: "nothing") }
+
+        func note(_ number: Int) { noted.wrappingAdd(1, ordering: .relaxed) }
+
+        func sleep() async throws -> Int {
+            while true {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+    }
+
+    @Test("Random calls, callbacks, errors and cancellations from many tasks on both sides end as they should")
+    func random() async throws {
+        let seed = UInt64.random(in: 0..<1 << 40)
+        let pair = try await pair()
+        let nodes = (Node(), Node())
+        pair.server.vend(nodes.0, as: "node")
+        pair.client.vend(nodes.1, as: "node")
+        let noted = try await withThrowingTaskGroup(of: Int.self) { group in
+            for worker in 0..<8 {
+                let (connection, own) = worker % 2 == 0 ? (pair.client, nodes.1) : (pair.server, nodes.0)
+                group.addTask {
+                    try await connection.run {
+                        try await work(SeededGenerator(seed: seed &+ UInt64(worker)), connection, own, "seed \(seed)")
+                    }
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+        #expect(
+            nodes.0.noted.load(ordering: .relaxed) + nodes.1.noted.load(ordering: .relaxed) == noted, "seed \(seed)")
+        try await close(pair)
+    }
+
+    /// Returns how many one-way messages were sent.
+    private func work(
+        _ random: SeededGenerator, _ connection: Connection, _ own: Node, _ seed: Comment
+    ) async throws -> Int {
+        var random = random
+        var sent = 0
+        let node = try await connection.root(named: "node")
+        for number in 0..<300 {
+            switch random.below(12) {
+            case 0..<4: #expect(try await node.echo(number) == number, seed)
+            case 4, 5:
+                let depth = random.below(6)
+                #expect(try await node.bounce(own, depth) == depth, seed)
+            case 6: #expect(try await node.slow(number) == number, seed)
+            case 7: await #expect(throws: RemoteError.self, seed) { try await node.fail() }
+            case 8, 9:
+                try await node.note.oneWay(number)
+                sent += 1
+            case 10:
+                let task = Task { try await connection.run { try await node.sleep() as Int } }
+                for _ in 0..<random.below(20) { await Task.yield() }
+                task.cancel()
+                await #expect(throws: (any Error).self, seed) { try await task.value }
+            default:
+                async let first: Int = node.slow(number)
+                async let second: Int = node.echo(number)
+                #expect(try await first + second == 2 * number, seed)
+            }
+        }
+        // Behind the last note.
+        #expect(try await node.echo(0) == 0, seed)
+        return sent
+    }
+}
