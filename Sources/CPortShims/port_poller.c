@@ -74,15 +74,6 @@ int port_poller_wait(const port_poller *poller, port_event *events, int capacity
     }
     return kept;
 }
-
-int port_signal_open(int ends[2]) {
-    if (pipe(ends) < 0) return -1;
-    for (int i = 0; i < 2; i++) {
-        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-        fcntl(ends[i], F_SETFL, O_NONBLOCK);
-    }
-    return 0;
-}
 #else
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -165,37 +156,21 @@ int port_poller_wait(const port_poller *poller, port_event *events, int capacity
     }
     return kept;
 }
-
-int port_signal_open(int ends[2]) {
-    ends[0] = ends[1] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return ends[0] < 0 ? -1 : 0;
-}
 #endif
 
-int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanoseconds) {
-    struct pollfd polled[2] = {{descriptor, 0, 0}, {wake, POLLIN, 0}};
-    if (interest & PORT_READABLE) polled[0].events |= POLLIN;
-    if (interest & PORT_WRITABLE) polled[0].events |= POLLOUT;
-    int count = poll(polled, wake < 0 ? 1 : 2, milliseconds(nanoseconds));
+int port_wait_one(int descriptor, uint32_t interest, int64_t nanoseconds) {
+    struct pollfd polled = {descriptor, 0, 0};
+    if (interest & PORT_READABLE) polled.events |= POLLIN;
+    if (interest & PORT_WRITABLE) polled.events |= POLLOUT;
+    int count = poll(&polled, 1, milliseconds(nanoseconds));
     if (count < 0) return errno == EINTR ? 0 : -1;
     int bits = 0;
-    if (polled[0].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_READABLE;
-    if (polled[0].revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_WRITABLE;
-    if (wake >= 0 && polled[1].revents) bits |= PORT_WOKEN;
+    if (polled.revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_READABLE;
+    if (polled.revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) bits |= PORT_WRITABLE;
     return bits;
 }
 
 bool port_is_hung_up(int descriptor) {
     struct pollfd polled = {descriptor, 0, 0};
     return poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL);
-}
-
-void port_signal_set(const int ends[2]) {
-    uint64_t one = 1;
-    while (write(ends[1], &one, sizeof one) < 0 && errno == EINTR) {}
-}
-
-void port_signal_clear(const int ends[2]) {
-    uint64_t drained[8];
-    while (read(ends[0], drained, sizeof drained) > 0) {}
 }

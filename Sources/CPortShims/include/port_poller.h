@@ -8,8 +8,7 @@
 /// it still tells once that the other side has gone.
 /// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
 /// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone.
-/// PORT_WOKEN is told by port_wait_one alone.
-enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8, PORT_WOKEN = 16 };
+enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8 };
 
 typedef struct port_event {
     uint64_t token;
@@ -40,16 +39,10 @@ void port_poller_wake(const port_poller *poller);
 /// number; 0 also after a wake or a signal.
 int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds);
 
-/// Waits until one descriptor is ready or `wake` is readable (-1: none). Returns the PORT_ bits, PORT_WOKEN
-/// after a wake, 0 after the time.
-int port_wait_one(int descriptor, uint32_t interest, int wake, int64_t nanoseconds);
+/// Waits until one descriptor is ready. Returns the PORT_ bits, 0 after the time.
+int port_wait_one(int descriptor, uint32_t interest, int64_t nanoseconds);
 
 /// True if whoever could read what is written to the descriptor is gone.
 bool port_is_hung_up(int descriptor);
-
-/// A descriptor that becomes readable when written to, and stays so until cleared; for `port_wait_one`.
-int port_signal_open(int ends[2]);
-void port_signal_set(const int ends[2]);
-void port_signal_clear(const int ends[2]);
 
 #endif

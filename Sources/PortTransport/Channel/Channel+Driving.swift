@@ -40,12 +40,14 @@ extension Channel {
         setReadInterest(false)
         countRow()
         let kept = gated.pointee.seat.tools.take()
+        let isInRow = gated.pointee.seat.lingers
         gate.unlock()
-        // An event that the loop was told of before must not make it a second reader.
-        readLock.withLock { reading.pointee.isDriven = true }
+        // An event that the loop was told of before must not make it a second reader; within a row it is none already.
+        if !isInRow { readLock.withLock { reading.pointee.isDriven = true } }
         let tools: DriverTools
         do throws(TransportError) {
             tools = if let kept { kept } else { try DriverTools.take() }
+            if case .memory = link {} else { try tools.watch(link.inputDescriptor) }
         } catch {
             leaveSeat(nil)
             throw error
@@ -80,33 +82,43 @@ extension Channel {
         gated.pointee.seat.streak = isSoon ? gated.pointee.seat.streak + 1 : 0
     }
 
-    /// Leaves the loop's interest off after a row of blocking calls, which saves two system calls each; the watchdog
-    /// turns it on at its second tick from now, so nothing is left unread longer than that.
+    /// Whether the loop's interest may stay off after a row of blocking calls, which saves two system calls each; the
+    /// watchdog turns it on at its second tick from then, so nothing is left unread longer than that.
     ///
-    /// Called with the gate held.
-    private func lingerInSeat() -> Bool {
-        guard gated.pointee.seat.streak >= Self.rowLength, let eventLoopReference else { return false }
-        if !gated.pointee.seat.lingers {
-            gated.pointee.seat.lingers = true
-            eventLoopReference._withUnsafeGuaranteedRef { $0.linger(self) }
-        }
+    /// Called by the thread in the seat, the only one to change how long the row is.
+    private var maySitOn: Bool {
+        guard gated.pointee.seat.streak >= Self.rowLength, eventLoopReference != nil else { return false }
+        if case .memory = link { return false }
         return true
+    }
+
+    /// Called with the gate held.
+    private func linger() {
+        guard !gated.pointee.seat.lingers, let eventLoopReference else { return }
+        gated.pointee.seat.lingers = true
+        eventLoopReference._withUnsafeGuaranteedRef { $0.linger(self) }
     }
 
     /// From the watchdog: whether the channel still lingers.
     ///
     /// Otherwise the loop reads it again.
     func endLingering() -> Bool {
+        readLock.lock()
         gate.lock()
         let isUsed = gated.pointee.seat.isTaken || monotonicNow() &- gated.pointee.seat.enteredAt < 1_000_000
         if isUsed, !gated.pointee.isOver, gated.pointee.end == nil {
             gate.unlock()
+            readLock.unlock()
             return true
         }
         gated.pointee.seat.lingers = false
         let tools = gated.pointee.seat.tools.take()
-        if !gated.pointee.seat.isTaken, !gated.pointee.inputEnded, gated.pointee.end == nil { setReadInterest(true) }
+        if !gated.pointee.seat.isTaken {
+            reading.pointee.isDriven = false
+            if !gated.pointee.inputEnded, gated.pointee.end == nil { setReadInterest(true) }
+        }
         gate.unlock()
+        readLock.unlock()
         tools?.giveBack()
         return false
     }
@@ -156,48 +168,48 @@ extension Channel {
             guard driverSignals.load(ordering: .relaxed) == signals else { return .done }
             return gated.pointee.seat.wait(gate, until: deadline) ? .done : .deadlineExceeded
         }
-        gated.pointee.seat.alarm = tools.alarm
+        gated.pointee.seat.sleeping = Unmanaged.passUnretained(tools)
         gate.unlock()
-        let isOver = sleep(tools.alarm, deadline)
-        gate.lock()
-        gated.pointee.seat.alarm = nil
-        if driverSignals.load(ordering: .relaxed) != signals { tools.alarmWasSet = true }
-        gate.unlock()
+        let isOver = sleep(tools, signals, deadline)
+        gate.withLock { gated.pointee.seat.sleeping = nil }
         return isOver ? .ended : .done
     }
 
     /// Waits in the kernel, or polls before that; true if the input cannot be waited for.
-    private func sleep(_ alarm: DriverAlarm, _ deadline: UInt64?) -> Bool {
+    private func sleep(_ tools: DriverTools, _ signals: UInt64, _ deadline: UInt64?) -> Bool {
         let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed) ?? 0
-        if spin > 0, pollForInput(alarm, min(spin, deadline.map { $0 &- monotonicNow() } ?? .max)) { return false }
+        if spin > 0, pollForInput(tools, signals, min(spin, deadline.map { $0 &- monotonicNow() } ?? .max)) {
+            return false
+        }
         var nanoseconds: Int64 = -1
         if let deadline {
             let now = monotonicNow()
             nanoseconds = deadline > now ? Int64(clamping: deadline - now) : 0
         }
-        return port_wait_one(link.inputDescriptor, UInt32(PORT_READABLE), alarm.descriptor, nanoseconds) < 0
+        return tools.wait(nanoseconds) < 0
     }
 
-    /// Polls without sleeping; whether there is input, or the alarm is set.
-    private func pollForInput(_ alarm: DriverAlarm, _ nanoseconds: UInt64) -> Bool {
+    /// Polls without sleeping; whether there is input, or a reason to look at the condition again.
+    private func pollForInput(_ tools: DriverTools, _ signals: UInt64, _ nanoseconds: UInt64) -> Bool {
         var spinning = Spinning(for: nanoseconds)
         repeat {
-            if port_wait_one(link.inputDescriptor, UInt32(PORT_READABLE), alarm.descriptor, 0) != 0 { return true }
+            if tools.wait(0) != 0 || driverSignals.load(ordering: .relaxed) != signals { return true }
         } while spinning.goesOn()
         return false
     }
 
     /// Gives the seat to a thread that waits for it, or reading back to the loop.
     private func leaveSeat(_ tools: DriverTools?) {
-        readLock.withLock { reading.pointee.isDriven = false }
-        tools?.silence()
+        let sitsOn = tools != nil && maySitOn
+        if !sitsOn { readLock.withLock { reading.pointee.isDriven = false } }
         var unused = tools
         gate.lock()
         gated.pointee.seat.isTaken = false
         var schedulesRead = false
         if gated.pointee.seat.waiting > 0 { signalSeat() }
         if !gated.pointee.inputEnded, gated.pointee.end == nil {
-            if lingerInSeat() {
+            if sitsOn {
+                linger()
                 swap(&gated.pointee.seat.tools, &unused)
             } else {
                 setReadInterest(true)

@@ -11,15 +11,15 @@ struct DriverSeat: ~Copyable {
     var tools: DriverTools?
     /// Threads that wait for the seat or for their condition.
     var waiting = 0
-    /// Descriptors that end the wait of the thread in the seat, while it waits in the kernel.
-    var alarm: DriverAlarm?
+    /// Wakes the thread in the seat, while it waits in the kernel and holds them.
+    var sleeping: Unmanaged<DriverTools>?
     /// Made when first needed: most channels are never driven.
     private var condition: Condition?
 
     init() {}
 
     mutating func signal() {
-        alarm?.set()
+        sleeping?._withUnsafeGuaranteedRef { $0.wake() }
         condition?.broadcast()
     }
 

@@ -6,49 +6,22 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// Ends a wait in the kernel.
-struct DriverAlarm: Sendable {
-    fileprivate let reading: CInt
-    fileprivate let writing: CInt
-
-    var descriptor: CInt { reading }
-
-    fileprivate init() throws(TransportError) {
-        var ends: (CInt, CInt) = (-1, -1)
-        let result = withUnsafeMutableBytes(of: &ends) {
-            port_signal_open($0.baseAddress?.assumingMemoryBound(to: CInt.self))
-        }
-        if result < 0 { throw .system("opening an eventfd", errno) }
-        (reading, writing) = ends
-    }
-
-    func set() { withEnds { port_signal_set($0) } }
-
-    fileprivate func clear() { withEnds { port_signal_clear($0) } }
-
-    fileprivate func close() {
-        port_close(reading)
-        if writing != reading { port_close(writing) }
-    }
-
-    private func withEnds(_ body: (UnsafePointer<CInt>?) -> Void) {
-        withUnsafeTemporaryAllocation(of: CInt.self, capacity: 2) { ends in
-            ends[0] = reading
-            ends[1] = writing
-            body(UnsafePointer(ends.baseAddress))
-        }
-    }
-}
-
-/// What a driving thread needs, from a pool, so that blocking calls neither open descriptors nor allocate.
-final class DriverTools: @unchecked Sendable {  // One thread has it at a time.
-    let alarm: DriverAlarm
+/// What a driving thread needs, from a pool, so that blocking calls neither open descriptors nor allocate: memory to read
+/// into, and a poller of its own, which waits faster than `poll` does and can be woken.
+final class DriverTools: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
-    /// Somebody may have set the alarm since it was last silent.
-    @exclusivity(unchecked) var alarmWasSet = false
+    private let poller: UnsafeMutablePointer<port_poller>
+    /// What it waits for input of; -1: nothing.
+    @exclusivity(unchecked) private var watched: CInt = -1
 
     private init() throws(TransportError) {
-        alarm = try DriverAlarm()
+        poller = .allocate(capacity: 1)
+        poller.initialize(to: port_poller())
+        guard port_poller_open(poller) >= 0 else {
+            let number = errno
+            poller.deallocate()
+            throw .system("opening a poller", number)
+        }
         context = .allocate(capacity: 1)
         context.initialize(to: ReadContext())
     }
@@ -56,24 +29,45 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time.
     deinit {
         context.deinitialize(count: 1)
         context.deallocate()
-        alarm.close()
+        // A forked child has copies, and must leave the parent's poller alone.
+        port_poller_close(poller)
+        poller.deallocate()
     }
+
+    /// Has it wait for input of that descriptor.
+    func watch(_ descriptor: CInt) throws(TransportError) {
+        guard watched != descriptor else { return }
+        guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else {
+            throw .system("registering a descriptor", errno)
+        }
+        watched = descriptor
+    }
+
+    /// Waits for input or a wake, so many nanoseconds, for ever if negative; the number of descriptors with input, below 0
+    /// if they cannot be waited for.
+    func wait(_ nanoseconds: Int64) -> CInt {
+        var event = port_event()
+        return port_poller_wait(poller, &event, 1, nanoseconds)
+    }
+
+    /// Ends one wait, now or the next.
+    func wake() { port_poller_wake(poller) }
 
     static func take() throws(TransportError) -> DriverTools {
         if pool.isUsable, let free = pool.lock.withLock({ pool.free.popLast() }) { return free }
         return try DriverTools()
     }
 
-    /// Makes the alarm silent, which nobody may set any more.
-    func silence() {
-        guard alarmWasSet else { return }
-        alarmWasSet = false
-        alarm.clear()
-    }
-
-    /// Back to the pool, with a silent alarm.
+    /// Back to the pool.
+    ///
+    /// To be called before the descriptor it watches is closed.
     func giveBack() {
         guard Self.pool.isUsable else { return }
+        if watched >= 0 {
+            // One that the poller does not let go of would be told of for ever.
+            guard port_poller_remove(poller, watched, UInt32(PORT_READABLE)) >= 0 else { return }
+            watched = -1
+        }
         Self.pool.lock.withLock {
             // What is not kept is freed by the caller's reference.
             if Self.pool.free.count < Pool.bound { Self.pool.free.append(self) }

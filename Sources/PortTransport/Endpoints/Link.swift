@@ -51,7 +51,7 @@ enum Link: Sendable {
             return result(port_receive(descriptor, vectors, CInt(count), ancillary, false))
         case .streams(let input, _):
             if input.isSocket { return result(port_receive(input.descriptor, vectors, CInt(count), nil, false)) }
-            if input.isShared, port_wait_one(input.descriptor, UInt32(PORT_READABLE), -1, 0) == 0 {
+            if input.isShared, port_wait_one(input.descriptor, UInt32(PORT_READABLE), 0) == 0 {
                 return -Int(EAGAIN)
             }
             return result(port_read(input.descriptor, vectors, CInt(count)))
@@ -77,7 +77,7 @@ enum Link: Sendable {
             if output.isSocket { return result(port_send(output.descriptor, vectors, CInt(count), nil, 0, false)) }
             let blocked = LoopThread.current != nil
             guard output.isShared else { return result(port_write(output.descriptor, vectors, CInt(count), blocked)) }
-            guard port_wait_one(output.descriptor, UInt32(PORT_WRITABLE), -1, 0) != 0 else { return -Int(EAGAIN) }
+            guard port_wait_one(output.descriptor, UInt32(PORT_WRITABLE), 0) != 0 else { return -Int(EAGAIN) }
             vectors[0].iov_len = min(vectors[0].iov_len, Self.pipeGrain)
             return result(port_write(output.descriptor, vectors, 1, blocked))
         case .memory(let end):
