@@ -116,6 +116,24 @@ struct BlockingTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
+    @Test("Calls that waited for credit go out when a thread that waits for its own call reads it")
+    func creditWhileDriving() async throws {
+        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
+        let (raw, root) = (pair.raw, try await pair.root())
+        raw.send(7, RawPeer.number(1))
+        let own = Task { try await onThread { try root.echo.blocking(1) as Int } }
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        let waiting = Task { try await root.echo(2) as Int }
+        await eventually("it waits") { pair.connection.statistics.pending == 1 }
+        raw.send(7, RawPeer.number(1))
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        raw.send(RawPeer.frame(3, RawPeer.result(question: 0)) + RawPeer.frame(3, RawPeer.result(question: 1)))
+        #expect(try await own.value == 5)
+        #expect(try await waiting.value == 5)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
     @Test("A ping that came together with a call is answered while the method blocks")
     func pingBesideBlocked() async throws {
         let pair = try await Bereaved(.socketpair, server: true)

@@ -135,6 +135,32 @@ struct WaitInJobTests {
         #expect(pair.server.statistics.isAtRest)
     }
 
+    @Test("What came together with the answer is done, too")
+    func together() async throws {
+        let pair = try await Bereaved(.socketpair)
+        let (raw, root) = (pair.raw, try await pair.root())
+        pair.connection.vend(Directory())
+        let (answered, go) = (Signal(), Signal())
+        let task = Task {
+            try await pair.connection.run {
+                let answer: Int = try await root.echo(1)
+                answered.send()
+                await go.wait()
+                return answer
+            }
+        }
+        #expect(try await onThread { raw.read()?.kind } == 2)
+        raw.send(RawPeer.frame(3, RawPeer.result()) + RawPeer.frame(FrameKind.ping.rawValue, [7]))
+        await answered.wait()
+        #expect(try await onThread { raw.read()?.body } == [7])
+        raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
+        #expect(try await onThread { raw.read()?.kind } == 3)
+        go.send()
+        #expect(try await task.value == 5)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
     /// Waits in its first message for what the second brings about.
     private final class Waiter: Vendable {
         static var messages: MessageTable<Waiter> {

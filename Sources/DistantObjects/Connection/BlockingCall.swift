@@ -9,8 +9,13 @@ final class BlockingCall: @unchecked Sendable {
         static let done: UInt8 = 2
     }
 
+    /// The state of the thread that waits, to be compared and never followed.
+    private let thread = ThreadState.current
     private let phase = Atomic<UInt8>(Phase.waiting)
     @exclusivity(unchecked) private var outcome: Result<Reply?, any Error>?
+
+    /// Whether the calling thread is the one that waits, and so need not be told.
+    var isOwn: Bool { thread != nil && thread == ThreadState.current }
 
     var isDone: Bool { phase.load(ordering: .acquiring) == Phase.done }
 

@@ -73,6 +73,6 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
 
 /// The address of the calling task; 0 on a thread that runs none.
 @inline(__always)
-private func currentTask() -> UInt {
+func currentTask() -> UInt {
     withUnsafeCurrentTask { task in unsafeBitCast(task, to: UInt.self) }
 }

@@ -31,6 +31,15 @@ extension Connection {
                 }
             }
         }
+        return try await sendFromTask(message)
+    }
+
+    /// As `send`, from a task that the connection does not know.
+    ///
+    /// A function of its own, as what it keeps while it waits would be room in the frame of every call: too much for what
+    /// a task has at hand.
+    @inline(never)
+    private func sendFromTask(_ message: consuming OutboundMessage) async throws -> Reply {
         let ticket = try reserve(message)
         let handed = Unmanaged.passRetained(message)
         return try await withTaskCancellationHandler {
@@ -136,6 +145,7 @@ extension Connection {
     }
 
     /// The task of a scope has suspended.
+    @inline(never)
     private func suspend(_ scope: Unmanaged<CallScope>, _ continuation: UnsafeContinuation<Reply, any Error>) {
         let answer = state.withLock { state -> Result<Reply, any Error>? in
             if let answer = state.takeAnswer(for: scope) { return answer }
@@ -181,6 +191,7 @@ extension Connection {
     /// - Parameters:
     ///   - reserved: Nil if nobody has to know the question before it is committed.
     ///   - scope: What cancels the call together with its task.
+    @inline(never)
     private func commit(
         _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
         _ waiter: consuming Waiter
@@ -322,10 +333,7 @@ extension Connection {
     // MARK: Plain threads
 
     private func checkMayBlock(_ message: OutboundMessage) throws {
-        let isInTask = withUnsafeCurrentTask { task in
-            if case .some = task { true } else { false }
-        }
-        guard !isInTask, !loop.isCurrent else {
+        guard currentTask() == 0, !loop.isCurrent else {
             let name = message.name
             coder.recycle(message)
             throw ConnectionError(

@@ -23,8 +23,10 @@ extension Connection: FrameHandler {
             return
         }
         try state.withLock { state in
+            let sent = state.sent
             do throws(ProtocolViolation) {
                 try state.receive(frame, for: self)
+                if state.sent != sent { state.owesFlush = true }
             } catch {
                 state.fail(error, to: channel)
                 throw error
@@ -45,15 +47,17 @@ extension Connection: FrameHandler {
 
     package func turnEnded(onLoop: Bool) {
         let turn = state.withLock { state in
+            let sent = state.sent
             if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
             return EndOfTurn(
                 completions: state.takeCompletions(), started: onLoop ? state.startNext(to: channel) : nil,
-                hasCalls: !state.ready.isEmpty, owesFlush: state.takeOwedFlush())
+                hasCalls: !state.ready.isEmpty, owesFlush: state.takeOwedFlush(since: sent))
         }
         // The method of a call may block.
         if turn.owesFlush { channel.setNeedsFlush() }
         perform(turn, onLoop: onLoop)
-        if onLoop { flushReleases() }
+        guard onLoop else { return }
+        flushReleases()
         channel.setNeedsFlush()
     }
 

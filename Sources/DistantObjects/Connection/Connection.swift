@@ -27,7 +27,7 @@ public final class Connection: Sendable {
     /// Ids of references that are gone.
     ///
     /// A lock of its own: a reference may die anywhere, also under the connection's lock.
-    private let dying = Mutex<[ObjectID]>([])
+    private let dying = Mutex(DyingReferences())
     /// Whether there are any, to be asked at the end of each turn.
     private let hasDying = Atomic<Bool>(false)
     /// The helper process that `launch` started.
@@ -121,10 +121,9 @@ public final class Connection: Sendable {
 
     func referenceDied(_ id: ObjectID) {
         guard id != .rootDirectory else { return }
-        let isFirst = dying.withLock { ids in
-            ids.append(id)
+        let isFirst = dying.withLock { dying in
             hasDying.store(true, ordering: .relaxed)
-            return ids.count == 1
+            return dying.append(id)
         }
         // As the end of a turn, which needs no closure of its own.
         if isFirst { loop.schedule(.turn, on: channel) }
@@ -135,10 +134,10 @@ public final class Connection: Sendable {
     /// Runs on the loop.
     func flushReleases() {
         guard hasDying.load(ordering: .relaxed) else { return }
-        let dead = dying.withLock { ids in
-            defer { ids = [] }
+        let dead = dying.withLock { dying in
+            defer { dying = DyingReferences() }
             hasDying.store(false, ordering: .relaxed)
-            return ids
+            return dying
         }
         state.withLock { state in
             guard state.phase != .ended else { return }
@@ -158,6 +157,22 @@ public final class Connection: Sendable {
 
     func report(_ event: ConnectionEvent) {
         configuration.onEvent?(event)
+    }
+}
+
+/// Ids of references that are gone, nearly always one.
+struct DyingReferences {
+    private(set) var first: ObjectID?
+    private(set) var rest: [ObjectID] = []
+
+    /// Returns whether it is the first.
+    mutating func append(_ id: ObjectID) -> Bool {
+        guard first != nil else {
+            first = id
+            return true
+        }
+        rest.append(id)
+        return false
     }
 }
 

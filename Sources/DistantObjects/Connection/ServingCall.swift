@@ -32,7 +32,8 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
 
     var object: AnyObject { call.export.object }
     var encoder: ObjectEncoder {
-        let message = result ?? connection.coder.takeMessage()
+        if let result { return result.encoder }
+        let message = connection.coder.takeMessage()
         result = message
         return message.encoder
     }

@@ -69,7 +69,7 @@ enum OneWayWaiter {
             if let error { continuation.resume(throwing: error) } else { continuation.resume() }
         case .blocking(let call):
             call.complete(error.map { .failure($0) } ?? .success(nil))
-            connection.channel.signalDrivers()
+            if !call.isOwn { connection.channel.signalDrivers() }
         }
     }
 }

@@ -8,7 +8,6 @@ extension PortState {
 
     mutating func append(_ kind: FrameKind, flags: UInt8 = 0, to channel: Channel) {
         sent += 1
-        owesFlush = true
         _ = channel.enqueue(kind: kind.rawValue, flags: flags, prefix: prefix.bytes)
     }
 
@@ -268,16 +267,17 @@ extension PortState {
     /// Tells the owner which of its objects are no longer referred to here.
     ///
     /// The ids of one frame and the watermark are sampled together, under the lock under which mentions are entered.
-    mutating func commitReleases(_ dead: [ObjectID], to channel: Channel) {
-        if dead.count == 1 {
-            guard imports.releaseOne(dead[0]) else { return }
+    mutating func commitReleases(_ dead: DyingReferences, to channel: Channel) {
+        guard let first = dead.first else { return }
+        if dead.rest.isEmpty {
+            guard imports.releaseOne(first) else { return }
             prefix.reset()
             prefix.append(entered)
             prefix.append(1)
-            prefix.append(dead[0])
+            prefix.append(first)
             return append(.release, to: channel)
         }
-        var rest = dead[...]
+        var rest = ([first] + dead.rest)[...]
         while !rest.isEmpty {
             let chunk = rest.prefix(ProtocolLimits.referencesInMessage)
             rest = rest.dropFirst(chunk.count)

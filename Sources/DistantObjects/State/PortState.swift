@@ -62,7 +62,7 @@ struct PortState: ~Copyable {
     var waitingControls = Fifo<(kind: FrameKind, continuation: UnsafeContinuation<Void, any Error>)>()
     /// The numbers of our answers to the peer's, as far as they may not be written.
     var unwrittenPongs = Fifo<UInt64>()
-    /// A small frame was committed while frames were received, and may not have been flushed.
+    /// Frames were committed while others were received, which nobody has flushed.
     var owesFlush = false
     /// Credit is not given back before the peer has read more of what it asked for.
     var holdsCredit = false
@@ -96,11 +96,12 @@ struct PortState: ~Copyable {
     }
 
     /// Nothing has to follow from the frames of the last read.
-    var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit }
+    var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit && !owesFlush }
 
-    mutating func takeOwedFlush() -> Bool {
+    /// Whether frames were committed since so many were, or while others were received, that nobody has flushed.
+    mutating func takeOwedFlush(since count: UInt64) -> Bool {
         defer { owesFlush = false }
-        return owesFlush
+        return owesFlush || sent != count
     }
 
     mutating func takeCompletions() -> Completions {

@@ -16,7 +16,7 @@ enum Waiter {
             connection.answer(scope, .success(reply))
         case .blocking(let call):
             call.complete(.success(reply))
-            connection.channel.signalDrivers()
+            if !call.isOwn { connection.channel.signalDrivers() }
         }
     }
 
@@ -28,7 +28,7 @@ enum Waiter {
             connection.answer(scope, result)
         case .blocking(let call):
             call.complete(result.map { $0 })
-            connection.channel.signalDrivers()
+            if !call.isOwn { connection.channel.signalDrivers() }
         }
     }
 }

@@ -96,7 +96,7 @@ public final class ObjectEncoder {
         if !s.pointee.conditionals.isEmpty { s.pointee.conditionals = [] }
         if !s.pointee.replaced.isEmpty { s.pointee.replaced = [] }
         if !s.pointee.externals.isEmpty {
-            s.pointee.externals = []
+            s.pointee.externals.removeAll(keepingCapacity: s.pointee.externals.count <= EncoderState.fewExternals)
             if !s.pointee.externalIndexes.isEmpty { s.pointee.externalIndexes = [:] }
         }
         if s.pointee.epoch == 0 {
