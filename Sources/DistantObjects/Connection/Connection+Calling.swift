@@ -269,7 +269,7 @@ extension Connection {
     // MARK: One-way messages
 
     /// - Returns: Whether there was room and the message is on its way.
-    private func commitOneWay(_ message: OutboundMessage) throws -> Bool {
+    func commitOneWay(_ message: OutboundMessage) throws -> Bool {
         let outcome = state.withLock { state -> CommitOutcome<Void> in
             do {
                 try state.checkOpen(message)

@@ -93,6 +93,17 @@ public struct RemoteMessage: Sendable {
         try reference.connection.sendOneWayBlocking(message)
     }
 
+    /// Sends the message as `oneWay` does if the peer's queue has room now.
+    ///
+    /// - Returns: Whether it was sent; false also for an object of this process.
+    func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
+        guard case .remote(let reference) = place else { return false }
+        let message = try outbound(repeat each argument, deadline: nil)
+        if try reference.connection.commitOneWay(message) { return true }
+        reference.connection.coder.recycle(message)
+        return false
+    }
+
     /// Encodes the arguments.
     private func outbound<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
