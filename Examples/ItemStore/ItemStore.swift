@@ -56,7 +56,7 @@ struct ItemStore {
         }
         // A few of the largest values are more than an Int holds.
         let sum = store.all.reduce(Int128(0)) { $0 + Int128($1.valueInDollars) }
-        print("\(store.all.count) items, $\(sum) in all")
+        print("\(store.all.count) \(store.all.count == 1 ? "item" : "items"), $\(sum) in all")
     }
 
     private static func read(_ path: String) throws -> Data {

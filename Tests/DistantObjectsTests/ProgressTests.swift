@@ -1,5 +1,5 @@
-import DistantObjects
 import Dispatch
+import DistantObjects
 import Synchronization
 import Testing
 

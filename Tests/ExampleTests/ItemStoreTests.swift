@@ -48,7 +48,7 @@ struct ItemStoreTests {
         #expect(removed.status == 0 && removed.output == "removed Lamp\n")
         #expect(!FileManager.default.fileExists(atPath: "\(folder)/\(lamp)"))
         let rest = try await run("list")
-        #expect(rest.output.hasSuffix("1 items, $45 in all\n"))
+        #expect(rest.output.hasSuffix("\n1 item, $45 in all\n"))
     }
 
     @Test("A missing image is logged, and the item is there")

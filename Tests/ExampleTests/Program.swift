@@ -29,7 +29,9 @@ final class Program {
     /// Starts the program with its output going to files: nothing it says can make it wait.
     ///
     /// A name with a "/" in it is the path of a program that is none of ours.
-    init(_ name: String, _ arguments: [String], in directory: Scratch) throws {
+    ///
+    /// - Parameter terminal: Where standard error goes instead of into a file.
+    init(_ name: String, _ arguments: [String], in directory: Scratch, terminal: String? = nil) throws {
         let executable = name.contains("/") ? URL(fileURLWithPath: name) : try Self.url(name)
         self.name = "\(executable.lastPathComponent)-\(UUID().uuidString)"
         self.directory = directory
@@ -38,7 +40,7 @@ final class Program {
         guard port_pipe(&ends) == 0 else { throw Missing(description: "there is no pipe to be had") }
         input = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         defer { close(ends[0]) }
-        let (output, errors) = (directory.path("\(self.name).out"), directory.path("\(self.name).err"))
+        let (output, errors) = (directory.path("\(self.name).out"), terminal ?? directory.path("\(self.name).err"))
         pid = try Self.spawn(executable.path, arguments, ends[0], output, errors)
     }
 
@@ -101,7 +103,7 @@ final class Program {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input, 0)
-        let flags = O_WRONLY | O_CREAT | O_TRUNC
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY
         posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
         let environment = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }

@@ -70,7 +70,7 @@ struct ArchiveFile {
         var bytes: [UInt8] = []
         var block = max(size + 1, 1 << 16)
         while true {
-            let count = try append(to: &bytes, atMost: block, from: descriptor, path, progress)
+            let count = try append(to: &bytes, atMost: block, from: descriptor, path, size, progress)
             if count < block { return bytes }
             // More than the file said: what is no archive may have no end either.
             _ = try format(of: bytes, path)
@@ -83,7 +83,8 @@ struct ArchiveFile {
 
     /// Reads up to a number of bytes, fewer only at the end.
     private static func append(
-        to bytes: inout [UInt8], atMost limit: Int, from descriptor: CInt, _ path: String, _ progress: Progress
+        to bytes: inout [UInt8], atMost limit: Int, from descriptor: CInt, _ path: String, _ size: Int,
+        _ progress: Progress
     ) throws -> Int {
         var failure: CInt = 0
         let more = [UInt8](unsafeUninitializedCapacity: limit) { target, filled in
@@ -98,7 +99,7 @@ struct ArchiveFile {
                 if count < 0 { failure = errno }
                 guard count > 0 else { break }
                 filled += count
-                progress.show("reading \(path)", filled, of: limit - 1)
+                progress.show("reading \(path)", bytes.count + filled, of: size)
             }
         }
         guard failure == 0 else { throw FileError(path, cannotBe: "read", errno: failure) }

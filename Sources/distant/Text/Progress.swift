@@ -19,11 +19,13 @@ final class Progress {
         next = start + .milliseconds(500)
     }
 
-    /// Says what is being done, and how much of it; cheap enough to be called for each object.
+    /// Says what is being done, and how much of it; cheap enough to be called for each object of so many.
+    ///
+    /// - Parameter all: 0 if it is not known, and calls are few.
     func show(_ what: @autoclosure () -> String, _ done: Int? = nil, of all: Int = 0) {
         guard isShown else { return }
         calls &+= 1
-        guard done == nil || done == all || calls & 0x3FF == 0 || all > 1 << 20 else { return }
+        guard all == 0 || done == all || calls & 0x3FF == 0 || all > 1 << 20 else { return }
         let now = ContinuousClock.now
         guard now >= next else { return }
         next = now + .milliseconds(200)

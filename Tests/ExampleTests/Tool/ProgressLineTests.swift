@@ -1,0 +1,67 @@
+import Foundation
+import KeyedArchive
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+
+    /// Where a program's standard error goes when somebody looks at it.
+    private final class Terminal: Sendable {
+        private let descriptor: CInt
+        let path: String
+        private let seen = Mutex("")
+
+        init() throws {
+            descriptor = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+            // TIOCSPTLCK and TIOCGPTN, which Swift's C library module does not import: unlock it, and which one it is.
+            var (lock, number): (CInt, CInt) = (0, 0)
+            let isOpen = ioctl(descriptor, 0x4004_5431, &lock) == 0 && ioctl(descriptor, 0x8004_5430, &number) == 0
+            path = "/dev/pts/\(number)"
+            try #require(isOpen)
+        }
+
+        deinit { close(descriptor) }
+
+        /// All that came so far.
+        var text: String {
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let count = read(descriptor, &bytes, bytes.count)
+                guard count > 0 else { return seen.withLock { $0 } }
+                seen.withLock { $0 += String(decoding: bytes[..<count], as: UTF8.self) }
+            }
+        }
+    }
+
+    @Suite("The line of progress")
+    struct ProgressLineTests {
+        @Test("A long job says on the terminal how far it is, and clears the line before its result")
+        func line() async throws {
+            let scratch = try Scratch()
+            let terminal = try Terminal()
+            let archive = try [UInt8](SampleArchives.teams().bytes(format: .xml))
+            // What comes slowly takes as long as this test likes.
+            let pipe = scratch.path("slow")
+            try #require(mkfifo(pipe, 0o600) == 0)
+            let program = try Program("distant", ["check", pipe], in: scratch, terminal: terminal.path)
+            let input = try #require(FileHandle(forWritingAtPath: pipe))
+            var sent = 0
+            let isSaid = try await eventually {
+                // The line is thought of at each read, so there has to be one now and then.
+                if sent < archive.count - 1 {
+                    input.write(Data(archive[sent..<sent + 1]))
+                    sent += 1
+                }
+                return terminal.text.contains("distant: reading \(pipe) ")
+            }
+            #expect(isSaid, "\(terminal.text)")
+            input.write(Data(archive[sent...]))
+            try input.close()
+            let outcome = try await program.finish()
+            #expect(outcome.status == 0, "\(outcome.output) \(terminal.text)")
+            #expect(outcome.output.hasPrefix("\(pipe): "), "\(outcome.output)")
+            #expect(terminal.text.hasSuffix("\r\u{1B}[K"), "\(terminal.text)")
+        }
+    }
+#endif
