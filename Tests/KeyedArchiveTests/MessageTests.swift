@@ -72,6 +72,71 @@ struct MessageTests {
         #expect(encoder.byteCount == 3)
     }
 
+    @Test("Whatever came before, an encoder and a decoder used again do as new ones do")
+    func randomReuse() throws {
+        struct Point: Codable, Equatable {
+            var x: Int
+            var name: String?
+        }
+        let seed = UInt64.random(in: 0..<1 << 40)
+        var random = SplitMix(seed: seed)
+        let (encoder, decoder) = (ObjectEncoder(), ObjectDecoder())
+
+        /// A message of one value, by the used and by a new encoder; read by the used decoder, or as something else.
+        func check<T: Codable>(_ value: T, isAbandoned: Bool, _ isSame: (T) -> Bool) throws {
+            encoder.reset()
+            try encoder.encodeTop(value)
+            if isAbandoned { return }
+            try encoder.finish()
+            let fresh = ObjectEncoder()
+            try fresh.encodeTop(value)
+            try fresh.finish()
+            let (message, expected) = (Message(encoder), Message(fresh))
+            #expect(message.memory.elementsEqual(expected.memory), "seed \(seed)")
+            #expect(message.shapes == expected.shapes, "seed \(seed)")
+            let bytes = UnsafeRawBufferPointer(message.memory)
+            func load() throws {
+                if message.shapes.isEmpty { return try decoder.load(bytes: bytes) }
+                try decoder.load(
+                    bytes: bytes, owner: nil, shapes: message.shapes, externals: [], handsOutSlices: false)
+            }
+            try load()
+            #expect(throws: ArchiveError.self, "seed \(seed)") { try decoder.decodeTop(Date.self) }
+            decoder.unload()
+            try load()
+            #expect(isSame(try decoder.decodeTop(T.self)), "seed \(seed)")
+            #expect(throws: ArchiveError.self, "seed \(seed)") { try decoder.decodeTop(Int.self) }
+            decoder.unload()
+        }
+
+        for round in 0..<600 {
+            let isAbandoned = Int.random(in: 0..<8, using: &random) == 0
+            let length = [0, 1, 7, 124, 125, 126, 127, 128, 200].randomElement(using: &random) ?? 0
+            switch Int.random(in: 0..<7, using: &random) {
+            case 0: try check(round, isAbandoned: isAbandoned) { $0 == round }
+            case 1:
+                let text = String(repeating: "x", count: length)
+                try check(text, isAbandoned: isAbandoned) { $0 == text }
+            case 2:
+                let data = Data(repeating: 1, count: length)
+                try check(data, isAbandoned: isAbandoned) { $0 == data }
+            case 3:
+                let point = Point(x: round, name: length == 0 ? nil : "p")
+                try check(point, isAbandoned: isAbandoned) { $0 == point }
+            case 4:
+                let foos = (0..<length).map { Foo("f\($0)", $0) }
+                try check(foos + foos, isAbandoned: isAbandoned) { read in
+                    read.count == 2 * length && (0..<length).allSatisfy { read[$0] === read[$0 + length] }
+                }
+            case 5:
+                var map: [String: Double] = [:]
+                for number in 0..<length { map["\(number)"] = Double(number) }
+                try check(map, isAbandoned: isAbandoned) { $0 == map }
+            default: try check(Bool?.none, isAbandoned: isAbandoned) { $0 == nil }
+            }
+        }
+    }
+
     @Test("A message defines the shapes of its own values, not those that were expected after other messages")
     func ownShapes() throws {
         struct Key: CodingKey {
