@@ -105,13 +105,17 @@ extension ObjectEncoder {
         s.pointee.out.byte(Tag.references)
         s.pointee.out.varint(UInt64(objects.count))
         makeRoom(for: objects.count)
-        var expected: Int64 = 0
-        for index in objects.indices {
-            // The array keeps it.
-            let met = Int64(
-                try Unmanaged.passUnretained(objects[index])._withUnsafeGuaranteedRef { try number(of: $0) })
-            s.pointee.out.zigzag(met - expected)
-            expected = met + 1
+        try objects.withUnsafeBufferPointer { elements in
+            guard let base = elements.baseAddress else { return }
+            // An instance of a class is its reference: the array keeps it, so none is counted on the way.
+            try base.withMemoryRebound(to: Unmanaged<T>.self, capacity: elements.count) { references in
+                var expected: Int64 = 0
+                for index in 0..<elements.count {
+                    let met = Int64(try references[index]._withUnsafeGuaranteedRef { try number(of: $0) })
+                    s.pointee.out.zigzag(met - expected)
+                    expected = met + 1
+                }
+            }
         }
     }
 
