@@ -12,8 +12,12 @@ struct WaitInJobTests {
 
     init() throws { loops = (try EventLoop(), try EventLoop()) }
 
-    private func pair() async throws -> Pair {
+    private func pair(queuedCalls: Int? = nil) async throws -> Pair {
         var (client, server) = (Connection.Configuration(), Connection.Configuration())
+        if let queuedCalls {
+            client.limits.queuedCalls = queuedCalls
+            server.limits.queuedCalls = queuedCalls
+        }
         client.loop = loops.client
         server.loop = loops.server
         return try await Pair(client: client, server: server)
@@ -244,10 +248,12 @@ struct WaitInJobTests {
         }
     }
 
-    @Test("Random calls, callbacks, errors and cancellations from many tasks on both sides end as they should")
-    func random() async throws {
+    @Test(
+        "Random calls, callbacks, errors and cancellations from tasks and threads on both sides end as they should",
+        arguments: [1, 3, 1_024])
+    func random(queuedCalls: Int) async throws {
         let seed = UInt64.random(in: 0..<1 << 40)
-        let pair = try await pair()
+        let pair = try await pair(queuedCalls: queuedCalls)
         let nodes = (Node(), Node())
         pair.server.vend(nodes.0, as: "node")
         pair.client.vend(nodes.1, as: "node")
@@ -257,6 +263,15 @@ struct WaitInJobTests {
                 group.addTask {
                     try await connection.run {
                         try await work(SeededGenerator(seed: seed &+ UInt64(worker)), connection, own, "seed \(seed)")
+                    }
+                }
+            }
+            for connection in [pair.client, pair.server] {
+                group.addTask {
+                    try await onThread {
+                        let node = try connection.blockingRoot(named: "node")
+                        for number in 0..<200 { #expect(try node.echo.blocking(number) == number, "seed \(seed)") }
+                        return 0
                     }
                 }
             }
@@ -285,6 +300,7 @@ struct WaitInJobTests {
             case 8, 9:
                 try await node.note.oneWay(number)
                 sent += 1
+                if number % 8 == 0 { try await connection.barrier() }
             case 10:
                 let task = Task { try await connection.run { try await node.sleep() as Int } }
                 for _ in 0..<random.below(20) { await Task.yield() }

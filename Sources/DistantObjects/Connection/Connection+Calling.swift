@@ -100,23 +100,28 @@ extension Connection {
             coder.recycle(message)
             throw error
         case .waiting:
+            // The end of a method's first job may have committed something.
+            channel.setNeedsFlush()
             return nil
         case .committed:
             coder.recycle(message)
         }
-        switch channel.flushAndWait(for: self) {
-        case .refused:
-            channel.setNeedsFlush()
-            return nil
-        case .delivered:
-            let (answer, isSettled) = state.withLock { ($0.takeAnswer(for: scope), $0.isSettled) }
-            if !isSettled { loop.schedule(.turn, on: channel) }
-            if let answer { return try answer.get() }
-        case .over:
-            if let answer = state.withLock({ $0.takeAnswer(for: scope) }) { return try answer.get() }
+        var waits = 0
+        while true {
+            switch channel.flushAndWait(for: self) {
+            case .refused:
+                channel.setNeedsFlush()
+                if waits > 0 { scope._withUnsafeGuaranteedRef { $0.waitedInVain() } }
+                return nil
+            case .delivered:
+                let (answer, isSettled) = state.withLock { ($0.takeAnswer(for: scope), $0.isSettled) }
+                if !isSettled { loop.schedule(.turn, on: channel) }
+                if let answer { return try answer.get() }
+            case .over:
+                if let answer = state.withLock({ $0.takeAnswer(for: scope) }) { return try answer.get() }
+            }
+            waits += 1
         }
-        scope._withUnsafeGuaranteedRef { $0.waitedInVain() }
-        return nil
     }
 
     @inline(__always)

@@ -11,7 +11,14 @@ extension Connection {
     ///
     /// Runs on the loop.
     func drain() {
-        if let call = state.withLock({ $0.startNext(to: channel) }) { drain(from: call) }
+        let (call, owesFlush) = state.withLock { state in
+            let sent = state.sent
+            let call = state.startNext(to: channel)
+            return (call, state.sent != sent)
+        }
+        // The method of the call may block.
+        if owesFlush { channel.setNeedsFlush() }
+        if let call { drain(from: call) }
         channel.setNeedsFlush()
     }
 
@@ -75,7 +82,8 @@ extension Connection {
     private func start(_ call: InboundCall) -> InboundCall? {
         let serving = ServingCall(call, on: self)
         if let question = call.question {
-            state.withLock { $0.answers.attach(serving, to: question) }
+            let isCancelled = state.withLock { $0.answers.attach(serving, to: question) }
+            if isCancelled { serving.cancel() }
         }
         serving.start()
         return state.withLock { $0.startNext(to: channel) }
@@ -171,10 +179,12 @@ extension Connection {
 
     /// An `async` method has suspended or returned for the first time: the object's next message may start.
     func firstJobReturned(_ call: ServingCall) {
-        let hasMore = state.withLock { state in
+        let (hasMore, owesFlush) = state.withLock { state in
+            let sent = state.sent
             call.endFirstJob(&state)
-            return !state.ready.isEmpty
+            return (!state.ready.isEmpty, state.sent != sent)
         }
+        if owesFlush { channel.setNeedsFlush() }
         if hasMore { drain() }
     }
 }

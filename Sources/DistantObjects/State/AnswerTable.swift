@@ -4,8 +4,10 @@ struct AnswerTable {
         case free
         /// Entered, not started.
         case waiting(isCancelled: Bool)
-        /// Runs on the loop or in a task.
-        case running(ServingCall?)
+        /// Started; whoever started it has made no task yet, or makes none.
+        case started(isCancelled: Bool)
+        /// Runs in a task.
+        case running(ServingCall)
         /// Returned, and kept until a `Drop`.
         case kept
     }
@@ -37,14 +39,17 @@ struct AnswerTable {
     /// - Returns: Whether the peer has cancelled it already.
     mutating func start(_ index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
-        entries[Int(index)] = .running(nil)
+        entries[Int(index)] = .started(isCancelled: isCancelled)
         return isCancelled
     }
 
     /// Gives a started call the task that can be cancelled.
-    mutating func attach(_ call: ServingCall, to index: UInt32) {
-        guard Int(index) < entries.count, case .running = entries[Int(index)] else { return }
+    ///
+    /// - Returns: Whether it is to be cancelled at once: the peer has cancelled the call meanwhile, or is gone.
+    mutating func attach(_ call: ServingCall, to index: UInt32) -> Bool {
+        guard Int(index) < entries.count, case .started(let isCancelled) = entries[Int(index)] else { return true }
         entries[Int(index)] = .running(call)
+        return isCancelled
     }
 
     /// - Returns: The task to cancel, outside the lock.
@@ -55,6 +60,9 @@ struct AnswerTable {
         switch entries[Int(index)] {
         case .waiting:
             entries[Int(index)] = .waiting(isCancelled: true)
+            return nil
+        case .started:
+            entries[Int(index)] = .started(isCancelled: true)
             return nil
         case .running(let call):
             return call

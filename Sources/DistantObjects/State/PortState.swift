@@ -89,9 +89,9 @@ struct PortState: ~Copyable {
         completions.append(answer: waiter, with: reply)
     }
 
-    /// The answer that the task of a scope waits for, if it is there.
+    /// The answer that the task of a scope waits for, if it is there and no call that came with it starts first.
     mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Result<Reply, any Error>? {
-        if let reply = completions.takeAnswer(for: scope) { return .success(reply) }
+        if ready.isEmpty, let reply = completions.takeAnswer(for: scope) { return .success(reply) }
         return scope._withUnsafeGuaranteedRef { $0.answer.take() }
     }
 

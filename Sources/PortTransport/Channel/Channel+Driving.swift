@@ -40,7 +40,8 @@ extension Channel {
         setReadInterest(false)
         countRow()
         let kept = gated.pointee.seat.tools.take()
-        let isInRow = gated.pointee.seat.lingers
+        // They stay in the seat as long as it was left with the loop kept away.
+        let isInRow = kept != nil
         gate.unlock()
         // An event that the loop was told of before must not make it a second reader; within a row it is none already.
         if !isInRow { readLock.withLock { reading.pointee.isDriven = true } }
