@@ -89,14 +89,17 @@ struct WaitInJobTests {
         }
         #expect(answer == 7)
         let another = Directory()
+        let beside = try await self.pair()
         pair.server.vend(another, as: "another")
         let first = Task { try await pair.client.run { try await pair.client.root(named: "another").hold() as Int } }
         await another.started.wait()
         // The loop's only thread is in the poller, in the midst of the first one's job.
         let second = try await pair.client.run { try await pair.client.root.echo(5) as Int }
         #expect(second == 5)
+        #expect(try await beside.client.root.echo(6) == 6)
         another.go.send()
         #expect(try await first.value == 7)
+        await beside.close()
         try await close(pair)
     }
 
@@ -129,6 +132,19 @@ struct WaitInJobTests {
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         await pair.directory.stopped.wait()
+
+        // A method waits in its own job for what it called back, and is cancelled itself.
+        let (relay, waiting) = (Relay(), Waiting())
+        pair.server.vend(relay, as: "relay")
+        do {
+            let proxy = try await client.root(named: "relay")
+            let relayed = Task { let _: Int = try await proxy.pass(waiting) }
+            await waiting.started.wait()
+            relayed.cancel()
+            await #expect(throws: CancellationError.self) { try await relayed.value }
+            await waiting.stopped.wait()
+            await relay.stopped.wait()
+        }
 
         let lost = Task { try await client.run { try await client.root.wait() as Int } }
         await pair.directory.started.wait(for: 2)

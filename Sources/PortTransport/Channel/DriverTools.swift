@@ -29,7 +29,7 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
     deinit {
         context.deinitialize(count: 1)
         context.deallocate()
-        // A forked child has copies, and must leave the parent's poller alone.
+        // In a forked child these are copies: closing them changes nothing in the parent's poller.
         port_poller_close(poller)
         poller.deallocate()
     }
