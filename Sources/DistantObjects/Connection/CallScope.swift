@@ -62,7 +62,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         connection.loop.enqueue(UnownedJob(job), by: self)
     }
 
-    func run(_ job: UnownedJob) {
+    final func run(_ job: UnownedJob) {
         guard let thread = ThreadState.current else { return job.runSynchronously(on: asUnownedTaskExecutor()) }
         let outer = thread.pointee.scope
         thread.pointee.scope = Unmanaged.passUnretained(self)

@@ -49,16 +49,16 @@ extension Connection {
         drain()
     }
 
-    /// Runs a synchronous method, or starts the task of an asynchronous one.
+    /// Runs a synchronous method, or the task of an asynchronous one until it suspends.
     ///
     /// - Returns: The next call, started in the same critical section that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
+        if call.needsHelper { loop.perform { self.help() } }
         if !call.message.isSynchronous, call.refusal(configuration.limits) == nil { return start(call) }
         let message = coder.takeMessage()
         if let refusal = call.refusal(configuration.limits) {
             return finish(call, consume message, error: refusal, isFirstJob: true)
         }
-        if call.needsHelper { loop.perform { self.help() } }
         var failure: (any Error)?
         do {
             let decoder = try argumentDecoder(for: call)
@@ -75,7 +75,7 @@ extension Connection {
         try call.message.runSynchronously(call.export.object, decoder, message.encoder)
     }
 
-    /// Starts the task of an asynchronous method.
+    /// Starts the task of an asynchronous method; it has suspended or returned when this returns.
     ///
     /// - Returns: The next call.
     @inline(never)
@@ -86,7 +86,10 @@ extension Connection {
             if isCancelled { serving.cancel() }
         }
         serving.start()
-        return state.withLock { $0.startNext(to: channel) }
+        return state.withLock { state in
+            serving.endFirstJob(&state)
+            return state.startNext(to: channel)
+        }
     }
 
     /// A decoder for the arguments of a call; given back with `recycle`, or dropped.
@@ -176,17 +179,6 @@ extension Connection {
             report(.oneWayFailedHere(message: name, (failure as? ArgumentFailure)?.underlying ?? failure))
         }
     }
-
-    /// An `async` method has suspended or returned for the first time: the object's next message may start.
-    func firstJobReturned(_ call: ServingCall) {
-        let (hasMore, owesFlush) = state.withLock { state in
-            let sent = state.sent
-            call.endFirstJob(&state)
-            return (!state.ready.isEmpty, state.sent != sent)
-        }
-        if owesFlush { channel.setNeedsFlush() }
-        if hasMore { drain() }
-    }
 }
 
 extension PortState {
@@ -197,7 +189,7 @@ extension PortState {
         if let question = call.question, answers.start(question) { call.isCancelled = true }
         if running >= limits.runningCalls { call.isOverloaded = true }
         running += 1
-        if !ready.isEmpty, !hasHelper, call.message.isSynchronous {
+        if !ready.isEmpty, !hasHelper {
             hasHelper = true
             call.needsHelper = true
         }

@@ -4,19 +4,20 @@ import Synchronization
 
 /// A call of the peer that an `async` method answers: its task, and the executor the task prefers.
 ///
-/// A scope of its own for each call, so that the end of the *first* job can be told: only then may the next message to the
-/// object start.
+/// A scope of its own for each call: whoever starts it runs the task's *first* job itself, and only then may the next
+/// message to the object start.
 final class ServingCall: CallScope, Serving, @unchecked Sendable {
-    // `call`, `result` and `decoder` belong to the serving task, before it runs to whoever starts it; `lock` protects
-    // the task's handle.
+    // `call`, `result`, `decoder` and `firstJob` belong to the serving task, before it runs to whoever starts it; `lock`
+    // protects the task's handle.
     private let call: InboundCall
     /// From the moment the result is there.
     private var result: OutboundMessage?
     /// Until the last argument is decoded.
     private var decoder: ObjectDecoder?
     private let lock = Mutex(Progress())
-    /// Its first job has begun.
-    private let isStarted = Atomic<Bool>(false)
+    /// Kept back from the loop, for whoever starts the task.
+    private var firstJob: UnownedJob?
+    private var keepsJob = false
     /// The object's next message may start; under the connection's lock.
     private var firstJobIsOver = false
 
@@ -51,9 +52,12 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
         return value
     }
 
+    /// Starts the task and runs its first job, until it suspends or returns.
     func start() {
         // No argument will be asked for, so nobody else lets go of the memory the call came in.
         if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
+        // The job is enqueued before the task is known here: to take it from there costs less than the loop's queue.
+        keepsJob = true
         let task = Task(executorPreference: self) {
             self.enter()
             do {
@@ -68,6 +72,17 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
             return progress.isCancelled
         }
         if isCancelled { task.cancel() }
+        keepsJob = false
+        if let firstJob { run(firstJob) }
+    }
+
+    override func enqueue(_ job: consuming ExecutorJob) {
+        if keepsJob {
+            keepsJob = false
+            firstJob = UnownedJob(job)
+        } else {
+            super.enqueue(job)
+        }
     }
 
     private func finish(_ error: (any Error)?) {
@@ -84,14 +99,6 @@ final class ServingCall: CallScope, Serving, @unchecked Sendable {
         }
         task?.cancel()
         connection.cancelCalls(in: self)
-    }
-
-    override func run(_ job: UnownedJob) {
-        // Jobs of a task follow one another; those of its child tasks come later than its first.
-        let isFirst = !isStarted.load(ordering: .relaxed)
-        if isFirst { isStarted.store(true, ordering: .relaxed) }
-        super.run(job)
-        if isFirst { connection.firstJobReturned(self) }
     }
 
     /// As if the first job had returned: what the call waits for may depend on the object's next message.

@@ -77,7 +77,7 @@ enum LocalCall {
 }
 
 /// What an `async` message needs to run: its target, the arguments and a place for the result.
-protocol Serving: Sendable {
+protocol Serving: AnyObject, Sendable {
     var object: AnyObject { get }
     var encoder: ObjectEncoder { get }
     /// Decodes the next argument, asked for in order.

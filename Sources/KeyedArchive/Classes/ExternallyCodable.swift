@@ -62,16 +62,7 @@ extension ObjectDecoder {
     /// Reads an object's place in the table, and the value for it.
     func readExternal<T: ExternallyCodable>(_ type: T.Type) throws -> T {
         let tag = try state.pointee.frame.source.byte()
-        if tag == Tag.reference, let coding = type as? any ObjectCoding.Type {
-            // Its owner sent a copy.
-            guard let copy = try readAnyCopy(coding) as? T else {
-                throw ArchiveError(.typeMismatch, "expected \(T.self), found another class")
-            }
-            return copy
-        }
-        guard tag == Tag.external else {
-            throw ArchiveError(.typeMismatch, "expected an object by reference, found \(Tag.describe(tag))")
-        }
+        guard tag == Tag.external else { return try readCopy(type, tag) }
         let index = try state.pointee.frame.source.varint()
         guard index < UInt64(externals.count) else {
             throw externals.isEmpty
@@ -79,6 +70,18 @@ extension ObjectDecoder {
                 : ArchiveError(.corrupt, "an object by reference that is not in the table")
         }
         return try T.value(ofExternal: externals[Int(index)], owner: codingOwner)
+    }
+
+    /// Its owner sent a copy.
+    @inline(never)
+    private func readCopy<T: ExternallyCodable>(_ type: T.Type, _ tag: UInt8) throws -> T {
+        guard tag == Tag.reference, let coding = type as? any ObjectCoding.Type else {
+            throw ArchiveError(.typeMismatch, "expected an object by reference, found \(Tag.describe(tag))")
+        }
+        guard let copy = try readAnyCopy(coding) as? T else {
+            throw ArchiveError(.typeMismatch, "expected \(T.self), found another class")
+        }
+        return copy
     }
 
     private func readAnyCopy<T: ObjectCoding>(_ type: T.Type) throws -> T {
