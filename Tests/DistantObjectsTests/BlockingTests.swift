@@ -91,8 +91,10 @@ struct BlockingTests {
         await pair.close()
     }
 
-    @Test("A method that blocks holds up its own object only, also when the messages came together")
-    func holdsUpItsObject() async throws {
+    @Test(
+        "A method that blocks holds up its own object only, also when the messages came together",
+        arguments: ["block", "blockInTask"])
+    func holdsUpItsObject(method: String) async throws {
         let pair = try await Bereaved(.socketpair, server: true)
         let directory = Directory()
         pair.connection.vend(["": directory, "o": Observer()])
@@ -102,7 +104,7 @@ struct BlockingTests {
             #expect(try await onThread { raw.read()?.kind } == 3)
         }
         // In one write, so that they are read together.
-        let blocks = RawPeer.call(slot: 1, name: [0] + RawPeer.text("block"), arguments: 0, body: [0, 0])
+        let blocks = RawPeer.call(slot: 1, name: [0] + RawPeer.text(method), arguments: 0, body: [0, 0])
         let counts = (1...5).map { question in
             RawPeer.call(question: question, slot: 2, name: [1] + RawPeer.text("count"), arguments: 0, body: [0, 0])
         }

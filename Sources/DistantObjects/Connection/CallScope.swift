@@ -68,6 +68,9 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         thread.pointee.scope = Unmanaged.passUnretained(self)
         job.runSynchronously(on: asUnownedTaskExecutor())
         thread.pointee.scope = outer
+        if let resting = thread.pointee.resting.take() {
+            resting._withUnsafeGuaranteedRef { $0.connection.keep($0) }
+        }
     }
 }
 

@@ -249,6 +249,7 @@ extension Connection {
         }
         state.withLock { $0.takeCompletions() }.perform(on: self)
         for call in remains.serving { call.cancel() }
+        remains.resting?.dismiss()
         roots.end()
         coder.detach()
         handshakeEnded(

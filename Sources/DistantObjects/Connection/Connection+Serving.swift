@@ -80,16 +80,31 @@ extension Connection {
     /// - Returns: The next call.
     @inline(never)
     private func start(_ call: InboundCall) -> InboundCall? {
-        let serving = ServingCall(call, on: self)
-        if let question = call.question {
-            let isCancelled = state.withLock { $0.answers.attach(serving, to: question) }
-            if isCancelled { serving.cancel() }
+        let (task, isCancelled) = state.withLock { state in
+            let task = state.resting.take() ?? ServingTask(self)
+            task.take(call)
+            guard let question = call.question else { return (task, false) }
+            return (task, state.answers.attach(RunningCall(call, in: task), to: question))
         }
-        serving.start()
+        if isCancelled { task.cancel(call.number) }
+        task.start()
         return state.withLock { state in
-            serving.endFirstJob(&state)
+            state.firstJobReturned(call, to: channel)
             return state.startNext(to: channel)
         }
+    }
+
+    /// Whether a task that has served a call may wait for another.
+    func mayRest() -> Bool { state.withLock { $0.mayRest } }
+
+    /// Keeps a task that rests for the next call, or ends it.
+    func keep(_ task: ServingTask) {
+        let isKept = state.withLock { state in
+            guard state.mayRest else { return false }
+            state.resting = task
+            return true
+        }
+        if !isKept { task.dismiss() }
     }
 
     /// A decoder for the arguments of a call; given back with `recycle`, or dropped.
@@ -196,8 +211,10 @@ extension PortState {
         return call
     }
 
+    /// A method has returned or suspended for the first time: the object's next message may start.
     mutating func firstJobReturned(_ call: InboundCall, to channel: Channel) {
-        guard phase != .ended else { return }
+        guard phase != .ended, !call.firstJobIsOver else { return }
+        call.firstJobIsOver = true
         for token in barriers.handled(call.epoch) { commitNumber(.pong, token, to: channel) }
         call.export.mailbox.isBusy = false
         startNext(of: call.export)

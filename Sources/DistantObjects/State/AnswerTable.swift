@@ -7,7 +7,7 @@ struct AnswerTable {
         /// Started; whoever started it has made no task yet, or makes none.
         case started(isCancelled: Bool)
         /// Runs in a task.
-        case running(ServingCall)
+        case running(RunningCall)
         /// Returned, and kept until a `Drop`.
         case kept
     }
@@ -46,14 +46,14 @@ struct AnswerTable {
     /// Gives a started call the task that can be cancelled.
     ///
     /// - Returns: Whether it is to be cancelled at once: the peer has cancelled the call meanwhile, or is gone.
-    mutating func attach(_ call: ServingCall, to index: UInt32) -> Bool {
+    mutating func attach(_ call: RunningCall, to index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .started(let isCancelled) = entries[Int(index)] else { return true }
         entries[Int(index)] = .running(call)
         return isCancelled
     }
 
     /// - Returns: The task to cancel, outside the lock.
-    mutating func cancel(_ index: UInt32) throws(ProtocolViolation) -> ServingCall? {
+    mutating func cancel(_ index: UInt32) throws(ProtocolViolation) -> RunningCall? {
         guard Int(index) < entries.count else {
             throw ProtocolViolation(.unknownName, "a Cancel names a question that was never asked")
         }
@@ -86,8 +86,8 @@ struct AnswerTable {
     }
 
     /// Every running task, to be cancelled at the end.
-    mutating func removeAll() -> [ServingCall] {
-        let running = entries.compactMap { entry -> ServingCall? in
+    mutating func removeAll() -> [RunningCall] {
+        let running = entries.compactMap { entry -> RunningCall? in
             if case .running(let call) = entry { return call }
             return nil
         }

@@ -14,7 +14,7 @@ enum Completion {
     /// What an orderly close waited for may have been the last.
     case closeIfIdle
     case recycle(OutboundMessage)
-    case cancel(ServingCall)
+    case cancel(RunningCall)
     /// A call of ours that nobody waits for any more: what is left of it to write need not be.
     case abort(UInt64)
     case cancelTimer(TimerToken)

@@ -31,6 +31,8 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) var isOverloaded = false
     /// Found when its turn came: others were behind it, and its method may block.
     @exclusivity(unchecked) var needsHelper = false
+    /// The object's next message may start; under the connection's lock.
+    @exclusivity(unchecked) var firstJobIsOver = false
 
     init(
         question: UInt32?, keepsAnswer: Bool, number: UInt64, export: consuming Export,

@@ -6,7 +6,8 @@ extension PortState {
         var exports: [Export]
         var calls: [InboundCall]
         var partials: [PartialMessage]
-        var serving: [ServingCall]
+        var serving: [RunningCall]
+        var resting: ServingTask?
         var pings: [UnsafeContinuation<Void, any Error>]
         var peerGoodbye: (entered: UInt64, reason: GoodbyeReason?, text: String)?
         var violation: String?
@@ -19,7 +20,7 @@ extension PortState {
         let remains = Remains(
             questions: questions.removeAll(), pending: pending.removeAll(), exports: freed,
             calls: ready.removeAll() + waiting,
-            partials: Array(partials.values), serving: answers.removeAll(),
+            partials: Array(partials.values), serving: answers.removeAll(), resting: resting.take(),
             pings: takeControls(), peerGoodbye: peerGoodbye, violation: violation)
         partials = [:]
         imports.removeAll()

@@ -48,6 +48,10 @@ struct PortState: ~Copyable {
     /// A piece of the loop's work will look at `ready`, should the method that runs now block.
     var hasHelper = false
     var running = 0
+    /// A task that has served a call and waits for another.
+    ///
+    /// One is enough for calls that follow one another, and more would be memory that idle connections keep.
+    var resting: ServingTask?
     /// Calls entered and not finished, one-way messages too.
     var unfinished = 0
     /// Calls encoded and waiting for credit.
@@ -94,6 +98,8 @@ struct PortState: ~Copyable {
         if ready.isEmpty, let reply = completions.takeAnswer(for: scope) { return .success(reply) }
         return scope._withUnsafeGuaranteedRef { $0.answer.take() }
     }
+
+    var mayRest: Bool { resting == nil && phase != .ended }
 
     /// Nothing has to follow from the frames of the last read.
     var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit && !owesFlush }

@@ -174,6 +174,7 @@ final class Directory: Vendable {
         Message("secret", Directory.secret)
         Message("wait", Directory.wait)
         Message("block", Directory.block)
+        Message("blockInTask", Directory.blockInTask)
         Message("made", Directory.made)
         Message("fresh", Directory.fresh)
         Message("drop", Directory.drop)
@@ -253,6 +254,9 @@ final class Directory: Vendable {
         started.send()
         gate.wait()
     }
+
+    /// Blocks before it suspends.
+    func blockInTask() async { block() }
 
     /// Answers when the test says so, or when it is cancelled.
     func hold() async throws -> Int {

@@ -1,0 +1,175 @@
+import KeyedArchive
+import PortTransport
+import Synchronization
+
+/// A task that answers calls of the peer with `async` methods, one call after the other, and the executor it prefers.
+///
+/// Whoever starts a call runs the task's *first* job for it, and only then may the next message to the object start.
+/// Between two calls the task rests: to make a task and to free it costs more than all else that a call does in the runtime.
+final class ServingTask: CallScope, Serving, @unchecked Sendable {
+    // What a cancellation needs is under `lock`; the rest belongs to the task, and before a call runs to whoever starts it.
+
+    /// Until the method has returned or thrown.
+    private var served: InboundCall?
+    /// From the moment the result is there.
+    private var result: OutboundMessage?
+    /// Until the last argument is decoded.
+    private var decoder: ObjectDecoder?
+    /// Where the task goes on after a rest, with whether there is another call.
+    private var rest: UnsafeContinuation<Bool, Never>?
+    /// Kept back from the loop, for whoever starts the call.
+    private var firstJob: UnownedJob?
+    private var keepsJob = false
+    private let lock = Mutex(Progress())
+
+    private struct Progress {
+        /// The number of the call that is served.
+        var call: UInt64?
+        var isCancelled = false
+        var task: Task<Void, Never>?
+    }
+
+    private var call: InboundCall {
+        guard let served else { preconditionFailure("a task that rests serves no call") }
+        return served
+    }
+
+    // MARK: Serving
+
+    var object: AnyObject { call.export.object }
+    var encoder: ObjectEncoder {
+        if let result { return result.encoder }
+        let message = connection.coder.takeMessage()
+        result = message
+        return message.encoder
+    }
+
+    func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
+        if decoder == nil { decoder = try connection.argumentDecoder(for: call) }
+        guard let decoder = decoder.take() else { throw ArgumentFailure(underlying: CancellationError()) }
+        let value = try decoder.decodeTop(type, reader)
+        if isLast {
+            connection.coder.recycle(consume decoder)
+            connection.argumentsAreDecoded(call)
+        } else {
+            self.decoder = consume decoder
+        }
+        return value
+    }
+
+    private func serve() async {
+        enter()
+        repeat {
+            do {
+                try await call.message.run(self)
+                finish(nil)
+            } catch {
+                finish(error)
+            }
+        } while await hasNext()
+    }
+
+    private func finish(_ error: (any Error)?) {
+        guard let call = served.take() else { return }
+        connection.finish(
+            call, result.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+        connection.channel.setNeedsFlush()
+    }
+
+    /// Waits for the next call; false if there will be none.
+    private func hasNext() async -> Bool {
+        let isCancelled = lock.withLock { progress in
+            progress.call = nil
+            return progress.isCancelled
+        }
+        guard !isCancelled, connection.mayRest(), let thread = ThreadState.current else {
+            // The task is held by this object and holds it: the circle ends here.
+            lock.withLock { $0.task = nil }
+            return false
+        }
+        return await withUnsafeContinuation { continuation in
+            rest = continuation
+            // It must not be started before the job that it leaves is over.
+            thread.pointee.resting = Unmanaged.passUnretained(self)
+        }
+    }
+
+    // MARK: Starting
+
+    /// Takes a call over.
+    ///
+    /// The task is new or rests.
+    func take(_ call: InboundCall) {
+        served = call
+        lock.withLock { $0.call = call.number }
+    }
+
+    /// Runs the task's first job for the call that it has taken, until it suspends or returns.
+    func start() {
+        // No argument will be asked for, so nobody else lets go of the memory the call came in.
+        if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
+        // The job is enqueued before this returns: to take it from there costs less than the loop's queue.
+        keepsJob = true
+        if let rest = rest.take() {
+            rest.resume(returning: true)
+        } else {
+            // It serves others later and inherits nothing from where it is started.
+            let task = Task.detached(executorPreference: self) { await self.serve() }
+            let isCancelled = lock.withLock { progress in
+                progress.task = task
+                return progress.isCancelled
+            }
+            if isCancelled { task.cancel() }
+        }
+        keepsJob = false
+        if let firstJob = firstJob.take() { run(firstJob) }
+    }
+
+    override func enqueue(_ job: consuming ExecutorJob) {
+        if keepsJob {
+            keepsJob = false
+            firstJob = UnownedJob(job)
+        } else {
+            super.enqueue(job)
+        }
+    }
+
+    /// Ends the task, which rests.
+    func dismiss() {
+        lock.withLock { $0.task = nil }
+        rest.take()?.resume(returning: false)
+    }
+
+    // MARK: The connection's
+
+    /// The peer has cancelled a call, or is gone.
+    func cancel(_ call: UInt64) {
+        let (isServed, task) = lock.withLock { progress in
+            guard progress.call == call else { return (false, nil as Task<Void, Never>?) }
+            // It will not serve another.
+            progress.isCancelled = true
+            return (true, progress.task)
+        }
+        guard isServed else { return }
+        task?.cancel()
+        connection.cancelCalls(in: self)
+    }
+
+    /// As if the first job had returned: what the call waits for may depend on the object's next message.
+    override func waits(_ state: inout PortState) {
+        if let served { state.firstJobReturned(served, to: connection.channel) }
+    }
+}
+
+/// A call of the peer and the task that serves it, or did.
+struct RunningCall {
+    private let task: ServingTask
+    private let number: UInt64
+
+    init(_ call: InboundCall, in task: ServingTask) {
+        self.task = task
+        number = call.number
+    }
+
+    func cancel() { task.cancel(number) }
+}

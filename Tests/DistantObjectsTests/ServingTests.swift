@@ -1,0 +1,146 @@
+import DistantObjects
+import Testing
+
+/// What is answered by tasks.
+private final class Worker: Vendable {
+    let started = Signal()
+    let stopped = Signal()
+    let gates: [Signal]
+
+    init(rounds: Int = 0) {
+        gates = (0..<rounds).map { _ in Signal() }
+    }
+
+    static var messages: MessageTable<Worker> {
+        Message("isCancelled", Worker.isCancelled)
+        Message("hold", Worker.hold)
+        Message("join", Worker.join)
+    }
+
+    /// Whether the task that serves this call is cancelled, before and after it has suspended.
+    func isCancelled() async -> Bool {
+        if Task.isCancelled { return true }
+        await Task.yield()
+        return Task.isCancelled
+    }
+
+    /// Answers when the test says so, or when it is cancelled.
+    func hold(_ round: Int) async -> Bool {
+        started.send()
+        await withTaskCancellationHandler {
+            await gates[round].wait()
+        } onCancel: {
+            gates[round].send()
+        }
+        stopped.send()
+        return Task.isCancelled
+    }
+
+    /// Suspends so many times in between.
+    func join(_ first: String, _ second: String, _ times: Int) async throws -> String {
+        if times < 0 { throw NotFound(name: first) }
+        for _ in 0..<times { await Task.yield() }
+        return first + second
+    }
+}
+
+@Suite("Tasks that serve calls", .bounded())
+struct ServingTests {
+    private static let rounds = 200
+
+    @Test("A call after a cancelled one is not cancelled")
+    func afterCancelled() async throws {
+        let worker = Worker(rounds: Self.rounds)
+        let pair = try await Pair()
+        pair.server.vend(worker, as: "worker")
+        do {
+            let remote = try await pair.client.root(named: "worker")
+            for round in 0..<Self.rounds {
+                // The first leaves its task to the second, which is cancelled there, and the third needs another.
+                #expect(try await remote.isCancelled() == false)
+                let held = Task { try await remote.hold(round) as Bool }
+                await worker.started.wait(for: round + 1)
+                held.cancel()
+                await #expect(throws: CancellationError.self) { try await held.value }
+                await worker.stopped.wait(for: round + 1)
+                #expect(try await remote.isCancelled() == false)
+            }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("A cancellation that crosses the answer leaves the calls after it alone")
+    func crossing() async throws {
+        let worker = Worker(rounds: Self.rounds)
+        let pair = try await Pair()
+        pair.server.vend(worker, as: "worker")
+        do {
+            let remote = try await pair.client.root(named: "worker")
+            for round in 0..<Self.rounds {
+                let held = Task { try await remote.hold(round) as Bool }
+                await worker.started.wait(for: round + 1)
+                async let cancelled: Void = { held.cancel() }()
+                worker.gates[round].send()
+                #expect(try await remote.isCancelled() == false)
+                await cancelled
+                _ = await held.result
+                #expect(try await remote.isCancelled() == false)
+            }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("A method that could not be called, or threw, leaves nothing to the next one")
+    func afterFailure() async throws {
+        let pair = try await Pair()
+        pair.server.vend(Worker(), as: "worker")
+        do {
+            let remote = try await pair.client.root(named: "worker")
+            for times in 0..<3 {
+                await expectCode(.wrongArgument) { let _: String = try await remote.join("a", 2, times) }
+                #expect(try await remote.join("a", "b", times) == "ab")
+                await #expect(throws: RemoteError.self) { let _: String = try await remote.join("a", "b", -1) }
+                #expect(try await remote.join("c", "d", times) == "cd")
+            }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("Calls that are served at the same time get their own answers")
+    func interleaved() async throws {
+        let pair = try await Pair()
+        pair.server.vend(Worker(), as: "worker")
+        do {
+            let remote = try await pair.client.root(named: "worker")
+            for round in 0..<5 {
+                let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+                    for number in 0..<100 {
+                        group.addTask {
+                            (number, try await remote.join("\(round)/", "\(number)", (number * 7 + round) % 5))
+                        }
+                    }
+                    return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+                }
+                #expect(answers == Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, "\(round)/\($0)") }))
+            }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("A connection that has ended is freed with the task that waited for its next call")
+    func freed() async throws {
+        weak var connection: Connection?
+        do {
+            let pair = try await Pair()
+            connection = pair.server
+            pair.server.vend(Worker())
+            #expect(try await pair.client.root.isCancelled() == false)
+            await pair.close()
+        }
+        await eventually("it is freed") { connection == nil }
+    }
+}
