@@ -60,11 +60,18 @@ struct ListenerTests {
         again.close()
     }
 
-    @Test("Without descriptors it neither ends nor spins, and serves when there are some again")
+    @Test("Without descriptors it neither ends nor spins, says so, and serves when there are some again")
     func noDescriptors() async {
         await #expect(processExitsWith: .success) {
             let place = try Place()
-            let listener = try Listener(at: .path(place.socket))
+            let paused = Signal()
+            var configuration = Connection.Configuration()
+            configuration.onEvent = { event in
+                guard case .acceptPaused(let error) = event else { return }
+                #expect(error.code == .transport && error.context == place.socket)
+                paused.send()
+            }
+            let listener = try Listener(at: .path(place.socket), configuration: configuration)
             let serving = Task {
                 for try await connection in listener { connection.vend(Directory()) }
             }
@@ -86,6 +93,7 @@ struct ListenerTests {
             // The others are served meanwhile.
             raw.send(11, [7])
             #expect(try await onThread { raw.read()?.body } == [7])
+            await paused.wait()
             for descriptor in filling { close(descriptor) }
             peer.send(1, RawPeer.hello)
             #expect(try await onThread { peer.read()?.kind } == 1)

@@ -12,8 +12,10 @@ final class LoopWatch: Sendable {
     func watch(_ loop: EventLoop) {
         let id = ObjectIdentifier(loop)
         loop.setEventHook { event in
-            guard case .threadsExhausted(let count) = event else { return }
-            for connection in self.connections(on: id) { connection.report(.threadsExhausted(count)) }
+            switch event {
+            case .threadsExhausted(let count):
+                for connection in self.connections(on: id) { connection.report(.threadsExhausted(count)) }
+            }
         }
     }
 

@@ -53,9 +53,16 @@ public final class Listener: AsyncSequence, Sendable {
         configuration.loop = loop
         let queue = AcceptQueue(configuration: configuration)
         self.queue = queue
+        let onEvent = configuration.onEvent
         let socket = try Connection.transporting(place) {
             let socket = try listen(loop)
-            try socket.start { endpoint, _ in queue.accept(endpoint) }
+            try socket.start { error in
+                onEvent?(
+                    .acceptPaused(
+                        ConnectionError(.transport, error.message, context: place, underlying: error)))
+            } _: { endpoint, _ in
+                queue.accept(endpoint)
+            }
             return socket
         }
         self.socket = socket

@@ -21,6 +21,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var isClosed = false
         var timer: TimerToken?
         var acceptor: Acceptor?
+        var onPause: (@Sendable (TransportError) -> Void)?
     }
 
     package let path: String
@@ -123,10 +124,16 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// Begins to accept.
     ///
     /// The loop holds the listener until `close`.
-    package func start(_ acceptor: @escaping Acceptor) throws(TransportError) {
+    ///
+    /// - Parameter onPause: Called on the loop when it waits before it accepts more, because the process or the system has no
+    ///   descriptor left.
+    package func start(
+        onPause: (@Sendable (TransportError) -> Void)? = nil, _ acceptor: @escaping Acceptor
+    ) throws(TransportError) {
         try lock.withLock { () throws(TransportError) in
             guard !state.isClosed, state.source == 0 else { return }
             state.acceptor = acceptor
+            state.onPause = onPause
             state.source = try loop.addSource(descriptor, interest: UInt32(PORT_READABLE), self)
             state.interest = UInt32(PORT_READABLE)
         }
@@ -139,12 +146,12 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         lock.lock()
         guard !state.isClosed else { return lock.unlock() }
         state.isClosed = true
-        let acceptor = state.acceptor
-        state.acceptor = nil
+        let hooks = (state.acceptor, state.onPause)
+        (state.acceptor, state.onPause) = (nil, nil)
         if let timer = state.timer { loop.cancelTimer(timer) }
         if state.source != 0 { loop.removeSource(state.source, descriptor, interest: state.interest) }
         lock.unlock()
-        withExtendedLifetime(acceptor) {}
+        withExtendedLifetime(hooks) {}
         guard loop.isAlive, lockFile >= 0 else {
             // A forked child leaves the parent's files alone.
             port_close(descriptor)
@@ -171,10 +178,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             let accepted = port_accept(descriptor)
             let number = errno
             guard accepted >= 0 else {
-                let event = number == EAGAIN || number == EWOULDBLOCK ? nil : pause(number)
-                lock.unlock()
-                if let event { loop.report(event) }
-                return
+                if number != EAGAIN, number != EWOULDBLOCK { pause(number) }
+                return lock.unlock()
             }
             lock.unlock()
             let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
@@ -183,11 +188,13 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     }
 
     /// Leaves the queue alone for a while: it stays readable, and looking again at once would spin.
-    private func pause(_ number: CInt) -> LoopEvent {
+    private func pause(_ number: CInt) {
         loop.changeSource(state.source, descriptor, from: state.interest, to: 0)
         state.interest = 0
         state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
-        return .acceptPaused(.system("accepting a connection", number, context: [path]))
+        guard let onPause = state.onPause else { return }
+        let error = TransportError.system("accepting a connection", number, context: [path])
+        loop.perform { onPause(error) }
     }
 
     private func resume() {

@@ -66,6 +66,4 @@ package enum ChannelWork: Sendable {
 package enum LoopEvent: Sendable {
     /// All threads the loop may have are in jobs that do not return; nothing is read until one does.
     case threadsExhausted(Int)
-    /// A listener waits before it accepts more, because the process or system has no descriptor left.
-    case acceptPaused(TransportError)
 }
