@@ -41,6 +41,31 @@ struct CancellationTests {
         await pair.close()
     }
 
+    @Test("A call that waited for credit tells the peer how much time is left")
+    func deadlineAfterCredit() async throws {
+        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
+        let (raw, root) = (pair.raw, try await pair.root())
+        let call = Task { try await root.message("echo").call(1, deadline: .seconds(3_600)) as Int }
+        await eventually("it waits") { pair.connection.statistics.pending == 1 }
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .microseconds(100) {}
+        raw.send(7, RawPeer.number(1))
+        let frame = try #require(try await onThread { raw.read() })
+        #expect(frame.kind == 2 && frame.flags == 2)
+        // Behind the numbers of question, object and generation, each of one byte, and the name with its mark.
+        let header = 4 + RawPeer.text("echo").count
+        let left = frame.body[header...].prefix(10).enumerated().reduce(into: (value: UInt64(0), isOver: false)) {
+            guard !$0.isOver else { return }
+            $0.value |= UInt64($1.element & 0x7F) << UInt64(7 * $1.offset)
+            $0.isOver = $1.element < 0x80
+        }.value
+        #expect(left <= 3_600_000_000 - 100 && left > 0)
+        raw.send(3, RawPeer.result(question: 0))
+        #expect(try await call.value == 5)
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
+    }
+
     @Test("Calls that wait for credit can be cancelled, and the others go on")
     func cancelPending() async throws {
         var server = Connection.Configuration()

@@ -235,10 +235,11 @@ extension Connection {
         }
     }
 
-    private func startTimer(_ ticket: Ticket, _ deadline: Duration) {
-        let timer = loop.addTimer(after: deadline) { [self] in
+    private func startTimer(_ ticket: Ticket, _ deadline: Deadline) {
+        let left = Duration.microseconds(Int64(clamping: deadline.microseconds))
+        let timer = loop.addTimer(after: left) { [self] in
             giveUp(
-                ticket, ConnectionError(.deadlineExceeded, "no answer came within \(deadline)"))
+                ticket, ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)"))
         }
         let isLate = state.withLock { state in
             guard var question = state.questions[ticket] else { return true }

@@ -1,4 +1,5 @@
 import KeyedArchive
+import PortTransport
 
 /// A message on its way out: the encoded arguments or result, and what its header needs.
 ///
@@ -12,7 +13,7 @@ final class OutboundMessage: @unchecked Sendable {
     /// The caller holds the proxy until the message is committed or withdrawn.
     @exclusivity(unchecked) var target = ObjectID.rootDirectory
     @exclusivity(unchecked) var name = ""
-    @exclusivity(unchecked) var deadline: Duration?
+    @exclusivity(unchecked) var deadline: Deadline?
 
     /// What the encoder is configured for.
     @exclusivity(unchecked) private(set) var settings: CoderSettings
@@ -62,5 +63,25 @@ final class OutboundMessage: @unchecked Sendable {
         // Answers have no name, and are measured with it: a long one must not stay for them.
         name = ""
         deadline = nil
+    }
+}
+
+/// When a caller gives up.
+struct Deadline {
+    /// As the caller gave it.
+    let limit: Duration
+    /// Nanoseconds of the monotonic clock.
+    private let end: UInt64
+
+    init(after limit: Duration) {
+        self.limit = limit
+        let (sum, isFar) = monotonicNow().addingReportingOverflow(limit.nanoseconds)
+        end = isFar ? .max : sum
+    }
+
+    /// How many microseconds are left, rounded up.
+    var microseconds: UInt64 {
+        let now = monotonicNow()
+        return end > now ? (end - now - 1) / 1_000 + 1 : 0
     }
 }

@@ -110,10 +110,10 @@ public struct RemoteMessage: Sendable {
     ) throws -> OutboundMessage {
         // On an error the message is dropped: it is not what happens often.
         let message = place.takeMessage()
+        if let deadline { message.deadline = Deadline(after: deadline) }
         repeat try message.encode(each argument)
         try message.finish()
         message.name = name
-        message.deadline = deadline
         return message
     }
 }

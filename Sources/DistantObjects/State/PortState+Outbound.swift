@@ -52,7 +52,7 @@ extension PortState {
         }
         if let deadline = message.deadline {
             flags.insert(.deadline)
-            prefix.append(UInt64(max(0, deadline.microseconds)))
+            prefix.append(deadline.microseconds)
         }
         prefix.append(message.argumentCount)
         appendTables(of: message.encoder)
@@ -312,13 +312,4 @@ enum ProtocolLimits {
 
     /// The bytes "DOBJ".
     static var magic: [UInt8] { [0x44, 0x4F, 0x42, 0x4A] }
-}
-
-extension Duration {
-    var microseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
-        let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000_000)
-        return overflow || carried ? .max : sum
-    }
 }

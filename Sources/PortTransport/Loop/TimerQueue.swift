@@ -79,7 +79,7 @@ struct TimerQueue: ~Copyable {
 
 extension Duration {
     /// Whole nanoseconds, between 0 and what fits.
-    var nanoseconds: UInt64 {
+    package var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (product, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
