@@ -65,14 +65,21 @@ static void take_descriptors(const struct cmsghdr *header, port_ancillary *ancil
     }
 }
 
-ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary, bool wait) {
+ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary) {
+#if __APPLE__
+    // There descriptors arrive whether asked for or not, and stay open.
+    port_ancillary unwanted;
+    bool keeps = ancillary != NULL;
+    if (!keeps) ancillary = &unwanted;
+#else
     if (!ancillary && count == 1) {
         ssize_t got;
         do {
-            got = RECEIVE(socket, vectors->iov_base, vectors->iov_len, wait ? 0 : MSG_DONTWAIT);
+            got = RECEIVE(socket, vectors->iov_base, vectors->iov_len, MSG_DONTWAIT);
         } while (got < 0 && errno == EINTR);
         return got;
     }
+#endif
     // The full size, not that of what is expected: the kernel closes what does not fit, and merged reads bring more.
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PORT_MAXIMUM_DESCRIPTORS * sizeof(int)) + CREDENTIALS_SPACE];
     struct msghdr message = {.msg_iov = (struct iovec *)vectors, .msg_iovlen = count};
@@ -85,7 +92,7 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
     }
     ssize_t received;
     do {
-        received = recvmsg(socket, &message, (wait ? 0 : MSG_DONTWAIT) | CLOSE_ON_EXEC_MESSAGE);
+        received = recvmsg(socket, &message, MSG_DONTWAIT | CLOSE_ON_EXEC_MESSAGE);
     } while (received < 0 && errno == EINTR);
     if (received < 0 || !ancillary) return received;
     if (message.msg_controllen) {
@@ -104,6 +111,9 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
     }
     if (message.msg_flags & MSG_CTRUNC) ancillary->truncated = true;
     if (ancillary->truncated) close_all(ancillary);
+#if __APPLE__
+    if (!keeps) close_all(ancillary);
+#endif
     return received;
 }
 
@@ -165,17 +175,29 @@ ssize_t port_read(int descriptor, const struct iovec *vectors, int count) {
     return received;
 }
 
+#if __APPLE__
+// There the signal goes to the process and not to the thread, so that blocking it helps nobody: the descriptor is told.
+int port_silence_pipe(int descriptor) { return fcntl(descriptor, F_SETNOSIGPIPE, 1); }
+
+ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool blocked) {
+    (void)blocked;
+    ssize_t written;
+    do {
+        written = count == 1 ? WRITE(descriptor, vectors->iov_base, vectors->iov_len)
+                             : writev(descriptor, vectors, count);
+    } while (written < 0 && errno == EINTR);
+    return written;
+}
+#else
+int port_silence_pipe(int descriptor) {
+    (void)descriptor;
+    return 0;
+}
+
 // Takes a SIGPIPE that is pending on this thread.
 static void take_pipe_signal(const sigset_t *set) {
-#if __APPLE__
-    sigset_t pending;
-    int signal;
-    sigpending(&pending);
-    if (sigismember(&pending, SIGPIPE)) sigwait(set, &signal);
-#else
     struct timespec none = {0, 0};
     while (sigtimedwait(set, NULL, &none) < 0 && errno == EINTR) {}
-#endif
 }
 
 #if __linux__ && defined(SYS_pwritev2)
@@ -220,6 +242,7 @@ ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool 
     errno = error;
     return written;
 }
+#endif
 
 static int prepared(int socket) {
 #if __APPLE__
@@ -247,6 +270,7 @@ int port_pipe(int ends[2]) {
 #if __APPLE__
     if (pipe(ends) < 0) return -1;
     port_set_close_on_exec(ends[0]);
+    port_silence_pipe(ends[1]);
     return port_set_close_on_exec(ends[1]);
 #else
     return pipe2(ends, O_CLOEXEC);
@@ -422,6 +446,15 @@ int port_reopen(int descriptor, bool writing) {
 int port_set_nonblocking(int descriptor) {
     int flags = fcntl(descriptor, F_GETFL);
     return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+}
+
+int port_prepare_channel(int socket) {
+#if __APPLE__
+    return port_set_nonblocking(socket);
+#else
+    (void)socket;
+    return 0;
+#endif
 }
 
 int port_set_close_on_exec(int descriptor) { return fcntl(descriptor, F_SETFD, FD_CLOEXEC); }

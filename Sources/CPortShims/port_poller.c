@@ -16,27 +16,48 @@ static int milliseconds(int64_t nanoseconds) {
 #if __APPLE__
 #include <sys/event.h>
 
+#include "include/port_thread.h"
+
+// Nanoseconds of a day.
+#define LONGEST_WAIT (INT64_C(86400) * 1000000000)
+
 int port_poller_open(port_poller *poller) {
     poller->wake = -1;
     poller->descriptor = kqueue();
     if (poller->descriptor < 0) return -1;
+    poller->forks = port_fork_count();
     fcntl(poller->descriptor, F_SETFD, FD_CLOEXEC);
     struct kevent change;
     EV_SET(&change, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0, 0, 0);
-    return kevent(poller->descriptor, &change, 1, NULL, 0, NULL);
+    if (kevent(poller->descriptor, &change, 1, NULL, 0, NULL) == 0) return 0;
+    int error = errno;
+    close(poller->descriptor);
+    errno = error;
+    return -1;
 }
 
-void port_poller_close(port_poller *poller) { close(poller->descriptor); }
+// A forked child has no kqueue of its parent: the number may be another file's there.
+void port_poller_close(port_poller *poller) {
+    if (poller->forks == port_fork_count()) close(poller->descriptor);
+}
+
+// With EV_CLEAR: told of room once, which is passed over, and of the end.
+static uint16_t write_flags(uint32_t interest) {
+    if (interest & PORT_WRITABLE) return EV_ADD;
+    return interest & PORT_HANG_UP ? EV_ADD | EV_CLEAR : 0;
+}
 
 int port_poller_change(const port_poller *poller, int descriptor, uint64_t token, uint32_t previous, uint32_t interest) {
-    struct kevent changes[2];
+    struct kevent changes[3];
     int count = 0;
     if ((previous ^ interest) & PORT_READABLE)
         EV_SET(&changes[count++], descriptor, EVFILT_READ, interest & PORT_READABLE ? EV_ADD : EV_DELETE, 0, 0,
                (void *)(uintptr_t)token);
-    if ((previous ^ interest) & PORT_WRITABLE)
-        EV_SET(&changes[count++], descriptor, EVFILT_WRITE, interest & PORT_WRITABLE ? EV_ADD : EV_DELETE, 0, 0,
-               (void *)(uintptr_t)token);
+    uint16_t before = write_flags(previous), after = write_flags(interest);
+    // EV_ADD of a filter that is there leaves its EV_CLEAR as it was.
+    if (before && before != after) EV_SET(&changes[count++], descriptor, EVFILT_WRITE, EV_DELETE, 0, 0, NULL);
+    if (after && before != after)
+        EV_SET(&changes[count++], descriptor, EVFILT_WRITE, after, 0, 0, (void *)(uintptr_t)token);
     return count ? kevent(poller->descriptor, changes, count, NULL, 0, NULL) : 0;
 }
 
@@ -62,6 +83,8 @@ void port_poller_wake(const port_poller *poller) {
 
 int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds) {
     struct kevent ready[64];
+    // The kernel refuses more than INT32_MAX seconds.
+    if (nanoseconds > LONGEST_WAIT) nanoseconds = LONGEST_WAIT;
     struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
     if (capacity > 64) capacity = 64;
     int count = kevent(poller->descriptor, NULL, 0, ready, capacity, nanoseconds < 0 ? NULL : &time);
@@ -69,8 +92,10 @@ int port_poller_wait(const port_poller *poller, port_event *events, int capacity
     int kept = 0;
     for (int i = 0; i < count; i++) {
         if (ready[i].filter == EVFILT_USER) continue;
+        bool writes = ready[i].filter == EVFILT_WRITE, gone = writes && ready[i].flags & EV_EOF;
+        if (writes && ready[i].flags & EV_CLEAR && !gone) continue;
         events[kept].token = (uint64_t)(uintptr_t)ready[i].udata;
-        events[kept++].ready = ready[i].filter == EVFILT_READ ? PORT_READABLE : PORT_WRITABLE;
+        events[kept++].ready = !writes ? PORT_READABLE : gone ? PORT_WRITABLE | PORT_HANG_UP : PORT_WRITABLE;
     }
     return kept;
 }
@@ -171,6 +196,7 @@ int port_wait_one(int descriptor, uint32_t interest, int64_t nanoseconds) {
 }
 
 bool port_is_hung_up(int descriptor) {
-    struct pollfd polled = {descriptor, 0, 0};
+    // Apple's systems say nothing of a direction that is not asked about.
+    struct pollfd polled = {descriptor, POLLOUT, 0};
     return poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL);
 }

@@ -2,11 +2,16 @@
 #include "include/port_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if __APPLE__
+#include <crt_externs.h>
+#else
+#include <sys/syscall.h>
+#endif
 
 int port_spawn(
     const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,
@@ -34,7 +39,9 @@ int port_spawn(
     flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
     for (int standard = 0; standard < 3; standard++) {
         bool replaced = (standard == 0 && standard_input >= 0) || (standard == 1 && standard_output >= 0);
-        if (!result && !replaced) result = posix_spawn_file_actions_addinherit_np(&actions, standard);
+        // One that is closed here stays closed; to inherit it would be an error.
+        if (result || replaced || fcntl(standard, F_GETFD) < 0) continue;
+        result = posix_spawn_file_actions_addinherit_np(&actions, standard);
     }
 #endif
     if (!result) result = posix_spawnattr_setsigmask(&attributes, &none);
@@ -44,6 +51,14 @@ int port_spawn(
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return result;
+}
+
+char **port_environment(void) {
+#if __APPLE__
+    return *_NSGetEnviron();
+#else
+    return environ;
+#endif
 }
 
 int port_process_descriptor(pid_t pid) {

@@ -24,9 +24,9 @@ typedef struct port_ancillary {
     port_credentials credentials;
 } port_ancillary;
 
-/// Receives without waiting unless `wait`; `ancillary` (null: the kernel throws away what comes beside the bytes) is
-/// filled, its descriptors close-on-exec and owned by the caller.
-ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary, bool wait);
+/// Receives without waiting; `ancillary` (null: what comes beside the bytes is thrown away) is filled, its descriptors
+/// close-on-exec and owned by the caller.
+ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary);
 
 /// Sends without waiting and without SIGPIPE. The descriptors leave with the first byte.
 ssize_t port_send(
@@ -34,6 +34,10 @@ ssize_t port_send(
     bool with_credentials);
 
 ssize_t port_read(int descriptor, const struct iovec *vectors, int count);
+
+/// Makes writing to a pipe whose reader is gone no signal, where that is said of the descriptor: on Apple's systems, and
+/// then for all who share it.
+int port_silence_pipe(int descriptor);
 
 /// Writes to a pipe; SIGPIPE neither arrives nor stays pending. `blocked`: the thread has it blocked anyway.
 ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool blocked);
@@ -74,6 +78,8 @@ int port_duplicate(int descriptor);
 int port_reopen(int descriptor, bool writing);
 int port_set_nonblocking(int descriptor);
 int port_set_close_on_exec(int descriptor);
+/// Lets sends on a channel's socket not wait where the flag of the call is not heeded: MSG_DONTWAIT on Apple's systems.
+int port_prepare_channel(int socket);
 /// Makes 0 read /dev/null and 1 write where 2 writes.
 int port_detach_standard_streams(void);
 

@@ -4,10 +4,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// Interest in a descriptor, and what happened to it. A registration without interest stays silent; where the system can,
-/// it still tells once that the other side has gone.
+/// Interest in a descriptor, and what happened to it. A registration without interest stays silent.
 /// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
-/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone.
+/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone;
+/// as an interest, it is told by itself, too.
 enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8 };
 
 typedef struct port_event {
@@ -19,6 +19,9 @@ typedef struct port_event {
 typedef struct port_poller {
     int descriptor;
     int wake;
+#if __APPLE__
+    uint32_t forks;
+#endif
 } port_poller;
 
 int port_poller_open(port_poller *poller);

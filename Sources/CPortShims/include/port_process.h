@@ -11,6 +11,9 @@ int port_spawn(
     const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,
     int channel, pid_t *pid);
 
+/// The process's environment, `NAME=VALUE` each, ended by null.
+char **port_environment(void);
+
 /// A descriptor that becomes readable when the process ends, or -1 where the system has none.
 int port_process_descriptor(pid_t pid);
 

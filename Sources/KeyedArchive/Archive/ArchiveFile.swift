@@ -64,7 +64,7 @@ package struct ArchiveFile {
         let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { target, initialized in
             guard let base = target.baseAddress else { return }
             while initialized < capacity {
-                let count = Self.retrying { systemRead(descriptor, base + initialized, capacity - initialized) }
+                let count = Self.retrying { systemRead(descriptor, base + initialized, min(capacity - initialized, Self.most)) }
                 if count < 0 { problem = errno }
                 guard count > 0 else { return }
                 initialized += count
@@ -145,11 +145,14 @@ package struct ArchiveFile {
     private func write(_ bytes: UnsafeRawBufferPointer, _ descriptor: CInt) throws {
         var done = 0
         while done < bytes.count, let base = bytes.baseAddress {
-            let count = Self.retrying { systemWrite(descriptor, base + done, bytes.count - done) }
+            let count = Self.retrying { systemWrite(descriptor, base + done, min(bytes.count - done, Self.most)) }
             guard count > 0 else { throw failure("cannot be written", errno, advice: "is there room on the disk?") }
             done += count
         }
     }
+
+    /// Bytes for one call of the system: Apple's take no 2 GiB.
+    private static let most = 1 << 30
 
     private static func retrying(_ body: () -> Int) -> Int {
         while true {

@@ -7,6 +7,12 @@ struct BulkPacing {
     /// Continuations after the last other frame for which the channel stays narrow.
     private static let memory = 32
     private static let narrowBuffer: CInt = 16 << 10
+    /// Apple's buffers are narrow from the beginning, and change their size with what lies in them.
+    #if canImport(Darwin)
+        private static let isWide = false
+    #else
+        private static let isWide = true
+    #endif
 
     private var message: UInt64 = 0
     private var enqueued: UInt64 = 0
@@ -41,7 +47,7 @@ struct BulkPacing {
     mutating func rest(_ link: Link) { setNarrow(false, link) }
 
     private mutating func setNarrow(_ isNarrow: Bool, _ link: Link) {
-        guard isNarrow != (wide != 0), case .socket(let descriptor) = link else { return }
+        guard Self.isWide, isNarrow != (wide != 0), case .socket(let descriptor) = link else { return }
         if isNarrow {
             wide = max(port_send_buffer(descriptor), 2 * Self.narrowBuffer)
             _ = port_set_send_buffer(descriptor, Self.narrowBuffer)

@@ -13,7 +13,8 @@ extension Channel {
         let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
         guard !gated.pointee.isOver, !gated.pointee.outputIsClosed else { return }
         if case .streams(_, let output) = link {
-            setOutput(output.descriptor, isOn ? UInt32(PORT_WRITABLE) : 0, eventLoop)
+            let other = gated.pointee.outputInterest & ~UInt32(PORT_WRITABLE)
+            setOutput(output.descriptor, isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop)
         } else {
             let other = gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE)
             setInput(isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop)
@@ -25,7 +26,7 @@ extension Channel {
     /// Called with the gate held.
     func setReadInterest(_ isOn: Bool) {
         guard let eventLoop, !gated.pointee.isOver else { return }
-        let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE)
+        let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
         setInput(isOn ? other | readInterest : other, eventLoop)
     }
 
@@ -81,10 +82,14 @@ extension Channel {
     /// The input is over and the output is not: has the poller tell when the peer is gone altogether.
     func watchForHangUp() {
         gate.lock()
-        if let eventLoop, case .streams(_, let output) = link, gated.pointee.outputSource == 0, !gated.pointee.isOver,
-            !gated.pointee.outputIsClosed
-        {
-            gated.pointee.outputSource = (try? eventLoop.addSource(output.descriptor, interest: 0, self)) ?? 0
+        if let eventLoop, !gated.pointee.isOver, !gated.pointee.outputIsClosed {
+            let hangUp = UInt32(PORT_HANG_UP)
+            switch link {
+            case .socket: setInput(gated.pointee.inputInterest | hangUp, eventLoop)
+            case .streams(_, let output):
+                setOutput(output.descriptor, gated.pointee.outputInterest | hangUp, eventLoop)
+            case .memory: break
+            }
         }
         gate.unlock()
         // It may be gone already.

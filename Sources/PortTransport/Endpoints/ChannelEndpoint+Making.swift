@@ -32,8 +32,8 @@ extension ChannelEndpoint {
     package static func socketPair() throws(TransportError) -> (ChannelEndpoint, ChannelEndpoint) {
         let (first, second) = try socketPairDescriptors()
         return (
-            ChannelEndpoint(link: .socket(first), credentials: .message),
-            ChannelEndpoint(link: .socket(second), credentials: .message)
+            ChannelEndpoint(link: .socket(first), credentials: .ofSocketpair),
+            ChannelEndpoint(link: .socket(second), credentials: .ofSocketpair)
         )
     }
 
@@ -58,7 +58,7 @@ extension ChannelEndpoint {
         }
         _ = port_set_close_on_exec(descriptor)
         return ChannelEndpoint(
-            link: .socket(descriptor), credentials: port_is_unnamed(descriptor) ? .message : .connected)
+            link: .socket(descriptor), credentials: port_is_unnamed(descriptor) ? .ofSocketpair : .connected)
     }
 
     /// An end over descriptors inherited from the parent process: one socket, or a pipe to read and one to write.
@@ -171,7 +171,10 @@ extension ChannelEndpoint {
             return Link.Stream(descriptor: descriptor, isSocket: true, isShared: true)
         }
         let own = port_reopen(descriptor, isOutput)
-        guard own >= 0 else { return Link.Stream(descriptor: descriptor, isSocket: false, isShared: true) }
+        guard own >= 0 else {
+            if isOutput { _ = port_silence_pipe(descriptor) }
+            return Link.Stream(descriptor: descriptor, isSocket: false, isShared: true)
+        }
         port_close(descriptor)
         return Link.Stream(descriptor: own, isSocket: false, isShared: false)
     }

@@ -11,6 +11,13 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
         case connected
         /// A socketpair names its creator at both ends: the sender's credentials come with the first bytes.
         case message
+
+        /// Apple's systems have no such message, and note for a socketpair, too, who used its other end last.
+        #if canImport(Darwin)
+            static let ofSocketpair = CredentialSource.connected
+        #else
+            static let ofSocketpair = CredentialSource.message
+        #endif
     }
 
     private let lock = Lock()
@@ -23,7 +30,12 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
     init(link: Link, credentials: CredentialSource) {
         self.link = link
         credentialSource = credentials
-        if case .socket = link { carriesDescriptors = true } else { carriesDescriptors = false }
+        if case .socket(let descriptor) = link {
+            carriesDescriptors = true
+            _ = port_prepare_channel(descriptor)
+        } else {
+            carriesDescriptors = false
+        }
     }
 
     deinit {

@@ -203,7 +203,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
         switch transport {
         case .socketpair:
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
-            let endpoint = ChannelEndpoint(link: .socket(mine), credentials: .message)
+            let endpoint = ChannelEndpoint(link: .socket(mine), credentials: .ofSocketpair)
             return (endpoint, [try moved(theirs)])
         case .pipes:
             let input = try ChannelEndpoint.pipeDescriptors()
@@ -240,11 +240,11 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
         if let environment {
             variables = environment.filter { $0.key != channelVariable }.map { "\($0.key)=\($0.value)" }
         } else {
-            var entry = environ
-            while let text = entry.pointee {
+            var entry = port_environment()
+            while let text = entry?.pointee {
                 let variable = String(cString: text)
                 if !variable.hasPrefix("\(channelVariable)=") { variables.append(variable) }
-                entry += 1
+                entry = entry?.advanced(by: 1)
             }
         }
         return variables + ["\(channelVariable)=\(channel)"]

@@ -48,9 +48,9 @@ enum Link: Sendable {
     ) -> Int {
         switch self {
         case .socket(let descriptor):
-            return result(port_receive(descriptor, vectors, CInt(count), ancillary, false))
+            return result(port_receive(descriptor, vectors, CInt(count), ancillary))
         case .streams(let input, _):
-            if input.isSocket { return result(port_receive(input.descriptor, vectors, CInt(count), nil, false)) }
+            if input.isSocket { return result(port_receive(input.descriptor, vectors, CInt(count), nil)) }
             if input.isShared, port_wait_one(input.descriptor, UInt32(PORT_READABLE), 0) == 0 {
                 return -Int(EAGAIN)
             }
@@ -74,7 +74,7 @@ enum Link: Sendable {
                         descriptor, vectors, CInt(count), numbers.baseAddress, CInt(numbers.count), withCredentials))
             }
         case .streams(_, let output):
-            if output.isSocket { return result(port_send(output.descriptor, vectors, CInt(count), nil, 0, false)) }
+            if output.isSocket { return sendShared(vectors, count, output.descriptor) }
             let blocked = LoopThread.current != nil
             guard output.isShared else { return result(port_write(output.descriptor, vectors, CInt(count), blocked)) }
             guard port_wait_one(output.descriptor, UInt32(PORT_WRITABLE), 0) != 0 else { return -Int(EAGAIN) }
@@ -83,6 +83,17 @@ enum Link: Sendable {
         case .memory(let end):
             return end.write(vectors, count)
         }
+    }
+
+    private func sendShared(_ vectors: UnsafeMutablePointer<iovec>, _ count: Int, _ socket: CInt) -> Int {
+        #if canImport(Darwin)
+            // The call would wait, whatever its flag says: there must be room for all of it.
+            guard port_wait_one(socket, UInt32(PORT_WRITABLE), 0) != 0 else { return -Int(EAGAIN) }
+            vectors[0].iov_len = min(vectors[0].iov_len, 2_048)
+            return result(port_send(socket, vectors, 1, nil, 0, false))
+        #else
+            return result(port_send(socket, vectors, CInt(count), nil, 0, false))
+        #endif
     }
 
     /// Whether a read may bring less than there is, as on a shared description, of which we do not know the mode.

@@ -59,8 +59,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             port_close(lockFile)
             throw error
         }
-        var status = stat()
-        identity = lstat(path, &status) == 0 ? (UInt64(status.st_dev), UInt64(status.st_ino)) : (0, 0)
+        identity = Self.identity(at: path) ?? (0, 0)
     }
 
     /// Listens at a socket that a service manager opened and passed to this process; its file stays when this one closes.
@@ -90,6 +89,13 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     private static func taken(_ path: String) -> TransportError {
         TransportError(.nameTaken, "Another listener has \(path).", context: [path])
+    }
+
+    /// Which file is there: its device and number.
+    private static func identity(at path: String) -> (UInt64, UInt64)? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
     }
 
     private static func bind(_ path: String, _ backlog: Int) throws(TransportError) -> CInt {
@@ -158,8 +164,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             if lockFile >= 0 { port_close(lockFile) }
             return
         }
-        var status = stat()
-        if lstat(path, &status) == 0, (UInt64(status.st_dev), UInt64(status.st_ino)) == identity { unlink(path) }
+        if let found = Self.identity(at: path), found == identity { unlink(path) }
         port_close(descriptor)
         // While the lock is held, so that a successor never sees its own lock file go.
         unlink(path + ".lock")
