@@ -15,12 +15,10 @@ let package = Package(
         .library(name: "DistantObjects", targets: ["DistantObjects"]),
         .library(name: "KeyedArchive", targets: ["KeyedArchive"]),
         .executable(name: "distant", targets: ["distant"]),
-        .library(name: "FoundationCoding", targets: ["FoundationCoding"]),
     ],
     targets: [
         .target(name: "CPortShims"),
         .target(name: "KeyedArchive", swiftSettings: settings),
-        .target(name: "FoundationCoding", dependencies: ["KeyedArchive"], swiftSettings: settings),
         .target(name: "PortTransport", dependencies: ["CPortShims"], swiftSettings: settings),
         .target(
             name: "DistantObjects",
@@ -48,9 +46,6 @@ let package = Package(
         .testTarget(
             name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader"], swiftSettings: settings),
         .testTarget(
-            name: "FoundationCodingTests", dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects"],
-            swiftSettings: settings),
-        .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
         .testTarget(
             name: "DistantObjectsTests",
@@ -66,3 +61,14 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+#if !canImport(Darwin)
+    // Apple's systems have coders of their own for these classes, and other methods to override.
+    package.products.append(.library(name: "FoundationCoding", targets: ["FoundationCoding"]))
+    package.targets += [
+        .target(name: "FoundationCoding", dependencies: ["KeyedArchive"], swiftSettings: settings),
+        .testTarget(
+            name: "FoundationCodingTests", dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects"],
+            swiftSettings: settings),
+    ]
+#endif

@@ -62,8 +62,12 @@ struct FooBarClient {
 
     /// The two programs are built side by side.
     private static func serverPath() throws -> String {
-        let own =
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        #if canImport(Darwin)
+            let found = Bundle.main.executablePath
+        #else
+            let found = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        #endif
+        let own = found ?? CommandLine.arguments[0]
         let directory = own.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         let path = (directory.isEmpty ? "." : directory) + "/FooBarServer"
         guard FileManager.default.isExecutableFile(atPath: path) else {

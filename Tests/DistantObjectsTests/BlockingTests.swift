@@ -206,15 +206,16 @@ struct BlockingTests {
 func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         let work = ThreadWork { continuation.resume(with: Swift.Result { try body() }) }
-        var thread = pthread_t()
-        let status = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<ThreadWork>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, Unmanaged.passRetained(work).toOpaque())
-        if status == 0 { pthread_detach(thread) }
+        let argument = Unmanaged.passRetained(work).toOpaque()
+        #if canImport(Glibc)
+            var thread = pthread_t()
+            let status = pthread_create(&thread, nil, { $0.flatMap(ThreadWork.run) }, argument)
+            if status == 0 { pthread_detach(thread) }
+        #else
+            var thread: pthread_t?
+            let status = pthread_create(&thread, nil, { ThreadWork.run($0) }, argument)
+            if status == 0, let thread { pthread_detach(thread) }
+        #endif
     }
 }
 
@@ -223,5 +224,10 @@ private final class ThreadWork: Sendable {
 
     init(_ run: @escaping @Sendable () -> Void) {
         self.run = run
+    }
+
+    static func run(_ argument: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        Unmanaged<ThreadWork>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
     }
 }

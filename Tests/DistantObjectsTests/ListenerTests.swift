@@ -77,12 +77,11 @@ struct ListenerTests {
             }
             let raw = try RawPeer(connectingTo: place.socket)
             // Who connects while nothing is left waits in the kernel.
-            var limit = rlimit(rlim_cur: 256, rlim_max: 256)
-            #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            #expect(systemLimitDescriptors(256))
             raw.send(1, RawPeer.hello)
             #expect(try await onThread { raw.read()?.kind } == 1)
             var filling: [CInt] = []
-            let late = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            let late = socket(AF_UNIX, streamSocket, 0)
             while true {
                 let copy = dup(late)
                 guard copy >= 0 else { break }

@@ -64,7 +64,8 @@ package struct ArchiveFile {
         let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { target, initialized in
             guard let base = target.baseAddress else { return }
             while initialized < capacity {
-                let count = Self.retrying { systemRead(descriptor, base + initialized, min(capacity - initialized, Self.most)) }
+                let most = min(capacity - initialized, Self.most)
+                let count = Self.retrying { systemRead(descriptor, base + initialized, most) }
                 if count < 0 { problem = errno }
                 guard count > 0 else { return }
                 initialized += count

@@ -38,7 +38,7 @@ final class RawPeer: @unchecked Sendable {
     }
 
     init(connectingTo path: String) throws {
-        descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        descriptor = socket(AF_UNIX, streamSocket, 0)
         output = descriptor
         bound()
         try #require(connect(to: path))
@@ -46,17 +46,7 @@ final class RawPeer: @unchecked Sendable {
 
     /// Connects its socket, which is not connected yet.
     func connect(to path: String) -> Bool {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { target in
-            target.copyBytes(from: path.utf8.prefix(target.count - 1))
-        }
-        let status = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        return status == 0
+        systemConnect(descriptor, to: path)
     }
 
     deinit {
@@ -71,8 +61,8 @@ final class RawPeer: @unchecked Sendable {
     }
 
     func close() {
-        if output >= 0, output != descriptor { Glibc.close(output) }
-        if descriptor >= 0 { Glibc.close(descriptor) }
+        if output >= 0, output != descriptor { systemClose(output) }
+        if descriptor >= 0 { systemClose(descriptor) }
         descriptor = -1
         output = -1
     }
@@ -82,16 +72,13 @@ final class RawPeer: @unchecked Sendable {
         if output == descriptor {
             shutdown(output, CInt(SHUT_WR))
         } else if output >= 0 {
-            Glibc.close(output)
+            systemClose(output)
             output = -1
         }
     }
 
     /// Whether the other end may still take what is sent.
-    var canSend: Bool {
-        var poll = pollfd(fd: output, events: 0, revents: 0)
-        return Glibc.poll(&poll, 1, 0) == 0
-    }
+    var canSend: Bool { !systemIsHungUp(output) }
 
     /// Bytes that have come and were not read.
     var unread: Int {
@@ -103,9 +90,7 @@ final class RawPeer: @unchecked Sendable {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { bytes in
-                output == descriptor
-                    ? Glibc.send(output, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
-                    : write(output, bytes.baseAddress, bytes.count)
+                output == descriptor ? systemSend(output, bytes) : write(output, bytes.baseAddress, bytes.count)
             }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
@@ -177,17 +162,14 @@ final class RawPeer: @unchecked Sendable {
         return frames
     }
 
-    private var isReadable: Bool {
-        var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return Glibc.poll(&poll, 1, CInt(Self.patience) * 1_000) > 0
-    }
+    private var isReadable: Bool { systemPoll(descriptor, POLLIN, CInt(Self.patience) * 1_000) }
 
     private func read(_ count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count < count {
             var chunk = [UInt8](repeating: 0, count: count - bytes.count)
             guard isReadable else { return nil }
-            let got = Glibc.read(descriptor, &chunk, chunk.count)
+            let got = systemRead(descriptor, &chunk)
             guard got > 0 else { return nil }
             bytes += chunk[..<got]
         }

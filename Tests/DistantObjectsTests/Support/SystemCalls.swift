@@ -1,0 +1,56 @@
+#if canImport(Glibc)
+    import Glibc
+
+    let streamSocket = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    private let noSignal = CInt(MSG_NOSIGNAL)
+#else
+    import Darwin
+
+    let streamSocket = SOCK_STREAM
+    private let noSignal: CInt = 0
+#endif
+
+// Under names of their own, as types of the tests have methods of the same names.
+
+func systemClose(_ descriptor: CInt) { _ = close(descriptor) }
+
+func systemRead(_ descriptor: CInt, _ bytes: inout [UInt8]) -> Int { read(descriptor, &bytes, bytes.count) }
+
+func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
+    send(descriptor, bytes.baseAddress, bytes.count, noSignal)
+}
+
+/// Whether that happens at the descriptor within so many milliseconds.
+func systemPoll(_ descriptor: CInt, _ events: CInt, _ milliseconds: CInt) -> Bool {
+    var polled = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+    return poll(&polled, 1, milliseconds) > 0 && polled.revents != 0
+}
+
+/// Whether whoever could read what is written to the descriptor is gone.
+func systemIsHungUp(_ descriptor: CInt) -> Bool {
+    var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+    return poll(&polled, 1, 0) > 0 && CInt(polled.revents) & (POLLHUP | POLLERR | POLLNVAL) != 0
+}
+
+func systemConnect(_ descriptor: CInt, to path: String) -> Bool {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { target in
+        target.copyBytes(from: path.utf8.prefix(target.count - 1))
+    }
+    return withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+        }
+    }
+}
+
+/// Lets the process have no more descriptors than that.
+func systemLimitDescriptors(_ count: Int) -> Bool {
+    var limit = rlimit(rlim_cur: rlim_t(count), rlim_max: rlim_t(count))
+    #if canImport(Glibc)
+        return setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+    #else
+        return setrlimit(RLIMIT_NOFILE, &limit) == 0
+    #endif
+}
