@@ -71,11 +71,16 @@ int port_process_descriptor(pid_t pid) {
 #endif
 }
 
-int port_process_reap(pid_t pid, bool wait, int32_t *status) {
+void port_process_await(pid_t pid) {
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+}
+
+int port_process_reap(pid_t pid, int32_t *status) {
     int raw;
     pid_t reaped;
     do {
-        reaped = waitpid(pid, &raw, wait ? 0 : WNOHANG);
+        reaped = waitpid(pid, &raw, WNOHANG);
     } while (reaped < 0 && errno == EINTR);
     if (reaped <= 0) return (int)reaped;
     *status = WIFSIGNALED(raw) ? -WTERMSIG(raw) : WEXITSTATUS(raw);

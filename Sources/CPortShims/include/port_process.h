@@ -17,9 +17,12 @@ char **port_environment(void);
 /// A descriptor that becomes readable when the process ends, or -1 where the system has none.
 int port_process_descriptor(pid_t pid);
 
+/// Waits until a process has ended, and leaves it to be reaped: until then its number is nobody else's.
+void port_process_await(pid_t pid);
+
 /// Reaps a process. Returns 1 with `status` set to its exit code, or to minus the signal that ended it; 0 if it still
-/// runs (only without `wait`); -1 if it is not ours to reap.
-int port_process_reap(pid_t pid, bool wait, int32_t *status);
+/// runs; -1 if it is not ours to reap.
+int port_process_reap(pid_t pid, int32_t *status);
 
 /// Sends a signal through `descriptor` (from `port_process_descriptor`), which cannot hit a later process of the same
 /// number; by number if it is -1.

@@ -119,34 +119,18 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
         if let status { action(status) }
     }
 
-    /// Reaps the process if it has ended; true then.
-    private func reap(wait: Bool) -> Bool {
+    /// Reaps the process if it has ended.
+    private func reap() {
         lock.lock()
-        guard exit == nil else {
-            lock.unlock()
-            return true
-        }
         var status: Int32 = 0
-        var result: CInt = 0
-        if wait {
-            // Only the reaper's own thread waits. It must not keep the lock meanwhile.
-            lock.unlock()
-            result = port_process_reap(pid, true, &status)
-            lock.lock()
-        } else {
-            result = port_process_reap(pid, false, &status)
-        }
-        guard result != 0 else {
-            lock.unlock()
-            return false
-        }
+        let result = exit == nil ? port_process_reap(pid, &status) : 0
+        guard result != 0 else { return lock.unlock() }
         let ended: ExitStatus = result < 0 ? .unknown : status < 0 ? .signalled(-status) : .exited(status)
         exit = ended
         let watchers = self.watchers
         self.watchers = []
         lock.unlock()
         for watcher in watchers { watcher(ended) }
-        return true
     }
 
     /// Holds the object until the process is reaped.
@@ -160,7 +144,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
         let result = port_thread_start(
             { context in
                 guard let context else { return nil }
-                _ = Unmanaged<ChildProcess>.fromOpaque(context).takeRetainedValue().reap(wait: true)
+                let child = Unmanaged<ChildProcess>.fromOpaque(context).takeRetainedValue()
+                port_process_await(child.pid)
+                child.reap()
                 return nil
             }, retained.toOpaque(), "distant-reap")
         if result != 0 { retained.release() }
@@ -191,7 +177,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
             }
             // The watchers are somebody else's code.
             let ended = child
-            loop.perform { _ = ended.reap(wait: false) }
+            loop.perform { ended.reap() }
             return nil
         }
     }
