@@ -15,6 +15,26 @@ private final class Worker: Vendable {
         Message("isCancelled", Worker.isCancelled)
         Message("hold", Worker.hold)
         Message("join", Worker.join)
+        Message("cancelItself", Worker.cancelItself)
+        Message("children", Worker.children)
+    }
+
+    func cancelItself() async -> Bool {
+        withUnsafeCurrentTask { $0?.cancel() }
+        return Task.isCancelled
+    }
+
+    /// Their jobs go through the executor of the task that serves the call.
+    func children(_ count: Int) async -> Int {
+        await withTaskGroup(of: Int.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    await Task.yield()
+                    return number
+                }
+            }
+            return await group.reduce(0, +)
+        }
     }
 
     /// Whether the task that serves this call is cancelled, before and after it has suspended.
@@ -63,6 +83,36 @@ struct ServingTests {
                 held.cancel()
                 await #expect(throws: CancellationError.self) { try await held.value }
                 await worker.stopped.wait(for: round + 1)
+                #expect(try await remote.isCancelled() == false)
+            }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("A method that cancels its own task cancels nothing after it")
+    func afterCancellingItself() async throws {
+        let pair = try await Pair()
+        pair.server.vend(Worker(), as: "worker")
+        do {
+            let remote = try await pair.client.root(named: "worker")
+            for _ in 0..<20 {
+                #expect(try await remote.cancelItself() == true)
+                #expect(try await remote.isCancelled() == false)
+            }
+        }
+        try await pair.rest()
+        await pair.close()
+    }
+
+    @Test("Child tasks of methods are over with them, and the calls after them start as others do")
+    func children() async throws {
+        let pair = try await Pair()
+        pair.server.vend(Worker(), as: "worker")
+        do {
+            let remote = try await pair.client.root(named: "worker")
+            for round in 0..<50 {
+                #expect(try await remote.children(round) == round * (round - 1) / 2)
                 #expect(try await remote.isCancelled() == false)
             }
         }

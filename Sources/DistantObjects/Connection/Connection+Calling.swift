@@ -236,7 +236,7 @@ extension Connection {
     }
 
     private func startTimer(_ ticket: Ticket, _ deadline: Deadline) {
-        let left = Duration.microseconds(Int64(clamping: deadline.microseconds))
+        let left = Duration.microseconds(Int64(clamping: deadline.microseconds(on: loop)))
         let timer = loop.addTimer(after: left) { [self] in
             giveUp(
                 ticket, ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)"))

@@ -110,8 +110,8 @@ public enum ConnectionEvent: Sendable {
     /// So many methods block, here or on other connections of the process, that the loop has no thread left: nothing is read
     /// until one of them returns.
     case threadsExhausted(Int)
-    /// The listener whose configuration this is waits a while before it accepts more: the process or the system has no
-    /// descriptor left.
+    /// The listener whose configuration this is cannot accept, and tries again: most often the process or the system has no
+    /// descriptor left. It comes once until it has accepted again.
     case acceptPaused(ConnectionError)
     /// The connection has ended; nothing follows.
     case ended(ConnectionEnd)

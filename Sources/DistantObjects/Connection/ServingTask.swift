@@ -19,7 +19,6 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     private var rest: UnsafeContinuation<Bool, Never>?
     /// Kept back from the loop, for whoever starts the call.
     private var firstJob: UnownedJob?
-    private var keepsJob = false
     private let lock = Mutex(Progress())
 
     private struct Progress {
@@ -82,7 +81,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
             progress.call = nil
             return progress.isCancelled
         }
-        guard !isCancelled, connection.mayRest(), let thread = ThreadState.current else {
+        // A method may have cancelled its own task; and only under this scope's own `run` is the end of the job seen.
+        guard !isCancelled, !Task.isCancelled, let thread = ThreadState.current,
+            thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest()
+        else {
             // The task is held by this object and holds it: the circle ends here.
             lock.withLock { $0.task = nil }
             return false
@@ -109,7 +111,8 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         // No argument will be asked for, so nobody else lets go of the memory the call came in.
         if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
         // The job is enqueued before this returns: to take it from there costs less than the loop's queue.
-        keepsJob = true
+        let thread = ThreadState.current
+        thread?.pointee.starting = Unmanaged.passUnretained(self)
         if let rest = rest.take() {
             rest.resume(returning: true)
         } else {
@@ -121,13 +124,16 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
             }
             if isCancelled { task.cancel() }
         }
-        keepsJob = false
+        thread?.pointee.starting = nil
         if let firstJob = firstJob.take() { run(firstJob) }
     }
 
     override func enqueue(_ job: consuming ExecutorJob) {
-        if keepsJob {
-            keepsJob = false
+        // By the thread, as others may enqueue what else prefers this executor.
+        if let thread = ThreadState.current,
+            thread.pointee.starting?.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+        {
+            thread.pointee.starting = nil
             firstJob = UnownedJob(job)
         } else {
             super.enqueue(job)

@@ -13,6 +13,8 @@ struct ThreadState {
     var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?
     /// The scope whose job runs; that job holds it.
     var scope: Unmanaged<CallScope>?
+    /// The task that is being started, whose first job is to be kept back.
+    var starting: Unmanaged<ServingTask>?
     /// The task that the job which runs has put to rest; it is its own.
     var resting: Unmanaged<ServingTask>?
 

@@ -70,18 +70,18 @@ final class OutboundMessage: @unchecked Sendable {
 struct Deadline {
     /// As the caller gave it.
     let limit: Duration
-    /// Nanoseconds of the monotonic clock.
+    /// By the loop's clock.
     private let end: UInt64
 
-    init(after limit: Duration) {
+    init(after limit: Duration, on loop: any PortLoop) {
         self.limit = limit
-        let (sum, isFar) = monotonicNow().addingReportingOverflow(limit.nanoseconds)
+        let (sum, isFar) = loop.now.addingReportingOverflow(limit.nanoseconds)
         end = isFar ? .max : sum
     }
 
     /// How many microseconds are left, rounded up.
-    var microseconds: UInt64 {
-        let now = monotonicNow()
+    func microseconds(on loop: any PortLoop) -> UInt64 {
+        let now = loop.now
         return end > now ? (end - now - 1) / 1_000 + 1 : 0
     }
 }

@@ -110,7 +110,9 @@ public struct RemoteMessage: Sendable {
     ) throws -> OutboundMessage {
         // On an error the message is dropped: it is not what happens often.
         let message = place.takeMessage()
-        if let deadline { message.deadline = Deadline(after: deadline) }
+        if let deadline, case .remote(let reference) = place {
+            message.deadline = Deadline(after: deadline, on: reference.connection.loop)
+        }
         repeat try message.encode(each argument)
         try message.finish()
         message.name = name

@@ -52,7 +52,7 @@ extension PortState {
         }
         if let deadline = message.deadline {
             flags.insert(.deadline)
-            prefix.append(deadline.microseconds)
+            prefix.append(deadline.microseconds(on: channel.loop))
         }
         prefix.append(message.argumentCount)
         appendTables(of: message.encoder)

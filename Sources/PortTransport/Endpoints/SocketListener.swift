@@ -22,6 +22,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var timer: TimerToken?
         var acceptor: Acceptor?
         var onPause: (@Sendable (TransportError) -> Void)?
+        /// Nothing was accepted since it last paused, which was told.
+        var pausesAgain = false
     }
 
     package let path: String
@@ -131,8 +133,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     ///
     /// The loop holds the listener until `close`.
     ///
-    /// - Parameter onPause: Called on the loop when it waits before it accepts more, because the process or the system has no
-    ///   descriptor left.
+    /// - Parameter onPause: Called on the loop when it waits before it accepts more, most often because the process or the
+    ///   system has no descriptor left; once until it has accepted again.
     package func start(
         onPause: (@Sendable (TransportError) -> Void)? = nil, _ acceptor: @escaping Acceptor
     ) throws(TransportError) {
@@ -186,6 +188,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
                 if number != EAGAIN, number != EWOULDBLOCK { pause(number) }
                 return lock.unlock()
             }
+            state.pausesAgain = false
             lock.unlock()
             let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
             loop.perform { acceptor(endpoint, endpoint.peer) }
@@ -197,7 +200,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         loop.changeSource(state.source, descriptor, from: state.interest, to: 0)
         state.interest = 0
         state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
-        guard let onPause = state.onPause else { return }
+        guard !state.pausesAgain, let onPause = state.onPause else { return }
+        state.pausesAgain = true
         let error = TransportError.system("accepting a connection", number, context: [path])
         loop.perform { onPause(error) }
     }

@@ -252,6 +252,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     // MARK: Timers
 
+    package var now: UInt64 { monotonicNow() }
+
     package func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken {
         guard isAlive else { return EventLoop.shared.addTimer(after: delay, action) }
         let (sum, overflow) = monotonicNow().addingReportingOverflow(delay.nanoseconds)

@@ -12,6 +12,9 @@ package protocol PortLoop: TaskExecutor, AnyObject {
     /// Whether the calling thread runs one of this loop's jobs or handlers.
     var isCurrent: Bool { get }
 
+    /// The clock of its timers, in nanoseconds.
+    var now: UInt64 { get }
+
     /// Runs `action` on the loop once `delay` is over. Costs one heap entry; the grain is a millisecond.
     func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken
 
