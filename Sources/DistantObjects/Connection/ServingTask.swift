@@ -6,6 +6,7 @@ import Synchronization
 ///
 /// Whoever starts a call runs the task's *first* job for it, and only then may the next message to the object start.
 /// Between two calls the task rests: to make a task and to free it costs more than all else that a call does in the runtime.
+/// It keeps what the deepest of its calls took of memory, until it ends with the connection or a cancellation.
 final class ServingTask: CallScope, Serving, @unchecked Sendable {
     // What a cancellation needs is under `lock`; the rest belongs to the task, and before a call runs to whoever starts it.
 
