@@ -81,7 +81,7 @@ extension Connection {
     @inline(never)
     private func start(_ call: InboundCall) -> InboundCall? {
         let (task, isCancelled) = state.withLock { state in
-            let task = state.resting.take() ?? ServingTask(self)
+            let task = state.takeResting() ?? ServingTask(self)
             task.take(call)
             guard let question = call.question else { return (task, false) }
             return (task, state.answers.attach(RunningCall(call, in: task), to: question))

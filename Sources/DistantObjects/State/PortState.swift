@@ -50,8 +50,11 @@ struct PortState: ~Copyable {
     var running = 0
     /// A task that has served a call and waits for another.
     ///
-    /// One is enough for calls that follow one another, and more would be memory that idle connections keep.
+    /// One is enough for calls that follow one another, and more would be memory that idle connections keep; so would be one
+    /// after the few calls by which connections begin.
     var resting: ServingTask?
+    /// Calls that tasks have served.
+    private var servedByTasks = 0
     /// Calls entered and not finished, one-way messages too.
     var unfinished = 0
     /// Calls encoded and waiting for credit.
@@ -99,7 +102,16 @@ struct PortState: ~Copyable {
         return scope._withUnsafeGuaranteedRef { $0.answer.take() }
     }
 
-    var mayRest: Bool { resting == nil && phase != .ended }
+    /// How many calls tasks have to serve before one may rest.
+    private static let callsBeforeRest = 4
+
+    var mayRest: Bool { resting == nil && phase != .ended && servedByTasks > Self.callsBeforeRest }
+
+    /// The task that rests, for a call to be served by one.
+    mutating func takeResting() -> ServingTask? {
+        servedByTasks += 1
+        return resting.take()
+    }
 
     /// Nothing has to follow from the frames of the last read.
     var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit && !owesFlush }
