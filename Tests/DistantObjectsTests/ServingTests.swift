@@ -68,13 +68,19 @@ private final class Worker: Vendable {
 struct ServingTests {
     private static let rounds = 200
 
+    /// Calls a worker in the other half of a pair, of which nothing may be left then.
+    private func call(_ worker: Worker, _ body: (DistantObject) async throws -> Void) async throws {
+        let pair = try await Pair()
+        pair.server.vend(worker, as: "worker")
+        try await body(pair.client.root(named: "worker"))
+        try await pair.rest()
+        await pair.close()
+    }
+
     @Test("A call after a cancelled one is not cancelled")
     func afterCancelled() async throws {
         let worker = Worker(rounds: Self.rounds)
-        let pair = try await Pair()
-        pair.server.vend(worker, as: "worker")
-        do {
-            let remote = try await pair.client.root(named: "worker")
+        try await call(worker) { (remote) async throws in
             for round in 0..<Self.rounds {
                 // The first leaves its task to the second, which is cancelled there, and the third needs another.
                 #expect(try await remote.isCancelled() == false)
@@ -86,47 +92,32 @@ struct ServingTests {
                 #expect(try await remote.isCancelled() == false)
             }
         }
-        try await pair.rest()
-        await pair.close()
     }
 
     @Test("A method that cancels its own task cancels nothing after it")
     func afterCancellingItself() async throws {
-        let pair = try await Pair()
-        pair.server.vend(Worker(), as: "worker")
-        do {
-            let remote = try await pair.client.root(named: "worker")
+        try await call(Worker()) { (remote) async throws in
             for _ in 0..<20 {
                 #expect(try await remote.cancelItself() == true)
                 #expect(try await remote.isCancelled() == false)
             }
         }
-        try await pair.rest()
-        await pair.close()
     }
 
     @Test("Child tasks of methods are over with them, and the calls after them start as others do")
     func children() async throws {
-        let pair = try await Pair()
-        pair.server.vend(Worker(), as: "worker")
-        do {
-            let remote = try await pair.client.root(named: "worker")
+        try await call(Worker()) { (remote) async throws in
             for round in 0..<50 {
                 #expect(try await remote.children(round) == round * (round - 1) / 2)
                 #expect(try await remote.isCancelled() == false)
             }
         }
-        try await pair.rest()
-        await pair.close()
     }
 
     @Test("A cancellation that crosses the answer leaves the calls after it alone")
     func crossing() async throws {
         let worker = Worker(rounds: Self.rounds)
-        let pair = try await Pair()
-        pair.server.vend(worker, as: "worker")
-        do {
-            let remote = try await pair.client.root(named: "worker")
+        try await call(worker) { (remote) async throws in
             for round in 0..<Self.rounds {
                 let held = Task { try await remote.hold(round) as Bool }
                 await worker.started.wait(for: round + 1)
@@ -138,16 +129,11 @@ struct ServingTests {
                 #expect(try await remote.isCancelled() == false)
             }
         }
-        try await pair.rest()
-        await pair.close()
     }
 
     @Test("A method that could not be called, or threw, leaves nothing to the next one")
     func afterFailure() async throws {
-        let pair = try await Pair()
-        pair.server.vend(Worker(), as: "worker")
-        do {
-            let remote = try await pair.client.root(named: "worker")
+        try await call(Worker()) { (remote) async throws in
             for times in 0..<3 {
                 await expectCode(.wrongArgument) { let _: String = try await remote.join("a", 2, times) }
                 #expect(try await remote.join("a", "b", times) == "ab")
@@ -155,16 +141,11 @@ struct ServingTests {
                 #expect(try await remote.join("c", "d", times) == "cd")
             }
         }
-        try await pair.rest()
-        await pair.close()
     }
 
     @Test("Calls that are served at the same time get their own answers")
     func interleaved() async throws {
-        let pair = try await Pair()
-        pair.server.vend(Worker(), as: "worker")
-        do {
-            let remote = try await pair.client.root(named: "worker")
+        try await call(Worker()) { (remote) async throws in
             for round in 0..<5 {
                 let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
                     for number in 0..<100 {
@@ -177,8 +158,6 @@ struct ServingTests {
                 #expect(answers == Dictionary(uniqueKeysWithValues: (0..<100).map { ($0, "\(round)/\($0)") }))
             }
         }
-        try await pair.rest()
-        await pair.close()
     }
 
     @Test("A connection that has ended is freed with the task that waited for its next call")

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// Interest in a descriptor, and what happened to it. A registration without interest stays silent.
+/// Interest in a descriptor, and what happened to it. A registration without interest stays silent, but for
+/// epoll's, which tells once that the other side has gone: whoever relies on that asks for PORT_HANG_UP.
 /// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
 /// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone;
 /// as an interest, it is told by itself, too.

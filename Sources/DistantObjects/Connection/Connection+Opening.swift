@@ -138,7 +138,7 @@ extension Connection {
         let loop = try configuration.loop ?? eventLoop(configuration)
         let channel = Channel(
             endpoint: endpoint, loop: loop,
-            // Descriptors have no typed value yet; not taking any, the kernel closes what a peer sends.
+            // Descriptors have no typed value yet; those that a peer sends all the same are closed.
             configuration: ChannelConfiguration(
                 maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false))
         return Connection(

@@ -95,7 +95,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let eventLoopReference: Unmanaged<EventLoop>?
     let link: Link
     package let carriesDescriptors: Bool
-    /// Where none are accepted a cheaper system call does, and the kernel closes what a peer sends all the same.
+    /// Where none are accepted a cheaper system call does, where the system has one; what a peer sends all the same is closed.
     let acceptsDescriptors: Bool
     let credentialSource: ChannelEndpoint.CredentialSource
     let maximumFrame: Int

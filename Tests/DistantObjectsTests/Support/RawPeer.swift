@@ -1,3 +1,4 @@
+import CPortShims
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -61,8 +62,8 @@ final class RawPeer: @unchecked Sendable {
     }
 
     func close() {
-        if output >= 0, output != descriptor { systemClose(output) }
-        if descriptor >= 0 { systemClose(descriptor) }
+        if output >= 0, output != descriptor { port_close(output) }
+        if descriptor >= 0 { port_close(descriptor) }
         descriptor = -1
         output = -1
     }
@@ -72,13 +73,13 @@ final class RawPeer: @unchecked Sendable {
         if output == descriptor {
             shutdown(output, CInt(SHUT_WR))
         } else if output >= 0 {
-            systemClose(output)
+            port_close(output)
             output = -1
         }
     }
 
     /// Whether the other end may still take what is sent.
-    var canSend: Bool { !systemIsHungUp(output) }
+    var canSend: Bool { !port_is_hung_up(output) }
 
     /// Bytes that have come and were not read.
     var unread: Int {
@@ -162,7 +163,9 @@ final class RawPeer: @unchecked Sendable {
         return frames
     }
 
-    private var isReadable: Bool { systemPoll(descriptor, POLLIN, CInt(Self.patience) * 1_000) }
+    private var isReadable: Bool {
+        port_wait_one(descriptor, UInt32(PORT_READABLE), Int64(Self.patience) * 1_000_000_000) > 0
+    }
 
     private func read(_ count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []

@@ -12,24 +12,10 @@
 
 // Under names of their own, as types of the tests have methods of the same names.
 
-func systemClose(_ descriptor: CInt) { _ = close(descriptor) }
-
 func systemRead(_ descriptor: CInt, _ bytes: inout [UInt8]) -> Int { read(descriptor, &bytes, bytes.count) }
 
 func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
     send(descriptor, bytes.baseAddress, bytes.count, noSignal)
-}
-
-/// Whether that happens at the descriptor within so many milliseconds.
-func systemPoll(_ descriptor: CInt, _ events: CInt, _ milliseconds: CInt) -> Bool {
-    var polled = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-    return poll(&polled, 1, milliseconds) > 0 && polled.revents != 0
-}
-
-/// Whether whoever could read what is written to the descriptor is gone.
-func systemIsHungUp(_ descriptor: CInt) -> Bool {
-    var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-    return poll(&polled, 1, 0) > 0 && CInt(polled.revents) & (POLLHUP | POLLERR | POLLNVAL) != 0
 }
 
 func systemConnect(_ descriptor: CInt, to path: String) -> Bool {
