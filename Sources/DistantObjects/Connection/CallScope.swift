@@ -10,7 +10,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     // `task` is written once, before anybody can compare it; the connection's lock protects the rest.
 
     let connection: Connection
-    /// The peer or the user has cancelled the task.
+    /// The task was cancelled: by the peer, the user or itself.
     @exclusivity(unchecked) final var isCancelled = false
     /// Where the task is, to be compared and never followed; the task itself writes it first.
     @exclusivity(unchecked) private final var task: UInt = 0

@@ -6,32 +6,36 @@ import Synchronization
 extension Connection {
     /// Sends a call and waits for its answer.
     ///
-    /// The message is the connection's from here on.
+    /// The message is the connection's from here on; the caller holds the connection.
     @inline(__always)
-    func send(_ message: consuming OutboundMessage) async throws -> Reply {
+    static func send(
+        _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
+    ) async throws -> Reply {
+        guard let scope = connection._withUnsafeGuaranteedRef({ CallScope.current(on: $0) }) else {
+            return try await connection.takeUnretainedValue().sendFromTask(message)
+        }
+        // An actor whose method calls has to be free for others meanwhile, and a deadline needs somebody to resume.
+        // Asked for by itself: the right side of an operator is a closure, which has no isolation.
+        let isOnActor = isIsolated()
+        let waits = !isOnActor && message.deadline == nil && scope._withUnsafeGuaranteedRef { $0.mayWait() }
         // Handed over like this, as what a closure captures would be copied.
-        if let scope = CallScope.current(on: self) {
-            if Task.isCancelled {
-                coder.recycle(message)
-                throw CancellationError()
-            }
-            // An actor whose method calls has to be free for others meanwhile, and a deadline needs somebody to resume.
-            // Asked for by itself: the right side of an operator is a closure, which has no isolation.
-            let isOnActor = isIsolated()
-            let waits =
-                !isOnActor && message.deadline == nil && scope._withUnsafeGuaranteedRef { $0.mayWait() }
-            let handed = Unmanaged.passRetained(message)
-            if waits, let reply = try send(handed.takeRetainedValue(), from: scope) { return reply }
-            // See “Workarounds”: the other form switches executors once more.
-            return try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
+        let handed = Unmanaged.passRetained(message)
+        if waits,
+            let reply = try connection._withUnsafeGuaranteedRef({ try $0.send(handed.takeRetainedValue(), from: scope) }
+            )
+        {
+            return reply
+        }
+        // See “Workarounds”: the other form switches executors once more.
+        return try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
+            connection._withUnsafeGuaranteedRef { connection in
                 if waits {
-                    suspend(scope, continuation)
+                    connection.suspend(scope, continuation)
                 } else {
-                    commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
+                    connection.commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
                 }
             }
         }
-        return try await sendFromTask(message)
     }
 
     /// As `send`, from a task that the connection does not know.

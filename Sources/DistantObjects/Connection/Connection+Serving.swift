@@ -95,7 +95,9 @@ extension Connection {
     }
 
     /// Whether a task that has served a call may wait for another.
-    func mayRest() -> Bool { state.withLock { $0.mayRest } }
+    ///
+    /// One that its method has cancelled may not.
+    func mayRest(_ task: ServingTask) -> Bool { state.withLock { $0.mayRest && !task.isCancelled } }
 
     /// Keeps a task that rests for the next call, or ends it.
     func keep(_ task: ServingTask) {

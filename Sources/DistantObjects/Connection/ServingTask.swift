@@ -10,8 +10,8 @@ import Synchronization
 final class ServingTask: CallScope, Serving, @unchecked Sendable {
     // What a cancellation needs is under `lock`; the rest belongs to the task, and before a call runs to whoever starts it.
 
-    /// Until the method has returned or thrown.
-    private var served: InboundCall?
+    /// Until the method has returned or thrown; held, and by hand, as each argument would count it.
+    private var served: Unmanaged<InboundCall>?
     /// From the moment the result is there.
     private var result: OutboundMessage?
     /// Until the last argument is decoded.
@@ -29,28 +29,30 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         var task: Task<Void, Never>?
     }
 
-    private var call: InboundCall {
+    private var call: Unmanaged<InboundCall> {
         guard let served else { preconditionFailure("a task that rests serves no call") }
         return served
     }
 
+    deinit { served?.release() }
+
     // MARK: Serving
 
-    var object: AnyObject { call.export.object }
-    var encoder: ObjectEncoder {
-        if let result { return result.encoder }
+    var object: AnyObject { call._withUnsafeGuaranteedRef { $0.export.object } }
+
+    func encode<Value>(_ value: Value, _ codec: ValueCodec<Value>) throws {
         let message = connection.coder.takeMessage()
-        result = message
-        return message.encoder
+        try message.encoder.encodeTop(value, codec)
+        result = consume message
     }
 
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
-        if decoder == nil { decoder = try connection.argumentDecoder(for: call) }
+        if decoder == nil { decoder = try call._withUnsafeGuaranteedRef { try connection.argumentDecoder(for: $0) } }
         guard let decoder = decoder.take() else { throw ArgumentFailure(underlying: CancellationError()) }
         let value = try decoder.decodeTop(type, reader)
         if isLast {
             connection.coder.recycle(consume decoder)
-            connection.argumentsAreDecoded(call)
+            call._withUnsafeGuaranteedRef { connection.argumentsAreDecoded($0) }
         } else {
             self.decoder = consume decoder
         }
@@ -59,42 +61,56 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     private func serve() async {
         enter()
-        repeat {
+        await withTaskCancellationHandler {
+            await serveCalls()
+        } onCancel: {
+            connection.cancelCalls(in: self)
+        }
+    }
+
+    /// Switches executors only where a method may have left it: so it is of no actor, and waits without a function between.
+    @concurrent
+    private func serveCalls() async {
+        while true {
             do {
-                try await call.message.run(self)
+                try await call._withUnsafeGuaranteedRef({ $0.message }).run(self)
                 finish(nil)
             } catch {
                 finish(error)
             }
-        } while await hasNext()
+            guard let thread = mayRest() else { return }
+            // See “Workarounds”: the other form switches executors.
+            let isCalled = await _unsafeInheritExecutor_withUnsafeContinuation { continuation in
+                rest = continuation
+                // It must not be started before the job that it leaves is over.
+                thread.pointee.resting = Unmanaged.passUnretained(self)
+            }
+            guard isCalled else { return }
+        }
     }
 
     private func finish(_ error: (any Error)?) {
-        guard let call = served.take() else { return }
+        guard let call = served.take()?.takeRetainedValue() else { return }
         connection.finish(
             call, result.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
         connection.channel.setNeedsFlush()
     }
 
-    /// Waits for the next call; false if there will be none.
-    private func hasNext() async -> Bool {
+    /// Whether the task waits for the next call, on this thread.
+    private func mayRest() -> UnsafeMutablePointer<ThreadState>? {
         let isCancelled = lock.withLock { progress in
             progress.call = nil
             return progress.isCancelled
         }
-        // A method may have cancelled its own task; and only under this scope's own `run` is the end of the job seen.
-        guard !isCancelled, !Task.isCancelled, let thread = ThreadState.current,
-            thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest()
+        // Only under this scope's own `run` is the end of the job seen.
+        guard !isCancelled, let thread = ThreadState.current,
+            thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest(self)
         else {
             // The task is held by this object and holds it: the circle ends here.
             lock.withLock { $0.task = nil }
-            return false
+            return nil
         }
-        return await withUnsafeContinuation { continuation in
-            rest = continuation
-            // It must not be started before the job that it leaves is over.
-            thread.pointee.resting = Unmanaged.passUnretained(self)
-        }
+        return thread
     }
 
     // MARK: Starting
@@ -103,14 +119,16 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     ///
     /// The task is new or rests.
     func take(_ call: InboundCall) {
-        served = call
+        served = Unmanaged.passRetained(call)
         lock.withLock { $0.call = call.number }
     }
 
     /// Runs the task's first job for the call that it has taken, until it suspends or returns.
     func start() {
         // No argument will be asked for, so nobody else lets go of the memory the call came in.
-        if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
+        call._withUnsafeGuaranteedRef { call in
+            if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
+        }
         // The job is enqueued before this returns: to take it from there costs less than the loop's queue.
         let thread = ThreadState.current
         thread?.pointee.starting = Unmanaged.passUnretained(self)
@@ -157,14 +175,12 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
             progress.isCancelled = true
             return (true, progress.task)
         }
-        guard isServed else { return }
-        task?.cancel()
-        connection.cancelCalls(in: self)
+        if isServed { task?.cancel() }
     }
 
     /// As if the first job had returned: what the call waits for may depend on the object's next message.
     override func waits(_ state: inout PortState) {
-        if let served { state.firstJobReturned(served, to: connection.channel) }
+        served?._withUnsafeGuaranteedRef { state.firstJobReturned($0, to: connection.channel) }
     }
 }
 

@@ -10,28 +10,15 @@
 /// for): messages to it run here, with copies made as between processes, and `local(as:)` gives the object.
 @dynamicMemberLookup
 public final class DistantObject: ByReferenceCodable, Sendable {
-    enum Place: Sendable {
-        case remote(RemoteReference)
-        case local(any Vendable)
-
-        /// A message to the object, to be filled.
-        func takeMessage() -> OutboundMessage {
-            switch self {
-            case .remote(let reference): reference.takeMessage()
-            case .local: OutboundMessage(for: PortCoder.local)
-            }
-        }
-    }
-
-    let place: Place
+    let place: MessagePlace
 
     init(_ id: ObjectID, on connection: Connection) {
-        place = .remote(RemoteReference(connection, id))
+        place = MessagePlace(id, on: connection)
     }
 
     /// A proxy for an object of this process, for code that takes either kind.
     public init(standingFor object: any Vendable) {
-        place = .local(object)
+        place = MessagePlace(object)
     }
 
     /// A message of that name, to be called: `directory.add(foo)`.
@@ -46,77 +33,80 @@ public final class DistantObject: ByReferenceCodable, Sendable {
 
     /// The original object, if it lives in this process and has that type.
     public func local<Object>(as type: Object.Type = Object.self) -> Object? {
-        guard case .local(let object) = place else { return nil }
-        return object as? Object
+        place.object as? Object
     }
 
     /// The connection the object is reached through; `nil` for one of this process.
-    public var connection: Connection? {
-        guard case .remote(let reference) = place else { return nil }
-        return reference.connection
-    }
+    public var connection: Connection? { place.heldConnection }
 
     /// What is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
-        switch place {
-        case .local(let object):
-            return .object(port.vended(object))
-        case .remote(let reference):
-            guard reference.connection.coder === port else {
-                throw ConnectionError(
-                    .foreignReference,
-                    "this reference came over another connection; call it from here, or vend an object of your own that does",
-                    context: "DistantObject")
-            }
-            return .object(self)
+        if let object = place.object { return .object(port.vended(object)) }
+        guard let connection, connection.coder === port else {
+            throw ConnectionError(
+                .foreignReference,
+                "this reference came over another connection; call it from here, or vend an object of your own that does",
+                context: "DistantObject")
         }
+        return .object(self)
     }
 }
 
 extension DistantObject: Equatable {
     /// Whether both stand for the same object, as far as one connection can tell.
     public static func == (left: DistantObject, right: DistantObject) -> Bool {
-        switch (left.place, right.place) {
-        case (.remote(let a), .remote(let b)): a.connection === b.connection && a.id == b.id
-        case (.local(let a), .local(let b)): a === b
-        default: false
-        }
+        left.connection === right.connection && left.place.id == right.place.id
+            && left.place.object === right.place.object
     }
 }
 
 extension DistantObject: CustomStringConvertible {
     /// Where the object lives; not a message to it.
     public var description: String {
-        switch place {
-        case .remote(let reference):
-            "DistantObject(\(reference.id.slot).\(reference.id.generation) on \(reference.connection.name))"
-        case .local(let object):
-            "DistantObject(local \(type(of: object)))"
-        }
+        if let object = place.object { return "DistantObject(local \(type(of: object)))" }
+        return "DistantObject(\(place.id.slot).\(place.id.generation) on \(connection?.name ?? ""))"
     }
 }
 
-/// Where a proxy's messages go.
+/// Where a proxy's messages go: to an object of the peer, or to one of this process.
 ///
 /// Apart from the proxy, because tables find that by a weak reference: to count references to an object that has one costs
 /// several times as much, and calls count those to this one.
-final class RemoteReference: Sendable {
-    let connection: Connection
+final class MessagePlace: Sendable {
+    /// Held, and by hand, so that a call does not count it: it keeps the place alive for as long as it uses this.
+    ///
+    /// `nil` for an object of this process.
+    let connection: Unmanaged<Connection>?
     let id: ObjectID
+    /// The object, if it is one of this process.
+    let object: (any Vendable)?
 
-    init(_ connection: Connection, _ id: ObjectID) {
-        self.connection = connection
+    init(_ id: ObjectID, on connection: Connection) {
+        self.connection = Unmanaged.passRetained(connection)
         self.id = id
+        object = nil
     }
 
-    deinit { connection.referenceDied(id) }
+    init(_ object: any Vendable) {
+        connection = nil
+        id = .rootDirectory
+        self.object = object
+    }
+
+    deinit { connection?.takeRetainedValue().referenceDied(id) }
+
+    var heldConnection: Connection? {
+        withExtendedLifetime(self) { connection?.takeUnretainedValue() }
+    }
 
     /// A message to the object, to be filled.
+    @inline(__always)
     func takeMessage() -> OutboundMessage {
-        let message = connection.coder.takeMessage()
+        guard let connection else { return OutboundMessage(for: PortCoder.local) }
+        let message = connection._withUnsafeGuaranteedRef { $0.coder.takeMessage() }
         message.target = id
         return message
     }

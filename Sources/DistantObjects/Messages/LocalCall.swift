@@ -4,13 +4,13 @@ import PortTransport
 /// A message to an object of this process through a `DistantObject`: copies are made as between processes.
 enum LocalCall {
     static func result<Result: Codable>(
-        of message: OutboundMessage, at place: DistantObject.Place
+        of message: OutboundMessage, at place: MessagePlace
     ) async throws -> Result {
         let answer = try await perform(message, at: place)
         return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
     }
 
-    static func run(_ message: OutboundMessage, at place: DistantObject.Place) async throws {
+    static func run(_ message: OutboundMessage, at place: MessagePlace) async throws {
         _ = try await perform(message, at: place)
     }
 
@@ -21,12 +21,12 @@ enum LocalCall {
     }
 
     private static func perform(
-        _ message: OutboundMessage, at place: DistantObject.Place
+        _ message: OutboundMessage, at place: MessagePlace
     ) async throws -> OutboundMessage {
-        guard case .local(let object) = place else {
+        guard let object = place.object else {
             throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
         }
-        let table = ClassMessages.of(object)
+        let table = ClassMessages.of(object).takeUnretainedValue()
         let body = table.meaning(of: message.name)
         guard !body.isUnlisted else {
             throw ConnectionError(
@@ -79,7 +79,8 @@ enum LocalCall {
 /// What an `async` message needs to run: its target, the arguments and a place for the result.
 protocol Serving: AnyObject, Sendable {
     var object: AnyObject { get }
-    var encoder: ObjectEncoder { get }
+    /// Encodes the result.
+    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws
     /// Decodes the next argument, asked for in order.
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value
 }
@@ -88,7 +89,7 @@ protocol Serving: AnyObject, Sendable {
 final class LocalServing: Serving, @unchecked Sendable {
     // Used by the one task that runs the message.
     let object: AnyObject
-    let encoder: ObjectEncoder
+    private let encoder: ObjectEncoder
     private let arguments: ObjectDecoder
 
     init(object: AnyObject, decoder: ObjectDecoder, encoder: ObjectEncoder) {
@@ -96,6 +97,8 @@ final class LocalServing: Serving, @unchecked Sendable {
         self.arguments = decoder
         self.encoder = encoder
     }
+
+    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws { try encoder.encodeTop(result, codec) }
 
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         try arguments.decodeTop(type, reader)

@@ -64,7 +64,7 @@ public struct Message<Target: AnyObject>: Sendable {
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
                 let value: Result = try await method(target)(repeat try arguments.next((each Argument).self))
-                try encodingResult { try call.encoder.encodeTop(value, result) }
+                try encodingResult { try call.encode(value, result) }
             }
         )
     }

@@ -45,6 +45,8 @@ public enum MessageTableBuilder<Target: AnyObject> {
 }
 
 /// The table of one class as the connections use it, made once for each class in a process.
+///
+/// It lives as long as the process, so nobody counts references to it.
 final class ClassMessages: Sendable {
     let className: String
     private let byName: [String: MessageBody]
@@ -58,16 +60,16 @@ final class ClassMessages: Sendable {
     func meaning(of name: String) -> MessageBody { byName[name] ?? MessageBody(unlisted: name, of: className) }
 
     /// The table of an object that went through `of(_:)` before; user code never runs here.
-    static func known(_ object: AnyObject) -> ClassMessages {
-        known(ObjectIdentifier(type(of: object))) ?? none
+    static func known(_ object: AnyObject) -> Unmanaged<ClassMessages> {
+        known(ObjectIdentifier(type(of: object))) ?? Unmanaged.passUnretained(none)
     }
 
     /// Nearly always the class is the one this thread met last; tables live for ever.
-    private static func known(_ type: ObjectIdentifier) -> ClassMessages? {
+    private static func known(_ type: ObjectIdentifier) -> Unmanaged<ClassMessages>? {
         let thread = ThreadState.current
-        if let last = thread?.pointee.lastClass, last.type == type { return last.messages.takeUnretainedValue() }
-        guard let messages = all.withLock({ $0[type] }) else { return nil }
-        thread?.pointee.lastClass = (type, Unmanaged.passUnretained(messages))
+        if let last = thread?.pointee.lastClass, last.type == type { return last.messages }
+        guard let messages = all.withLock({ $0[type] }).map(Unmanaged.passUnretained) else { return nil }
+        thread?.pointee.lastClass = (type, messages)
         return messages
     }
 
@@ -75,16 +77,17 @@ final class ClassMessages: Sendable {
     private static let all = Mutex<[ObjectIdentifier: ClassMessages]>([:])
 
     /// The table of the object's own class, which may be a subclass of the one that conforms.
-    static func of(_ object: some Vendable) -> ClassMessages {
+    @discardableResult
+    static func of(_ object: some Vendable) -> Unmanaged<ClassMessages> {
         let type = type(of: object)
         let key = ObjectIdentifier(type)
         if let known = known(key) { return known }
         // User code runs here, so not under the lock; two threads may both make the table, and one is kept.
         let made = ClassMessages(className: String(describing: type), bodies: type.messages.bodies)
         return all.withLock { tables in
-            if let known = tables[key] { return known }
+            if let known = tables[key] { return Unmanaged.passUnretained(known) }
             tables[key] = made
-            return made
+            return Unmanaged.passUnretained(made)
         }
     }
 }

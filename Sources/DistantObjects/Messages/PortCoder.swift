@@ -37,7 +37,7 @@ public final class PortCoder: Sendable {
     /// An object of this process as it stands in a message's table of references.
     func vended(_ object: some Vendable) -> AnyObject {
         // The class's table is made here, where user code may run, and found again at commit, where it may not.
-        _ = ClassMessages.of(object)
+        ClassMessages.of(object)
         return object
     }
 
@@ -73,6 +73,8 @@ public final class PortCoder: Sendable {
         // the bytes until the decoder is given back.
         if bulk == 0, tables == nil {
             try decoder.load(bytes: body.bytes)
+        } else if bulk == 0, let tables, tables.shapes.isEmpty {
+            try decoder.load(bytes: body.bytes, externals: tables.references)
         } else {
             try decoder.load(
                 bytes: body.bytes, owner: bulk > 0 ? body.owner : nil, shapes: tables?.shapes ?? [],

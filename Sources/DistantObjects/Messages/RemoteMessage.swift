@@ -4,7 +4,7 @@ import KeyedArchive
 ///
 /// `directory.add(foo)` waits for the answer; `.oneWay` does not ask for one; `.blocking` is for plain threads.
 public struct RemoteMessage: Sendable {
-    let place: DistantObject.Place
+    let place: MessagePlace
     let name: String
 
     /// Sends the message and waits for its result.
@@ -18,17 +18,19 @@ public struct RemoteMessage: Sendable {
     ) async throws -> Result {
         // As `call`: every `async` function on the way would cost a switch of executors of its own.
         let message = try outbound(repeat each argument, deadline: nil)
-        guard case .remote(let reference) = place else { return try await LocalCall.result(of: message, at: place) }
-        let reply = try await reference.connection.send(message)
-        return try reference.connection.coder.result(of: reply, from: self)
+        guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
+        defer { withExtendedLifetime(place) {} }
+        let reply = try await Connection.send(message, over: connection)
+        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
     }
 
     /// Sends the message and waits until its method has returned.
     public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
         let message = try outbound(repeat each argument, deadline: nil)
-        guard case .remote(let reference) = place else { return try await LocalCall.run(message, at: place) }
-        let reply = try await reference.connection.send(message)
-        try reference.connection.coder.completion(of: reply, from: self)
+        guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
+        defer { withExtendedLifetime(place) {} }
+        let reply = try await Connection.send(message, over: connection)
+        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
     }
 
     /// Sends the message and waits for its result no longer than the deadline.
@@ -39,17 +41,19 @@ public struct RemoteMessage: Sendable {
         _ argument: repeat each Argument, deadline: Duration?
     ) async throws -> Result {
         let message = try outbound(repeat each argument, deadline: deadline)
-        guard case .remote(let reference) = place else { return try await LocalCall.result(of: message, at: place) }
-        let reply = try await reference.connection.send(message)
-        return try reference.connection.coder.result(of: reply, from: self)
+        guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
+        defer { withExtendedLifetime(place) {} }
+        let reply = try await Connection.send(message, over: connection)
+        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
     }
 
     /// Sends the message and waits until its method has returned, no longer than the deadline.
     public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
         let message = try outbound(repeat each argument, deadline: deadline)
-        guard case .remote(let reference) = place else { return try await LocalCall.run(message, at: place) }
-        let reply = try await reference.connection.send(message)
-        try reference.connection.coder.completion(of: reply, from: self)
+        guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
+        defer { withExtendedLifetime(place) {} }
+        let reply = try await Connection.send(message, over: connection)
+        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
     }
 
     /// Sends the message and waits for nothing but room in the peer's queue.
@@ -57,8 +61,8 @@ public struct RemoteMessage: Sendable {
     /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`.
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
         let message = try outbound(repeat each argument, deadline: nil)
-        guard case .remote(let reference) = place else { return try await LocalCall.run(message, at: place) }
-        try await reference.connection.sendOneWay(message)
+        guard let connection = place.heldConnection else { return try await LocalCall.run(message, at: place) }
+        try await connection.sendOneWay(message)
     }
 
     /// Sends the message from a plain thread and blocks it until the result is there.
@@ -71,9 +75,9 @@ public struct RemoteMessage: Sendable {
         _ argument: repeat each Argument, deadline: Duration? = nil
     ) throws -> Result {
         let message = try outbound(repeat each argument, deadline: deadline)
-        guard case .remote(let reference) = place else { throw LocalCall.cannotBlock(self) }
-        let reply = try reference.connection.sendBlocking(message)
-        return try reference.connection.coder.result(of: reply, from: self)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        let reply = try connection.sendBlocking(message)
+        return try connection.coder.result(of: reply, from: self)
     }
 
     /// Sends the message from a plain thread and blocks it until the method has returned.
@@ -81,26 +85,26 @@ public struct RemoteMessage: Sendable {
         _ argument: repeat each Argument, deadline: Duration? = nil
     ) throws {
         let message = try outbound(repeat each argument, deadline: deadline)
-        guard case .remote(let reference) = place else { throw LocalCall.cannotBlock(self) }
-        let reply = try reference.connection.sendBlocking(message)
-        try reference.connection.coder.completion(of: reply, from: self)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        let reply = try connection.sendBlocking(message)
+        try connection.coder.completion(of: reply, from: self)
     }
 
     /// Sends the message from a plain thread and blocks it only while the peer's queue is full.
     public func blockingOneWay<each Argument: Codable>(_ argument: repeat each Argument) throws {
         let message = try outbound(repeat each argument, deadline: nil)
-        guard case .remote(let reference) = place else { throw LocalCall.cannotBlock(self) }
-        try reference.connection.sendOneWayBlocking(message)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        try connection.sendOneWayBlocking(message)
     }
 
     /// Sends the message as `oneWay` does if the peer's queue has room now.
     ///
     /// - Returns: Whether it was sent; false also for an object of this process.
     func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
-        guard case .remote(let reference) = place else { return false }
+        guard let connection = place.heldConnection else { return false }
         let message = try outbound(repeat each argument, deadline: nil)
-        if try reference.connection.commitOneWay(message) { return true }
-        reference.connection.coder.recycle(message)
+        if try connection.commitOneWay(message) { return true }
+        connection.coder.recycle(message)
         return false
     }
 
@@ -110,8 +114,8 @@ public struct RemoteMessage: Sendable {
     ) throws -> OutboundMessage {
         // On an error the message is dropped: it is not what happens often.
         let message = place.takeMessage()
-        if let deadline, case .remote(let reference) = place {
-            message.deadline = Deadline(after: deadline, on: reference.connection.loop)
+        if let deadline {
+            message.deadline = place.heldConnection.map { Deadline(after: deadline, on: $0.loop) }
         }
         repeat try message.encode(each argument)
         try message.finish()

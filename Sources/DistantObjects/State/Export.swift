@@ -20,14 +20,14 @@ final class Mailbox: @unchecked Sendable {
 final class Export: @unchecked Sendable {
     let id: ObjectID
     let object: AnyObject
-    let messages: ClassMessages
+    let messages: Unmanaged<ClassMessages>
     /// The number of the last opener that mentions it.
     ///
     /// A release that was sent before that one arrived is ignored.
     var lastMention: UInt64
     let mailbox: Mailbox
 
-    init(id: ObjectID, object: AnyObject, messages: ClassMessages, lastMention: UInt64, mailbox: Mailbox) {
+    init(id: ObjectID, object: AnyObject, messages: Unmanaged<ClassMessages>, lastMention: UInt64, mailbox: Mailbox) {
         self.id = id
         self.object = object
         self.messages = messages
@@ -64,7 +64,9 @@ struct ExportTable {
     /// The id of an object, found or given now, mentioned by the opener with that number.
     ///
     /// Called at commit only: an id picked earlier could name another object by the time the message is sent.
-    mutating func mention(_ object: AnyObject, messages: @autoclosure () -> ClassMessages, number: UInt64) -> ObjectID {
+    mutating func mention(_ object: AnyObject, messages: @autoclosure () -> Unmanaged<ClassMessages>, number: UInt64)
+        -> ObjectID
+    {
         let key = ObjectIdentifier(object)
         if let known = byObject[key] {
             known.lastMention = number
@@ -90,7 +92,7 @@ struct ExportTable {
 
     /// Whether naming the object in a message takes no slot: it has one, or is the peer's.
     func contains(_ object: AnyObject) -> Bool {
-        if let proxy = object as? DistantObject, case .remote = proxy.place { return true }
+        if let proxy = object as? DistantObject, proxy.place.connection != nil { return true }
         return byObject[ObjectIdentifier(object)] != nil
     }
 

@@ -172,11 +172,11 @@ extension PortState {
 
     @inline(never)
     private mutating func readNewName(
-        _ reader: inout WireReader, isInterned: Bool, _ table: ClassMessages
+        _ reader: inout WireReader, isInterned: Bool, _ table: Unmanaged<ClassMessages>
     ) throws(ProtocolViolation) -> MessageBody {
         let name = try reader.text(limit: ProtocolLimits.nameBytes)
         if isInterned { try namesIn.append(InternedName(name: name)) }
-        return table.meaning(of: name)
+        return table._withUnsafeGuaranteedRef { $0.meaning(of: name) }
     }
 
     /// The next message to the object starts if its turn has come and its bytes are there.

@@ -80,20 +80,18 @@ extension PortState {
             prefix.append(byte: 0)
             return
         }
-        let externals = encoder.externals
-        prefix.append(externals.count)
-        for object in externals {
-            if let proxy = object as? DistantObject, case .remote(let reference) = proxy.place {
+        prefix.append(encoder.externalCount)
+        encoder.forEachExternal { object in
+            if let proxy = object as? DistantObject, proxy.place.connection != nil {
                 prefix.append(byte: 0)
-                prefix.append(reference.id)
+                prefix.append(proxy.place.id)
             } else {
                 prefix.append(byte: 1)
                 prefix.append(exports.mention(object, messages: ClassMessages.known(object), number: sent + 1))
             }
         }
-        let shapes = encoder.shapes
-        prefix.append(shapes.count)
-        for shape in shapes {
+        prefix.append(encoder.shapeCount)
+        encoder.forEachShape { shape in
             switch shapesOut.reference(to: shape, taking: shape.definition.count) {
             case .known(let number):
                 prefix.append(UInt64(number) + 2)
@@ -121,13 +119,13 @@ extension PortState {
                 .noSuchMessage, "the name of a message has at most \(ProtocolLimits.nameBytes) bytes",
                 context: message.name.cut(toBytes: 64))
         }
-        guard encoder.externals.count <= ProtocolLimits.referencesInMessage else {
+        guard encoder.externalCount <= ProtocolLimits.referencesInMessage else {
             throw ConnectionError(
                 .tooLarge,
-                "a message carries at most \(ProtocolLimits.referencesInMessage) references, this one has \(encoder.externals.count)",
+                "a message carries at most \(ProtocolLimits.referencesInMessage) references, this one has \(encoder.externalCount)",
                 context: message.name)
         }
-        if exports.count + encoder.externals.count > limits.exports {
+        if exports.count + encoder.externalCount > limits.exports {
             let fresh = encoder.externals.count { !exports.contains($0) }
             guard exports.count + fresh <= limits.exports else {
                 throw ConnectionError(
@@ -136,9 +134,9 @@ extension PortState {
                     context: message.name)
             }
         }
-        var tables = message.name.utf8.count + encoder.externals.count * 11
-        for shape in encoder.shapes { tables += shape.definition.count + 5 }
-        guard encoder.shapes.count <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
+        var tables = message.name.utf8.count + encoder.externalCount * 11
+        encoder.forEachShape { tables += $0.definition.count + 5 }
+        guard encoder.shapeCount <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
             throw ConnectionError(
                 .tooLarge, "the classes of this message have too many and too long keys for one message",
                 context: message.name)

@@ -168,7 +168,7 @@ final class PendingCommit: @unchecked Sendable {
 struct InternedName {
     let name: String
     // Nearly every name is sent to objects of one class: only the last one is remembered.
-    var lastTable: ObjectIdentifier?
+    var lastTable: UnsafeMutableRawPointer?
     var lastMessage: MessageBody?
 }
 

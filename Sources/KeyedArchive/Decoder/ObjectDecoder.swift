@@ -125,7 +125,7 @@ public final class ObjectDecoder {
         if count - 1 > limits.chain { state.pointee.heights = ZeroedMemory(count) }
     }
 
-    /// Reads the header of an archive's body that has neither shapes nor objects by reference.
+    /// Reads the header of an archive's body that has no shapes.
     ///
     /// - Parameter bytes: They stay valid until `unload`.
     package func load(bytes: UnsafeRawBufferPointer) throws {
@@ -141,6 +141,12 @@ public final class ObjectDecoder {
         try load(bytes: bytes, owner: nil, shapes: [], externals: [], handsOutSlices: false)
     }
 
+    /// As `load(bytes:)`, with objects by reference.
+    package func load(bytes: UnsafeRawBufferPointer, externals: [AnyObject]) throws {
+        try load(bytes: bytes)
+        self.externals = externals
+    }
+
     /// Lets go of the archive and everything made from it; `load` may be called again.
     ///
     /// Runs code of the classes read, in their `deinit`.
@@ -152,6 +158,7 @@ public final class ObjectDecoder {
             s.pointee.frame = Self.closedFrame
             s.pointee.depth = 0
             s.pointee.isPlain = false
+            if !externals.isEmpty { externals = [] }
             return
         }
         s.pointee.isPlain = false

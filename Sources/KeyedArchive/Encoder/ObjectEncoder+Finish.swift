@@ -63,6 +63,20 @@ extension ObjectEncoder {
     /// Whether there are objects by reference or shapes.
     package var hasTables: Bool { !state.pointee.externals.isEmpty || !state.pointee.shapes.isEmpty }
 
+    package var externalCount: Int { state.pointee.externals.count }
+
+    package var shapeCount: Int { state.pointee.shapes.count }
+
+    /// As a loop over `externals`, which would count references to the array too.
+    package func forEachExternal(_ body: (AnyObject) -> Void) {
+        for index in 0..<state.pointee.externals.count { body(state.pointee.externals[index]) }
+    }
+
+    /// As a loop over `shapes`, which would count references to the array too.
+    package func forEachShape(_ body: (Shape) -> Void) {
+        for index in 0..<state.pointee.shapes.count { body(state.pointee.shapes[index]) }
+    }
+
     /// The number of objects met.
     package var objectCount: Int { state.pointee.objects.count }
 

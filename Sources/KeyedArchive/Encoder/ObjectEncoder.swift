@@ -59,13 +59,15 @@ public final class ObjectEncoder {
         state.pointee.out.count = 0
         state.pointee.header.count = 0
         state.pointee.isFinished = false
+        if !state.pointee.externals.isEmpty { state.pointee.externals.removeAll(keepingCapacity: true) }
     }
 
     /// Whether nothing but a few values was written, so that little has to be forgotten: most messages are like that.
     private var isPlain: Bool {
         // Field by field: the state as a whole would be copied.
         let s = state
-        return s.pointee.objects.capacity < 8 && s.pointee.shapes.isEmpty && s.pointee.externals.isEmpty
+        return s.pointee.objects.capacity < 8 && s.pointee.shapes.isEmpty
+            && s.pointee.externals.count <= EncoderState.fewExternals
             && s.pointee.conditionals.isEmpty && s.pointee.replaced.isEmpty && s.pointee.blobBytes == 0
             && s.pointee.out.isSmall && s.pointee.lengths.count == 0 && s.pointee.lengths.isSmall
             && s.pointee.identity.isUnused && s.pointee.scope.layout == .closed && s.pointee.scope.extras == nil
