@@ -344,4 +344,35 @@ struct AppleFormatTests {
         }
         #expect(error?.description == "root.foos[1].name: expected String, found Bool")
     }
+
+    @Test("The bytes of a file are let go as soon as it is open, unless large ones are still to be read from there")
+    func fileIsLetGo() throws {
+        let foos = Bar((0..<100).map { Foo("foo \($0)", $0) })
+        let (small, smallBytes) = try Self.open(try KeyedArchiver.archive(foos, format: .binary))
+        #expect(!smallBytes.areHeld)
+        #expect(try small.decode(Bar.self, forKey: "root").foos.map(\.age) == Array(0..<100))
+
+        let content = Data((0..<50_000).map { UInt8(truncatingIfNeeded: $0) })
+        let (large, largeBytes) = try Self.open(try KeyedArchiver.archive(content, format: .binary))
+        #expect(largeBytes.areHeld)
+        #expect(try large.decode(Data.self, forKey: "root") == content)
+    }
+
+    /// Opens an archive whose bytes tell whether anybody still has them.
+    private static func open(_ archive: [UInt8]) throws -> (KeyedUnarchiver, WatchedBytes) {
+        let watched = WatchedBytes()
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: archive.count, alignment: 16)
+        memory.copyMemory(from: archive, byteCount: archive.count)
+        let data = Data(
+            bytesNoCopy: memory, count: archive.count,
+            deallocator: .custom { memory, _ in
+                memory.deallocate()
+                watched.areHeld = false
+            })
+        return (try KeyedUnarchiver(consume data), watched)
+    }
+
+    private final class WatchedBytes {
+        var areHeld = true
+    }
 }

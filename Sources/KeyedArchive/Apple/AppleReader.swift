@@ -50,6 +50,7 @@ struct AppleReader {
     private var depth = 0
     /// Whether the body is for a file, in which all bytes lie.
     private let isFile: Bool
+    private var needsFile = false
 
     private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: Limits, isFile: Bool) {
         self.layout = layout
@@ -74,17 +75,17 @@ struct AppleReader {
         return CompactFile.file(shapes, body)
     }
 
-    /// What a decoder needs to read the archive.
+    /// What a decoder needs to read the archive, and whether that is all, or some bytes are left in the file.
     static func body(
         of layout: KeyedLayout, classes: ClassRegistry, limits: Limits
-    ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]]) {
+    ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]], needsFile: Bool) {
         var reader = AppleReader(layout, classes, limits, isFile: false)
         defer {
             reader.out.deallocate()
             reader.lengths.deallocate()
         }
         let (shapes, body) = try reader.read()
-        return (shapes, body, reader.hints)
+        return (shapes, body, reader.hints, reader.needsFile)
     }
 
     private mutating func read() throws -> (shapes: [Shape], body: [UInt8]) {
@@ -384,6 +385,7 @@ struct AppleReader {
             out.varint(UInt64(node.count))
             return out.append(table.bytes(node))
         }
+        needsFile = true
         out.byte(Tag.outside)
         out.varint(UInt64(node.start))
         out.varint(UInt64(node.count))

@@ -105,12 +105,15 @@ extension ObjectDecoder {
         } else {
             let table = try PlistTable.open(owner, format, limits: limits)
             let layout = try KeyedLayout(table, limits: limits, anyArchiver: false)
-            let (shapes, bytes, hints) = try AppleReader.body(of: layout, classes: classes, limits: limits)
+            let (shapes, bytes, hints, needsFile) = try AppleReader.body(of: layout, classes: classes, limits: limits)
             let body = ArchiveBytes(bytes)
             decoder = try ObjectDecoder(
                 bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes,
                 handsOutSlices: false)
-            decoder.foreign = ForeignArchive(outside: table.file, owner: table.owner, hints: hints)
+            // A file whose content is all in the body is let go here, before what is made from it takes its place.
+            decoder.foreign = ForeignArchive(
+                outside: needsFile ? table.file : UnsafeRawBufferPointer(start: nil, count: 0),
+                owner: needsFile ? table.owner : nil, hints: hints)
         }
         try decoder.openRoots()
         return (decoder, format)

@@ -26,7 +26,7 @@ public final class ObjectDecoder {
     struct ForeignArchive {
         /// Where big bytes lie.
         let outside: UnsafeRawBufferPointer
-        let owner: AnyObject
+        let owner: AnyObject?
         /// Names of classes to use for those of shapes that are not known, best first.
         let hints: [Int: [String]]
     }
