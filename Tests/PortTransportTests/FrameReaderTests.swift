@@ -8,7 +8,7 @@ struct FrameReaderTests {
     /// Frames and a large message in between, as they go over the wire.
     static func stream() -> [UInt8] {
         var queue = OutboundQueue(window: 8 << 20)
-        let block = ByteBlock(count: 100)
+        let block = ByteBlock.make(count: 100)
         block.bytes.copyBytes(from: pattern(100))
         let segment = OutboundSegment(owner: block, bytes: UnsafeRawBufferPointer(block.bytes))
         _ = append(&queue, pattern(10))

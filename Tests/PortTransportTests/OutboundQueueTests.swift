@@ -6,7 +6,7 @@ import Testing
 @Suite("What is to be written")
 struct OutboundQueueTests {
     static func appendBulk(_ queue: inout OutboundQueue, _ count: Int) -> UInt64 {
-        let block = ByteBlock(count: count)
+        let block = ByteBlock.make(count: count)
         let segment = OutboundSegment(owner: block, bytes: UnsafeRawBufferPointer(block.bytes))
         return queue.append(
             kind: 2, flags: 0, prefix: UnsafeRawBufferPointer(start: nil, count: 0), segments: [segment],

@@ -111,7 +111,7 @@ extension Channel {
 
     @discardableResult
     func sendBulk(_ bytes: [UInt8], prefix: [UInt8] = [], kind: UInt8 = 2, pieces: Int = 1) -> UInt64 {
-        let block = ByteBlock(count: max(1, bytes.count))
+        let block = ByteBlock.make(count: max(1, bytes.count))
         block.bytes.copyBytes(from: bytes)
         var segments: [OutboundSegment] = []
         let size = max(1, (bytes.count + pieces - 1) / pieces)

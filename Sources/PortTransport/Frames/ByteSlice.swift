@@ -12,21 +12,23 @@ package struct ByteSlice: @unchecked Sendable {  // The bytes are never written 
 
     /// The same bytes in memory of their own.
     package func compacted() -> ByteSlice {
-        let memory = ByteBlock(count: bytes.count)
+        let memory = ByteBlock.make(count: bytes.count)
         memory.bytes.copyMemory(from: bytes)
         return ByteSlice(owner: memory, bytes: UnsafeRawBufferPointer(memory.bytes))
     }
 }
 
-/// Memory from `malloc`, freed with its object.
+/// Memory of `malloc` in one piece with the object that keeps it.
 ///
-/// Large blocks cost address space only until they are filled.
-package final class ByteBlock: @unchecked Sendable {  // Whoever made it fills it before it is shared.
-    package let bytes: UnsafeMutableRawBufferPointer
-
-    package init(count: Int) {
-        bytes = .allocate(byteCount: count, alignment: 16)
+/// Large blocks cost address space only until they are filled. Raw memory by itself would come from `posix_memalign`, which
+/// takes several times as long for small ones.
+package final class ByteBlock: ManagedBuffer<UnsafeMutableRawBufferPointer, UInt8> {
+    package static func make(count: Int) -> ByteBlock {
+        let made = create(minimumCapacity: count) { block in
+            block.withUnsafeMutablePointerToElements { UnsafeMutableRawBufferPointer(start: $0, count: count) }
+        }
+        return unsafeDowncast(made, to: ByteBlock.self)
     }
 
-    deinit { bytes.deallocate() }
+    package var bytes: UnsafeMutableRawBufferPointer { header }
 }

@@ -177,7 +177,7 @@ package struct FrameReader: ~Copyable {
                 throw violation("message \(number) was begun without credit")
             }
             begun += UInt64(message.total)
-            messages[index].block = ByteBlock(count: message.total)
+            messages[index].block = ByteBlock.make(count: message.total)
         }
         current = index
         rest = payload
