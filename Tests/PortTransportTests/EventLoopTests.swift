@@ -190,16 +190,61 @@ struct EventLoopTests {
         init(value: consuming sending Atomic<Bool>) { self.value = value }
     }
 
+    /// Runs `body` while the loop and threads that drive look for input so long before they sleep.
+    private func spinning(_ time: Duration, _ body: () async throws -> Void) async throws {
+        EventLoop.shared.setSpin(time)
+        defer {
+            EventLoop.shared.setSpin(nil)
+            // Ends the spin that is under way.
+            EventLoop.shared.perform {}
+        }
+        try await body()
+    }
+
     @Test("A loop that polls before it sleeps does the same work")
     func spinning() async throws {
-        EventLoop.shared.setSpin(.microseconds(200))
-        defer { EventLoop.shared.setSpin(nil) }
-        let (a, b, here, there) = try await channels(.socketpair)
-        for index in 0..<100 {
-            a.send([UInt8(index)])
-            await there.wait(forItems: index + 1)
+        try await spinning(.microseconds(200)) {
+            let (a, b, here, there) = try await channels(.socketpair)
+            for index in 0..<100 {
+                a.send([UInt8(index)])
+                await there.wait(forItems: index + 1)
+            }
+            await end(a, b, here, there)
         }
-        await end(a, b, here, there)
+    }
+
+    @Test("A loop that never sleeps finds other channels' input, work, timers, and the end of the channel read last")
+    func sleepless() async throws {
+        try await spinning(.seconds(600)) {
+            let (a, b, here, there) = try await channels(.socketpair)
+            let (c, d, here2, there2) = try await channels(.socketpair)
+            for index in 0..<100 {
+                a.send([UInt8(index)])
+                await there.wait(forItems: index + 1)
+            }
+            c.send([1])
+            await there2.wait(forItems: 1)
+            a.send([100])
+            await there.wait(forItems: 101)
+            await withCheckedContinuation { done in EventLoop.shared.perform { done.resume() } }
+            await withCheckedContinuation { done in
+                _ = EventLoop.shared.addTimer(after: .milliseconds(1)) { done.resume() }
+            }
+            await end(a, b, here, there)
+            d.send([2])
+            await here2.wait(forItems: 1)
+            await end(c, d, here2, there2)
+        }
+    }
+
+    @Test("A thread that drives and never sleeps finds what one finds that does")
+    func sleeplessDriver() async throws {
+        try await spinning(.seconds(600)) {
+            for kind in DrivingTests.kinds {
+                try await DrivingTests().row(kind: kind)
+                try await DrivingTests().ends(kind: kind)
+            }
+        }
     }
 
     #if os(Linux)

@@ -124,34 +124,52 @@ extension Channel {
         return false
     }
 
+    /// What a wait of the thread in the seat came to.
+    private enum Wait {
+        /// There is input, or was.
+        case input
+        /// The condition may have become true.
+        case changed
+        case deadlineExceeded
+        case ended
+    }
+
     private func drive(
         _ tools: DriverTools, _ done: () -> Bool, _ deadline: UInt64?
     ) throws(TransportError) -> DriveResult {
         while true {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
-            switch waitForInput(tools, signals, deadline) {
+            var wait = waitForInput(tools, signals, deadline)
+            if case .input = wait { wait = readForDriver(tools) }
+            switch wait {
+            case .input, .changed: break
             case .deadlineExceeded: return done() ? .done : .deadlineExceeded
             case .ended: return done() ? .done : .ended
-            case .done: break
             }
-            readLock.lock()
-            guard !reading.pointee.isEnded, let handler = reading.pointee.handler else {
-                readLock.unlock()
-                return done() ? .done : .ended
-            }
-            let before = framesRead.load(ordering: .relaxed)
-            let outcome = readOnce(tools.context, handler)
-            let delivered = framesRead.load(ordering: .relaxed) != before
-            readLock.unlock()
-            if delivered { handler.turnEnded(onLoop: false) }
-            settle(outcome)
         }
     }
 
-    /// Waits until there is input, or a reason to look at the condition again; both are `.done`.
-    private func waitForInput(_ tools: DriverTools, _ signals: UInt64, _ deadline: UInt64?) -> DriveResult {
+    /// Reads once: `.changed` if frames were delivered, `.input` if not.
+    private func readForDriver(_ tools: DriverTools) -> Wait {
+        readLock.lock()
+        guard !reading.pointee.isEnded, let handler = reading.pointee.handler else {
+            readLock.unlock()
+            return .ended
+        }
+        let before = framesRead.load(ordering: .relaxed)
+        let outcome = readOnce(tools.context, handler)
+        let delivered = framesRead.load(ordering: .relaxed) != before
+        readLock.unlock()
+        if delivered { handler.turnEnded(onLoop: false) }
+        settle(outcome)
+        return delivered ? .changed : .input
+    }
+
+    /// Waits until there is input, or a reason to look at the condition again.
+    private func waitForInput(_ tools: DriverTools, _ signals: UInt64, _ deadline: UInt64?) -> Wait {
         if let deadline, monotonicNow() >= deadline { return .deadlineExceeded }
+        if let found = poll(tools, signals, until: deadline) { return found }
         gate.lock()
         if gated.pointee.end != nil {
             gate.unlock()
@@ -159,44 +177,47 @@ extension Channel {
         }
         if driverSignals.load(ordering: .relaxed) != signals {
             gate.unlock()
-            return .done
+            return .changed
         }
         if case .memory(let end) = link {
             gate.unlock()
-            if end.isReadable { return .done }
+            if end.isReadable { return .input }
             gate.lock()
             defer { gate.unlock() }
-            guard driverSignals.load(ordering: .relaxed) == signals else { return .done }
-            return gated.pointee.seat.wait(gate, until: deadline) ? .done : .deadlineExceeded
+            guard driverSignals.load(ordering: .relaxed) == signals else { return .input }
+            return gated.pointee.seat.wait(gate, until: deadline) ? .input : .deadlineExceeded
         }
         gated.pointee.seat.sleeping = Unmanaged.passUnretained(tools)
         gate.unlock()
-        let isOver = sleep(tools, signals, deadline)
+        let isReady = tools.wait(deadline.map(Self.nanoseconds(until:)) ?? -1) >= 0
         gate.withLock { gated.pointee.seat.sleeping = nil }
-        return isOver ? .ended : .done
+        return isReady ? .input : .ended
     }
 
-    /// Waits in the kernel, or polls before that; true if the input cannot be waited for.
-    private func sleep(_ tools: DriverTools, _ signals: UInt64, _ deadline: UInt64?) -> Bool {
-        let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed) ?? 0
-        if spin > 0, pollForInput(tools, signals, min(spin, deadline.map { $0 &- monotonicNow() } ?? .max)) {
-            return false
-        }
-        var nanoseconds: Int64 = -1
-        if let deadline {
-            let now = monotonicNow()
-            nanoseconds = deadline > now ? Int64(clamping: deadline - now) : 0
-        }
-        return tools.wait(nanoseconds) < 0
+    private static func nanoseconds(until deadline: UInt64) -> Int64 {
+        let now = monotonicNow()
+        return deadline > now ? Int64(clamping: deadline - now) : 0
     }
 
-    /// Polls without sleeping; whether there is input, or a reason to look at the condition again.
-    private func pollForInput(_ tools: DriverTools, _ signals: UInt64, _ nanoseconds: UInt64) -> Bool {
-        var spinning = Spinning(for: nanoseconds)
+    /// Looks for input without sleeping, if the loop does; nil when the time for that is over.
+    ///
+    /// To read costs less than to ask the poller, where it may be tried.
+    private func poll(_ tools: DriverTools, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
+        guard let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed), spin > 0 else { return nil }
+        if case .memory = link { return nil }
+        // An end from now on changes the signals.
+        if gate.withLock({ gated.pointee.end != nil }) { return .ended }
+        var spinning = Spinning(for: min(spin, deadline.map { UInt64(Self.nanoseconds(until: $0)) } ?? .max))
         repeat {
-            if tools.wait(0) != 0 || driverSignals.load(ordering: .relaxed) != signals { return true }
+            if isSocket {
+                let wait = readForDriver(tools)
+                guard case .input = wait else { return wait }
+            } else if tools.wait(0) != 0 {
+                return .input
+            }
+            if driverSignals.load(ordering: .relaxed) != signals { return .changed }
         } while spinning.goesOn()
-        return false
+        return nil
     }
 
     /// Gives the seat to a thread that waits for it, or reading back to the loop.

@@ -227,6 +227,9 @@ package final class Channel: PollHandler, @unchecked Sendable {
         }
     }
 
+    /// Whether it may be read where there is no input: that costs nothing but time.
+    var isSocket: Bool { if case .socket = link { true } else { false } }
+
     /// What the loop calls when a descriptor is ready.
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil

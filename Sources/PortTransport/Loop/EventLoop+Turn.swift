@@ -189,29 +189,24 @@ extension EventLoop {
     /// in the queue.
     private func pollAndUnlock(_ thread: UnsafeMutablePointer<LoopThread>) -> (any FrameHandler)? {
         let events = turn.pointee.events
-        var wait: Int64 = 0
-        if state.pointee.queue.isEmpty, !state.pointee.stopped {
-            wait = -1
-            if let earliest = state.pointee.timers.earliest {
-                let now = monotonicNow()
-                wait = earliest > now ? Int64(clamping: earliest - now) : 0
-            }
-        }
-        let spin = wait == 0 ? 0 : min(spinNanoseconds.load(ordering: .relaxed), UInt64(bitPattern: wait))
+        var wait = timeToWait()
+        let spin = wait == 0 ? 0 : spinNanoseconds.load(ordering: .relaxed)
         // Whoever adds work from now on sees the flag and wakes the poller.
         state.pointee.sleeping = wait != 0 && spin == 0
         lock.unlock()
         flushDirty()
         var count: CInt = 0
-        if spin > 0 { count = poll(for: spin, &wait) }
-        if count == 0 { count = port_poller_wait(poller, events, CInt(Turn.capacity), wait) }
+        var found: (any FrameHandler)?
+        if spin > 0 { (count, found) = poll(for: spin, &wait, thread) }
+        if count == 0, found == nil { count = port_poller_wait(poller, events, CInt(Turn.capacity), wait) }
         lock.lock()
         state.pointee.sleeping = false
+        if spin > 0 { endDelivery() }
         if state.pointee.timers.earliest != nil {
             let now = monotonicNow()
             while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
         }
-        guard count > 0 else { return nil }
+        guard count > 0 else { return found }
         if count == 1, let channel = channel(of: events[0].token) {
             // Instead of a reference to the channel and to whatever it holds.
             state.pointee.isDelivering = true
@@ -219,9 +214,11 @@ extension EventLoop {
             thread.pointee.isReading = true
             let told = channel._withUnsafeGuaranteedRef { $0.ready(events[0].ready, readContext: readContext) }
             thread.pointee.isReading = false
+            if spin > 0, told != nil {
+                turn.pointee.lastSource = channel._withUnsafeGuaranteedRef { $0.isSocket } ? events[0].token : 0
+            }
             lock.lock()
-            state.pointee.isDelivering = false
-            if !state.pointee.removed.isEmpty { forgetRemoved() }
+            endDelivery()
             return told
         }
         for index in 0..<Int(count) {
@@ -242,21 +239,62 @@ extension EventLoop {
         return nil
     }
 
-    /// Polls without sleeping, until there is something or the time is over; says in `wait` which.
+    /// One attempt in so many asks the poller, which knows of all descriptors.
+    private static let attemptsBetweenPolls: UInt32 = 16
+
+    /// For how many nanoseconds there is nothing to do but to wait for descriptors; below 0: for ever.
     ///
-    /// Called without the lock.
-    private func poll(for spin: UInt64, _ wait: inout Int64) -> CInt {
+    /// Called with the lock held.
+    @inline(__always)
+    private func timeToWait() -> Int64 {
+        guard state.pointee.queue.isEmpty, !state.pointee.stopped else { return 0 }
+        guard let earliest = state.pointee.timers.earliest else { return -1 }
+        let now = monotonicNow()
+        return earliest > now ? Int64(clamping: earliest - now) : 0
+    }
+
+    /// Looks for input without sleeping, until there is something or the time is over; says in `wait` how long to sleep
+    /// then, as others add work and timers meanwhile and wake nobody.
+    ///
+    /// Nearly always it is the channel read last that has some: to read it costs less than to ask the poller, and saves that.
+    ///
+    /// Called without the lock; `endDelivery` is due afterwards.
+    private func poll(
+        for spin: UInt64, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>
+    ) -> (count: CInt, told: (any FrameHandler)?) {
         var spinning = Spinning(for: spin)
         while true {
-            let count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), 0)
-            if count != 0 { return count }
+            // Without the lock, as it may give the processor away.
+            let goesOn = spinning.goesOn()
             lock.lock()
-            let hasWork = !state.pointee.queue.isEmpty || state.pointee.stopped
-            let isOver = hasWork || !spinning.goesOn()
-            if hasWork { wait = 0 } else if isOver { state.pointee.sleeping = true }
+            endDelivery()
+            wait = timeToWait()
+            let isOver = wait == 0 || !goesOn
+            if isOver { state.pointee.sleeping = wait != 0 }
+            let channel = isOver ? nil : channel(of: turn.pointee.lastSource)
+            state.pointee.isDelivering = channel != nil
             lock.unlock()
-            if isOver { return 0 }
+            if isOver { return (0, nil) }
+            turn.pointee.attempts &+= 1
+            if let channel, turn.pointee.attempts % Self.attemptsBetweenPolls != 0 {
+                thread.pointee.isReading = true
+                let told = channel._withUnsafeGuaranteedRef {
+                    $0.ready(UInt32(PORT_READABLE), readContext: readContext)
+                }
+                thread.pointee.isReading = false
+                if let told { return (0, told) }
+            } else {
+                let count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), 0)
+                if count != 0 { return (count, nil) }
+            }
         }
+    }
+
+    /// Called and returns with the lock held.
+    @inline(__always)
+    private func endDelivery() {
+        state.pointee.isDelivering = false
+        if !state.pointee.removed.isEmpty { forgetRemoved() }
     }
 
     /// Called and returns with the lock held; lets go of what was removed without it.

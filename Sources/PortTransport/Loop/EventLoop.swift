@@ -94,6 +94,10 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var dirty: [Channel] = []
         let events = UnsafeMutablePointer<port_event>.allocate(capacity: Turn.capacity)
         var ready: [(any PollHandler, UInt32)] = []
+        /// The source that frames came from last, if it may be read without asking the poller; 0: none.
+        var lastSource: UInt64 = 0
+        /// Counts the attempts to find something without sleeping.
+        var attempts: UInt32 = 0
 
         /// Events of one poll.
         static let capacity = 64
