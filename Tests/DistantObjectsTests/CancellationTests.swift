@@ -31,6 +31,45 @@ struct CancellationTests {
         await pair.close()
     }
 
+    @Test("A call of a cancelled task throws at once while handlers of its own still run")
+    func handlerStillRuns() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        let hasStarted = Signal()
+        let isOver = DispatchSemaphore(value: 0)
+        let task = Task {
+            try await pair.client.run {
+                try await withTaskCancellationHandler {
+                    defer { isOver.signal() }
+                    hasStarted.send()
+                    while !Task.isCancelled {}
+                    let _: Int = try await directory.echo(1)
+                } onCancel: {
+                    isOver.wait()
+                }
+            }
+        }
+        await hasStarted.wait()
+        try await onThread { task.cancel() }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await pair.close()
+    }
+
+    @Test("A cancelled task gets a CancellationError, whatever else is wrong with its call")
+    func cancelledAndMore() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        let tooLong = directory.message(String(repeating: "x", count: 2_000))
+        try await pair.client.run {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await #expect(throws: CancellationError.self) { let _: Int = try await tooLong(1) }
+            pair.client.invalidate()
+            _ = await pair.client.ended
+            await #expect(throws: CancellationError.self) { let _: Int = try await directory.echo(1) }
+        }
+        await pair.close()
+    }
+
     @Test("After the deadline the caller throws and the serving task is cancelled")
     func deadline() async throws {
         let pair = try await Pair()

@@ -14,6 +14,11 @@ extension Connection {
         guard let scope = connection._withUnsafeGuaranteedRef({ CallScope.current(on: $0) }) else {
             return try await connection.takeUnretainedValue().sendFromTask(message)
         }
+        // The scope is told last, after handlers of the user's.
+        if Task.isCancelled {
+            connection._withUnsafeGuaranteedRef { $0.coder }.recycle(message)
+            throw CancellationError()
+        }
         // An actor whose method calls has to be free for others meanwhile, and a deadline needs somebody to resume.
         // Asked for by itself: the right side of an operator is a closure, which has no isolation.
         let isOnActor = isIsolated()

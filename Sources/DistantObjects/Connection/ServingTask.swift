@@ -79,7 +79,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
                 finish(error)
             }
             guard let thread = mayRest() else { return }
-            // See “Workarounds”: the other form switches executors.
+            // Of the two forms the one that stays on this thread whatever the optimiser does; see “Workarounds”.
             let isCalled = await _unsafeInheritExecutor_withUnsafeContinuation { continuation in
                 rest = continuation
                 // It must not be started before the job that it leaves is over.
