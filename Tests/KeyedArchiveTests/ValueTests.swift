@@ -21,3 +21,30 @@ struct ValueTests {
         #expect(try roundTrip(Int64.min) == .min)
     }
 }
+
+@Suite("How values are coded is remembered by type")
+struct MetatypeCacheTests {
+    private final class Thing {}
+
+    private func list<T: Decodable>(of type: T.Type) -> any Decodable.Type { [T].self }
+
+    @Test("Of any two types both are found")
+    func pairs() {
+        var types: [any Decodable.Type] = [Int.self]
+        while types.count < 100 {
+            let last: any Decodable.Type = types[types.count - 1]
+            types.append(list(of: last))
+        }
+        let things = (Thing(), Thing())
+        for (index, first) in types.enumerated() {
+            for second in types[(index + 1)...] {
+                var cache = MetatypeCache()
+                defer { cache.deallocate() }
+                cache.remember(things.0, for: first)
+                cache.remember(things.1, for: second)
+                #expect(cache.find(first)?.takeUnretainedValue() === things.0)
+                #expect(cache.find(second)?.takeUnretainedValue() === things.1)
+            }
+        }
+    }
+}

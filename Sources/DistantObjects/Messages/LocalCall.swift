@@ -60,15 +60,10 @@ enum LocalCall {
     }
 
     private static func decoder(of message: OutboundMessage) throws -> ObjectDecoder {
-        let bytes = OwnedBytes(count: message.encoder.byteCount)
-        var offset = 0
-        message.encoder.forEachSegment { segment in
-            guard let start = segment.baseAddress else { return }
-            (bytes.start + offset).copyMemory(from: start, byteCount: segment.count)
-            offset += segment.count
-        }
+        let block = ByteBlock.make(count: message.encoder.byteCount)
+        message.encoder.copyBytes(to: block.bytes)
         let decoder = try ObjectDecoder(
-            bytes: UnsafeRawBufferPointer(start: bytes.start, count: bytes.count), owner: bytes,
+            bytes: UnsafeRawBufferPointer(block.bytes), owner: block,
             shapes: message.encoder.shapes, externals: message.encoder.externals, limits: KeyedArchive.Limits(),
             classes: ClassRegistry())
         decoder.codingOwner = PortCoder.local
@@ -102,20 +97,5 @@ final class LocalServing: Serving, @unchecked Sendable {
 
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         try arguments.decodeTop(type, reader)
-    }
-}
-
-/// Memory that is freed with its last holder.
-private final class OwnedBytes {
-    let start: UnsafeMutableRawPointer
-    let count: Int
-
-    init(count: Int) {
-        self.count = count
-        start = .allocate(byteCount: max(1, count), alignment: 16)
-    }
-
-    deinit {
-        start.deallocate()
     }
 }

@@ -1,4 +1,6 @@
-/// A small cache of things that live for ever, by type: one probe, the newest wins.
+/// A small cache of things that live for ever, by type: a type has two places, and the newest is found first.
+///
+/// With one place alone two types of a message that happen to share it would be looked up again for each message.
 struct MetatypeCache {
     private struct Entry {
         var type: UInt = 0
@@ -18,8 +20,9 @@ struct MetatypeCache {
     func find(_ type: Any.Type) -> Unmanaged<AnyObject>? {
         let key = UInt(bitPattern: ObjectIdentifier(type))
         guard let entries else { return nil }
-        let entry = entries + slot(key)
-        return entry.pointee.type == key ? entry.pointee.value : nil
+        let slot = slot(key)
+        if entries[slot].type == key { return entries[slot].value }
+        return entries[slot ^ 1].type == key ? entries[slot ^ 1].value : nil
     }
 
     private static func make() -> UnsafeMutablePointer<Entry> {
@@ -33,6 +36,8 @@ struct MetatypeCache {
         let key = UInt(bitPattern: ObjectIdentifier(type))
         let entries = entries ?? Self.make()
         self.entries = entries
-        entries[slot(key)] = Entry(type: key, value: Unmanaged.passUnretained(value))
+        let slot = slot(key)
+        if entries[slot].type != 0 { entries[slot ^ 1] = entries[slot] }
+        entries[slot] = Entry(type: key, value: Unmanaged.passUnretained(value))
     }
 }
