@@ -21,7 +21,7 @@ package struct ByteSlice: @unchecked Sendable {  // The bytes are never written 
 /// Memory of `malloc` in one piece with the object that keeps it.
 ///
 /// Large blocks cost address space only until they are filled. Raw memory by itself would come from `posix_memalign`, which
-/// takes several times as long for small ones.
+/// has no quick way for small ones.
 package final class ByteBlock: ManagedBuffer<UnsafeMutableRawBufferPointer, UInt8> {
     package static func make(count: Int) -> ByteBlock {
         let made = create(minimumCapacity: count) { block in
