@@ -13,6 +13,7 @@ struct AppState {
             } else {
                 try run(options)
             }
+            try Console.checkOutput()
         } catch let error as UsageError {
             Console.complain("AppState", "\(error)\n\n\(Options.usage)")
             exit(2)

@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -6,6 +8,9 @@
 
 /// Whole lines to the terminal, at once: two programs write to it.
 public enum Console {
+    /// What went wrong with the last line that was lost, as `errno` says it.
+    private static let loss = Atomic<CInt>(0)
+
     /// A line on standard output.
     public static func say(_ line: String = "") {
         put(line, 1)
@@ -16,12 +21,26 @@ public enum Console {
         put("\(program): \(sentence)", 2)
     }
 
+    /// Throws if not all that was said could be written.
+    public static func checkOutput() throws {
+        let loss = loss.load(ordering: .relaxed)
+        if loss != 0 { throw LostOutput(reason: String(cString: strerror(loss))) }
+    }
+
+    /// Lines that could not be written on standard output.
+    private struct LostOutput: Error, CustomStringConvertible {
+        let reason: String
+        var description: String { "standard output cannot be written: \(reason)" }
+    }
+
     private static func put(_ line: String, _ descriptor: CInt) {
         var bytes = Array((line + "\n").utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            // Nobody reads any more, or an interruption: the line is not worth more than another try.
-            if count < 0 && errno != EINTR { return }
+            if count < 0 && errno != EINTR {
+                if descriptor == 1 { loss.store(errno, ordering: .relaxed) }
+                return
+            }
             bytes = bytes.dropFirst(max(0, count))
         }
     }

@@ -24,6 +24,7 @@ struct FooBarClient {
             } else {
                 try await show(options)
             }
+            try Console.checkOutput()
         } catch let error as UsageError {
             Console.complain("FooBarClient", "\(error)\n\n\(Options.usage)")
             exit(2)

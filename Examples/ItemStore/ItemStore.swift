@@ -6,6 +6,8 @@ struct ItemStore {
     static func main() {
         do {
             try run(Command(Array(CommandLine.arguments.dropFirst())))
+            // What is printed is kept back until now.
+            guard fflush(nil) == 0 else { throw Failure(description: "standard output cannot be written") }
         } catch let error as UsageError {
             log("\(error)\n\n\(Command.usage)")
             exit(2)

@@ -16,6 +16,11 @@ struct Settings {
     static func main() {
         do {
             try run(Array(CommandLine.arguments.dropFirst()))
+            // What is printed is kept back until now.
+            if fflush(nil) != 0 {
+                complain("standard output cannot be written")
+                exit(1)
+            }
         } catch let error as UsageError {
             complain("\(error)\n\n\(usage)")
             exit(2)
