@@ -88,6 +88,8 @@ struct EndingTests {
         close(mine)
         guard case .failed(let error)? = await there.waitForEnd() else { return #expect(Bool(false)) }
         #expect(error.code == .truncated)
+        // The handler was asked for its last word, once.
+        #expect(there.state.withLock { $0.failures.map(\.code) } == [.truncated])
         withExtendedLifetime(b) {}
     }
 
@@ -186,7 +188,8 @@ struct EndingTests {
         #expect(isFirstWhole)
         #expect(!a.isWritten(second))
         b.consumedBulk(90_000)
-        a.bulkCredit(90_000)
+        #expect(!a.bulkCredit(90_001))
+        #expect(a.bulkCredit(90_000))
         await there.wait(forItems: 5)
         #expect(there.items.last == .bulk(number: second, pattern(20_000)))
         await end(a, b, here, there)

@@ -21,7 +21,8 @@ struct OutboundQueueTests {
             _ = Self.appendBulk(&queue, 500)
             let plan = queue.plan(base, units: 4)
             let count = plan.bytes
-            queue.credit(500)
+            let isOwed = queue.credit(500)
+            #expect(isOwed)
             _ = queue.advance(plan, written: count)
         }
         let (isEmpty, outstanding) = (queue.isEmpty, queue.outstanding)

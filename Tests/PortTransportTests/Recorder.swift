@@ -11,6 +11,7 @@ final class Recorder: FrameHandler {
     struct State {
         var items: [Item] = []
         var turns = 0
+        var failures: [TransportError] = []
         var ends: [ChannelEnd] = []
         var waiters: [(Int, CheckedContinuation<Void, Never>)] = []
         var endWaiters: [CheckedContinuation<Void, Never>] = []
@@ -51,6 +52,10 @@ final class Recorder: FrameHandler {
     func turnEnded(onLoop: Bool) {
         state.withLock { $0.turns += 1 }
         onTurn?(onLoop)
+    }
+
+    func inputFailed(_ error: TransportError) {
+        state.withLock { $0.failures.append(error) }
     }
 
     func ended(_ reason: ChannelEnd) {

@@ -45,6 +45,12 @@ extension Connection: FrameHandler {
         }
     }
 
+    /// Tells a peer that still reads which rule of the frames it broke.
+    package func inputFailed(_ error: TransportError) {
+        guard error.code == .protocolViolation || error.code == .truncated else { return }
+        state.withLock { $0.commitGoodbye(.malformed, error.message, to: channel) }
+    }
+
     package func turnEnded(onLoop: Bool) {
         let turn = state.withLock { state in
             let sent = state.sent

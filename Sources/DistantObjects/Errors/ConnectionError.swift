@@ -38,7 +38,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
 
     /// The context and the sentence.
     public var description: String {
-        guard let context else { return message }
+        guard let context, !context.isEmpty else { return message }
         return "\(context): \(message)"
     }
 }

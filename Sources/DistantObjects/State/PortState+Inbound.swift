@@ -15,7 +15,7 @@ extension PortState {
             throw ProtocolViolation(.malformed, "a frame has the unknown kind \(frame.kind)")
         }
         if case .handshake = phase, kind != .hello, kind != .goodbye {
-            throw ProtocolViolation(.outOfStep, "the first frame is not a Hello")
+            throw ProtocolViolation(.outOfStep, "a frame came before both sides had said Hello")
         }
         if frame.bulkLength != nil, kind != .call, kind != .return {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) cannot come in fragments")
@@ -344,7 +344,9 @@ extension PortState {
             credits += Int(amount)
             commitPending(to: channel)
         case 1:
-            channel.bulkCredit(amount)
+            guard channel.bulkCredit(amount) else {
+                throw ProtocolViolation(.overLimit, "more bulk credit is given back than was used")
+            }
         default:
             throw ProtocolViolation(.malformed, "a Credit of an unknown kind")
         }

@@ -108,10 +108,12 @@ extension Channel {
         case .more, .drained: break
         case .endOfFile: inputEnded()
         case .failed:
-            let error = readLock.withLock { reading.pointee.failure }
-            // A last word of the handler, such as why it refuses the peer.
+            let (error, handler) = readLock.withLock { (reading.pointee.failure, reading.pointee.handler) }
+            guard let error else { return }
+            // It may have a last word, such as why it refuses the peer.
+            handler?.inputFailed(error)
             flush()
-            if let error { end(.failed(error)) }
+            end(.failed(error))
         }
     }
 
@@ -200,7 +202,7 @@ extension Channel {
         }
         reading.pointee.isEnded = true
         if isPartial || !reading.pointee.reader.isWhole {
-            return failed(TransportError(.truncated, "The input ended inside a message."))
+            return failed(TransportError(.truncated, "the input ended inside a message"))
         }
         return .endOfFile
     }
@@ -294,7 +296,7 @@ extension Channel {
 
     private func takeAncillary(_ ancillary: UnsafeMutablePointer<port_ancillary>) throws(TransportError) {
         if ancillary.pointee.truncated {
-            throw TransportError(.protocolViolation, "Descriptors were lost: the peer sent too many at once.")
+            throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
         }
         if ancillary.pointee.count > 0 {
             withUnsafeBytes(of: &ancillary.pointee.descriptors) { raw in
@@ -303,7 +305,7 @@ extension Channel {
             }
             // Two messages' worth: see `OutboundQueue.planLane`.
             guard reading.pointee.descriptors.count <= 2 * Self.maximumDescriptors else {
-                throw TransportError(.protocolViolation, "The peer sent descriptors that no frame claims.")
+                throw TransportError(.protocolViolation, "descriptors came that no frame claims")
             }
         }
         if ancillary.pointee.has_credentials, reading.pointee.wantsCredentials {
@@ -321,7 +323,7 @@ extension Channel {
     private func claim(_ count: UInt16, _ number: UInt64) throws(TransportError) -> [CInt] {
         guard reading.pointee.descriptors.count >= count else {
             throw TransportError(
-                .protocolViolation, "A frame announces \(count) descriptors that did not come with it.",
+                .protocolViolation, "a frame announces \(count) descriptors that did not come with it",
                 context: ["frame \(number)"])
         }
         var claimed: [CInt] = []

@@ -91,13 +91,14 @@ extension Channel {
     }
 
     /// The peer has consumed so many bytes of large messages; more may be sent.
-    package func bulkCredit(_ bytes: UInt64) {
-        guard !isForked else { return }
-        let canGoOn = queueLock.withLock { () -> Bool in
-            writing.pointee.queue.credit(bytes)
-            return writing.pointee.queue.bulkMayGo
+    /// - Returns: Whether so many were outstanding; more than was begun cannot have been consumed.
+    package func bulkCredit(_ bytes: UInt64) -> Bool {
+        guard !isForked else { return true }
+        let (isOwed, canGoOn) = queueLock.withLock {
+            (writing.pointee.queue.credit(bytes), writing.pointee.queue.bulkMayGo)
         }
         if canGoOn { setNeedsFlush() }
+        return isOwed
     }
 
     /// This side has consumed so many bytes of large messages.

@@ -170,7 +170,13 @@ package struct OutboundQueue: ~Copyable {
     }
 
     /// The peer has consumed so many bytes of large messages.
-    package mutating func credit(_ bytes: UInt64) { outstanding -= min(bytes, outstanding) }
+    ///
+    /// - Returns: Whether so many were outstanding.
+    package mutating func credit(_ bytes: UInt64) -> Bool {
+        guard bytes <= outstanding else { return false }
+        outstanding -= bytes
+        return true
+    }
 
     /// Whether every byte of a message has been handed on.
     package func isWritten(_ number: UInt64) -> Bool {

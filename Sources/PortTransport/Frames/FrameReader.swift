@@ -204,6 +204,6 @@ package struct FrameReader: ~Copyable {
     }
 
     private func violation(_ what: String) -> TransportError {
-        TransportError(.protocolViolation, "The peer sent \(what).", context: ["after frame \(lastNumber)"])
+        TransportError(.protocolViolation, what, context: ["after frame \(lastNumber)"])
     }
 }

@@ -102,9 +102,11 @@ final class RawPeer: @unchecked Sendable {
         send(Self.frame(kind, flags: flags, body))
     }
 
-    static func frame(_ kind: UInt8, flags: UInt8 = 0, _ body: [UInt8], length: UInt32? = nil) -> [UInt8] {
+    static func frame(
+        _ kind: UInt8, flags: UInt8 = 0, descriptors: UInt8 = 0, _ body: [UInt8], length: UInt32? = nil
+    ) -> [UInt8] {
         let length = length ?? UInt32(body.count)
-        return (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + [kind, flags, 0, 0] + body
+        return (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + [kind, flags, descriptors, 0] + body
     }
 
     /// A correct `Hello`.
@@ -118,6 +120,13 @@ final class RawPeer: @unchecked Sendable {
             rest >>= 7
         }
         return bytes + [UInt8(rest)]
+    }
+
+    /// The number that `bytes` begin with, which is taken from them.
+    static func takeNumber(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
+        guard let count = bytes.firstIndex(where: { $0 < 0x80 }).map({ $0 - bytes.startIndex + 1 }) else { return nil }
+        defer { bytes.removeFirst(count) }
+        return bytes.prefix(count).enumerated().reduce(0) { $0 | UInt64($1.element & 0x7F) << UInt64(7 * $1.offset) }
     }
 
     static func text(_ text: String) -> [UInt8] { number(UInt64(text.utf8.count)) + Array(text.utf8) }
