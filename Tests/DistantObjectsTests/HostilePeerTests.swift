@@ -69,6 +69,9 @@ struct Attack: Sendable, CustomTestStringConvertible {
             name: "more bulk than announced", reason: 1,
             bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call())
                 + Raw.frame(255, [2, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4])),
+        Attack(
+            name: "bytes behind the tables of a message in fragments", reason: 1,
+            bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call() + [0])),
         Attack(name: "half a frame and then the end", reason: 1, bytes: Raw.frame(2, Raw.call()).dropLast(3)),
         Attack(
             name: "the end within a message in fragments", reason: 1,

@@ -125,6 +125,7 @@ extension PortState {
         }
         let argumentCount = Int(clamping: try reader.number())
         let tables = try readTables(&reader, connection)
+        if frame.bulkLength != nil { try checkOpener(reader, tables) }
         // After our Goodbye nothing is answered; its watermark tells the peer that this was not delivered. The references
         // were entered and are let go like those of any message.
         guard !goodbyeSent else {
@@ -205,6 +206,7 @@ extension PortState {
         }
         let tables = try readTables(&reader, connection)
         if frame.bulkLength != nil {
+            try checkOpener(reader, tables)
             questions.setArriving(index)
             partials[frame.number] = PartialMessage(
                 purpose: .reply(question: question, status, tables))
@@ -213,6 +215,17 @@ extension PortState {
         let body = frame.retain(reader.offset..<frame.bytes.count)
         complete(
             index, with: Reply(status: status, body: body, bulk: 0, tables: tables))
+    }
+
+    /// In the opener of a message in fragments nothing stands behind the tables.
+    @inline(never)
+    private mutating func checkOpener(_ reader: WireReader, _ tables: MessageTables?) throws(ProtocolViolation) {
+        do throws(ProtocolViolation) {
+            try reader.end()
+        } catch {
+            if let tables { afterwards(.release(tables)) }
+            throw error
+        }
     }
 
     private mutating func complete(_ index: UInt32, with reply: consuming Reply) {
