@@ -33,7 +33,7 @@ final class Session: Vendable {
     func finish() async throws {
         let end = await connection.ended
         guard let statistics = leftOver.withLock({ $0 }) else {
-            throw Failure("the client has gone without a word (\(end))")
+            throw Failure("the client has gone without a word: \(end)")
         }
         guard statistics.isAtRest else { throw Failure("at the end the tables hold \(statistics.tables)") }
         Console.say("FooBarServer: stopped, every table is empty")

@@ -26,6 +26,9 @@ struct EndingTests {
             Issue.record("the server did not close")
             return
         }
+        #expect(
+            "\(await pair.server.ended), \(await pair.client.ended)"
+                == "this side closed the connection, the peer closed the connection")
     }
 
     @Test("An orderly close waits for the answers to this side's own calls, too", arguments: [true, false])

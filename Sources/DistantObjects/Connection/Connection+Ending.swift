@@ -185,7 +185,7 @@ extension Connection {
             Completion.fail(waiter, outcome(of: question.number, end, goodbye?.entered)).perform(on: self)
         }
         for ping in pings {
-            ping.resume(throwing: ConnectionError(.closed, end.sentence, context: name))
+            ping.resume(throwing: ConnectionError(.closed, end.description, context: name))
         }
     }
 
@@ -238,14 +238,14 @@ extension Connection {
     private func dissolve(_ reason: ChannelEnd) -> ConnectionEnd {
         let remains = state.withLock { $0.end() }
         let end = connectionEnd(reason, remains)
-        fail(remains.pending, ConnectionError(.notSent, "\(end.sentence); the call was not sent", context: name))
+        fail(remains.pending, ConnectionError(.notSent, "\(end); the call was not sent", context: name))
         for question in remains.questions {
             if let timer = question.timer { loop.cancelTimer(timer) }
             guard let waiter = question.waiter else { continue }
             Completion.fail(waiter, outcome(of: question.number, end, remains.peerGoodbye?.entered)).perform(on: self)
         }
         for ping in remains.pings {
-            ping.resume(throwing: ConnectionError(.closed, end.sentence, context: name))
+            ping.resume(throwing: ConnectionError(.closed, end.description, context: name))
         }
         state.withLock { $0.takeCompletions() }.perform(on: self)
         for call in remains.serving { call.cancel() }
@@ -253,7 +253,7 @@ extension Connection {
         roots.end()
         coder.detach()
         handshakeEnded(
-            ConnectionError(end.handshakeCode, end.sentence, context: name))
+            ConnectionError(end.handshakeCode, end.description, context: name))
         // What the peer held of ours is let go here, outside every lock: its `deinit` is the user's.
         return end
     }
@@ -275,19 +275,19 @@ extension Connection {
 
     private func outcome(of number: UInt64, _ end: ConnectionEnd, _ entered: UInt64?) -> ConnectionError {
         if !channel.mayBeWritten(number) {
-            return ConnectionError(.notSent, "\(end.sentence); the call was not sent", context: name)
+            return ConnectionError(.notSent, "\(end); the call was not sent", context: name)
         }
         if let entered, number > entered {
-            return ConnectionError(.notDelivered, "\(end.sentence); the peer did not take the call", context: name)
+            return ConnectionError(.notDelivered, "\(end); the peer did not take the call", context: name)
         }
         return ConnectionError(
-            .outcomeUnknown, "\(end.sentence) before the answer came; the call may have run or not", context: name)
+            .outcomeUnknown, "\(end) before the answer came; the call may have run or not", context: name)
     }
 }
 
-extension ConnectionEnd {
-    /// For error messages.
-    var sentence: String {
+extension ConnectionEnd: CustomStringConvertible {
+    /// Who ended it and why: “the peer is gone”.
+    public var description: String {
         switch self {
         case .closedHere: "this side closed the connection"
         case .closedByPeer: "the peer closed the connection"
@@ -299,7 +299,7 @@ extension ConnectionEnd {
         }
     }
 
-    var handshakeCode: ConnectionError.Code {
+    fileprivate var handshakeCode: ConnectionError.Code {
         switch self {
         case .refused, .refusedHere: .peerRefused
         case .protocolViolation: .protocolViolation
