@@ -108,4 +108,25 @@ struct FormatTests {
         #expect(throws: ArchiveError.self) { try read([UInt8](repeating: 0x80, count: 10) + [0]) }
         #expect(throws: ArchiveError.self) { try read([0x80]) }
     }
+
+    // MARK: What it forbids
+
+    /// Expects that a file is refused as corrupt by whoever looks at it without its classes.
+    private func expectCorrupt(_ bytes: [UInt8], location: SourceLocation = #_sourceLocation) {
+        let error = #expect(throws: ArchiveError.self, sourceLocation: location) { try ArchivedGraph(bytes) }
+        #expect(error?.code == .corrupt, "\(String(describing: error))", sourceLocation: location)
+    }
+
+    @Test("A file with a shape of records that are single is refused when it is opened")
+    func singleRecord() throws {
+        let shape = Shape(name: "", version: 0, kind: .record, layout: .single, keys: [])
+        for bytes in [HandMade.compact([Tag.record, 1, 0, 5], [shape]), HandMade.compact([5], [shape])] {
+            expectCorrupt(bytes)
+            let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(bytes) }
+            #expect(error?.code == .corrupt)
+        }
+        let object = Shape(name: "A", version: 0, kind: .object, layout: .single, keys: [])
+        let graph = try ArchivedGraph(HandMade.compact([Tag.reference, 0], [object], objects: [[1, 0, 5]]))
+        #expect(graph.objects[0].record?.values == [.integer(5)])
+    }
 }

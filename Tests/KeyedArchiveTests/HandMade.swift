@@ -108,3 +108,33 @@ extension HandMade {
         return file(nodes, 2, 1)
     }
 }
+
+extension HandMade {
+    /// A compact archive of such shapes, values and bodies of objects, whatever these are.
+    static func compact(_ shapes: [Shape], values: [UInt8], objects: [[UInt8]] = []) -> [UInt8] {
+        CompactFile.file(shapes, body(values: values, objects: objects))
+    }
+
+    /// The body of a compact archive.
+    static func body(values: [UInt8], objects: [[UInt8]] = []) -> [UInt8] {
+        var sink = ByteSink()
+        defer { sink.deallocate() }
+        sink.varint(UInt64(objects.count))
+        sink.varint(UInt64(values.count))
+        for object in objects { sink.varint(UInt64(object.count)) }
+        return Array(sink.bytes) + values + objects.joined()
+    }
+
+    /// The shape of a top with one key, "a": the first shape of the archives above.
+    static var top: Shape { Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["a"]) }
+
+    /// A compact archive with such a value, as its bytes, under the key "a"; the shapes are numbered from 1.
+    static func compact(
+        _ value: [UInt8], _ shapes: [Shape] = [], objects: [[UInt8]] = []
+    ) -> [UInt8] {
+        compact([top] + shapes, values: [Tag.record, 0, 0] + value, objects: objects)
+    }
+
+    /// A string value of less than 64 bytes.
+    static func text(_ text: String) -> [UInt8] { [Tag.firstString + UInt8(text.utf8.count)] + Array(text.utf8) }
+}

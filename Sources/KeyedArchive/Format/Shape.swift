@@ -91,6 +91,10 @@ package final class Shape: @unchecked Sendable, Hashable {
         guard let kind = Kind(rawValue: flags & 1), let layout = Layout(rawValue: flags >> 1) else {
             throw ArchiveError(.corrupt, "unknown kind of shape")
         }
+        // A single value needs no record around it.
+        guard kind == .object || layout != .single else {
+            throw ArchiveError(.corrupt, "a shape of values that are single")
+        }
         let name = try source.stringValue(limits)
         guard let version = Int(exactly: try source.zigzag()) else {
             throw ArchiveError(.corrupt, "version out of range")
