@@ -129,4 +129,119 @@ struct FormatTests {
         let graph = try ArchivedGraph(HandMade.compact([Tag.reference, 0], [object], objects: [[1, 0, 5]]))
         #expect(graph.objects[0].record?.values == [.integer(5)])
     }
+
+    /// Reads its values in another order than `Foo` writes them.
+    private final class Backwards: ObjectCoding {
+        let name: String
+        static let className = "Foo"
+        init(coder: ObjectDecoder) throws {
+            _ = try coder.decode(Int.self, forKey: "age")
+            name = try coder.decode(String.self, forKey: "name")
+        }
+        func encode(with coder: ObjectEncoder) throws {}
+    }
+
+    /// Reads not all of its values.
+    private final class Partial: ObjectCoding {
+        let name: String
+        static let className = "Foo"
+        init(coder: ObjectDecoder) throws { name = try coder.decode(String.self, forKey: "name") }
+        func encode(with coder: ObjectEncoder) throws {}
+    }
+
+    /// Is only `Codable`.
+    private final class Plain: Codable {
+        let name: String
+        let age: Int
+    }
+
+    private final class PlainNumber: Codable {
+        let number: Int
+        init(from decoder: any Decoder) throws { number = try decoder.singleValueContainer().decode(Int.self) }
+        func encode(to encoder: any Encoder) throws {}
+    }
+
+    private static let keyed = Shape(name: "Foo", version: 0, kind: .object, layout: .keyed, keys: ["name", "age"])
+    private static let explicit = Shape(name: "Foo", version: 0, kind: .object, layout: .explicit, keys: [])
+
+    /// An archive of an object whose body ends in such bytes, under the key "a".
+    private func object(_ end: [UInt8], _ shape: Shape = keyed, name: String = "Foo") -> [UInt8] {
+        let shape = Shape(name: name, version: 0, kind: .object, layout: shape.layout, keys: shape.keyNames)
+        let values =
+            shape.layout == .keyed
+            ? HandMade.text("x") + [7]
+            : [2] + HandMade.text("age") + [7] + HandMade.text("name") + HandMade.text("x")
+        return HandMade.compact([Tag.reference, 0], [shape], objects: [[1, 0] + values + end])
+    }
+
+    @Test("Bytes behind an object's values are refused, by decoders where all values are asked for")
+    func leftOvers() throws {
+        func read<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws -> T {
+            try KeyedUnarchiver(bytes).decode(type, forKey: "a")
+        }
+        func expectRefused<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) {
+            let error = #expect(throws: ArchiveError.self) { try read(type, bytes) }
+            #expect(error?.code == .corrupt && error?.path == "a", "\(String(describing: error))")
+        }
+        for shape in [Self.keyed, Self.explicit] {
+            #expect(try read(Foo.self, object([], shape)).age == 7)
+            #expect(try read(Backwards.self, object([], shape)).name == "x")
+            #expect(try read(Plain.self, object([], shape, name: "Plain")).age == 7)
+            for end: [UInt8] in [[0xFF, 0xFF], [0], [Tag.none]] {
+                expectCorrupt(object(end, shape))
+                expectRefused(Foo.self, object(end, shape))
+                expectRefused(Backwards.self, object(end, shape))
+                expectRefused(Plain.self, object(end, shape, name: "Plain"))
+            }
+        }
+        // Where its values end is not looked for if they are not all asked for.
+        #expect(try read(Partial.self, object([0xFF, 0xFF])).name == "x")
+        let single = Shape(name: "PlainNumber", version: 0, kind: .object, layout: .single, keys: [])
+        for end: [UInt8] in [[], [0]] {
+            let bytes = HandMade.compact([Tag.reference, 0], [single], objects: [[1, 0, 5] + end])
+            guard end.isEmpty else {
+                expectCorrupt(bytes)
+                expectRefused(PlainNumber.self, bytes)
+                continue
+            }
+            #expect(try read(PlainNumber.self, bytes).number == 5)
+        }
+    }
+
+    @Test("Bytes behind an object's values are refused in messages")
+    func leftOversOfMessages() throws {
+        for end: [UInt8] in [[], [0xFF, 0xFF]] {
+            let foo = [0, 0] + HandMade.text("x") + [7] + end
+            let body = HandMade.body(values: [Tag.reference, 0, 5], objects: [foo])
+            try body.withUnsafeBytes { bytes in
+                let decoder = try ObjectDecoder(bytes: bytes, owner: nil, shapes: [Self.keyed])
+                guard end.isEmpty else {
+                    let error = #expect(throws: ArchiveError.self) { try decoder.decodeTop(Foo.self) }
+                    #expect(error?.code == .corrupt)
+                    return
+                }
+                #expect(try decoder.decodeTop(Foo.self).age == 7)
+                #expect(try decoder.decodeTop(Int.self) == 5)
+            }
+        }
+    }
+
+    @Test("A file has one value at its top")
+    func tops() throws {
+        let explicit = Shape(name: "", version: 0, kind: .record, layout: .explicit, keys: [])
+        let one: [UInt8] = [Tag.record, 0, 0, 1]
+        for (shape, values) in [(HandMade.top, one), (explicit, [Tag.record, 0, 0, 1] + HandMade.text("a") + [1])] {
+            let good = HandMade.compact([shape], values: values)
+            #expect(try ArchivedGraph(good).roots["a"] == .integer(1))
+            #expect(try KeyedUnarchiver(good).decode(Int.self, forKey: "a") == 1)
+            for more in [values, [5], [0xFF]] {
+                let bytes = HandMade.compact([shape], values: values + more)
+                expectCorrupt(bytes)
+                let error = #expect(throws: ArchiveError.self) {
+                    try KeyedUnarchiver(bytes).decode(Int.self, forKey: "a")
+                }
+                #expect(error?.code == .corrupt)
+            }
+        }
+    }
 }

@@ -54,26 +54,26 @@ public final class KeyedUnarchiver {
 
     /// Decodes the value or object under a key.
     public func decode<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T {
-        try decoder.complete { try decoder.decode(type, forKey: key) }
+        try decoder.completeTop { try decoder.decode(type, forKey: key) }
     }
 
     /// Decodes the value or object under a key; nil if nil was encoded, or nothing.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T? {
-        try decoder.complete { try decoder.decodeIfPresent(type, forKey: key) }
+        try decoder.completeTop { try decoder.decodeIfPresent(type, forKey: key) }
     }
 
     /// Decodes a value below which no classes come but those in the list and the one asked for.
     public func decode<T: Decodable>(
         _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
     ) throws -> T {
-        try decoder.complete { try decoder.decode(type, forKey: key, allowing: classes) }
+        try decoder.completeTop { try decoder.decode(type, forKey: key, allowing: classes) }
     }
 
     /// Decodes an object of one of the classes in the list, nil if nil was encoded.
     public func decodeObject(
         forKey key: String, allowing classes: [any ObjectCoding.Type]
     ) throws -> (any ObjectCoding)? {
-        try decoder.complete { try decoder.decodeObject(forKey: key, allowing: classes) }
+        try decoder.completeTop { try decoder.decodeObject(forKey: key, allowing: classes) }
     }
 
     /// Decodes the root of an archive written by `KeyedArchiver.archive`.
@@ -136,11 +136,21 @@ extension ObjectDecoder {
             throw ArchiveError(.corrupt, "the archive has no keys")
         }
         try openShape(shape)
+        try checkEnd()
     }
 
     var openKeys: [String] {
         UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount)
             .map(StoredKey.unescaped)
+    }
+
+    /// Runs `body`, which reads values at the top of a whole archive, and makes what was only referred to.
+    func completeTop<R>(_ body: () throws -> R) throws -> R {
+        try complete {
+            let result = try body()
+            try checkEnd()
+            return result
+        }
     }
 
     /// Runs `body`, then makes what was only referred to.

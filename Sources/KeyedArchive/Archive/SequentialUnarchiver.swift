@@ -54,15 +54,17 @@ public final class SequentialUnarchiver {
     public var isAtEnd: Bool { decoder.isAtEnd }
 
     /// Decodes the next value or object.
-    public func decode<T: Decodable>(_ type: T.Type) throws -> T { try decoder.complete { try decoder.decode(type) } }
+    public func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        try decoder.completeTop { try decoder.decode(type) }
+    }
 
     /// Decodes the next value or object; nil if nil was encoded.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
-        try decoder.complete { try decoder.decodeIfPresent(type) }
+        try decoder.completeTop { try decoder.decodeIfPresent(type) }
     }
 
     /// Decodes the next object, of one of the classes in the list; nil if nil was encoded.
     public func decodeObject(allowing classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
-        try decoder.complete { try decoder.decodeObject(allowing: classes) }
+        try decoder.completeTop { try decoder.decodeObject(allowing: classes) }
     }
 }

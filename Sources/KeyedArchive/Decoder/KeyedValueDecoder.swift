@@ -81,11 +81,13 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private func view(_ key: String) throws -> ArchiveValueDecoder {
         try decoder.inFrame {
             guard try coder.locate(key) else { throw coder.missing(key) }
-            let detached = try coder.detach()
-            var source = coder.state.pointee.frame.source
-            do { try source.skipValue(coder.shapes) } catch { throw coder.failed(error, key) }
-            coder.state.pointee.frame.source = source
-            return ArchiveValueDecoder(coder: coder, serial: detached.frame.serial, detached: detached)
+            do {
+                let detached = try coder.detach()
+                try coder.state.pointee.frame.source.skipValue(coder.shapes)
+                return ArchiveValueDecoder(coder: coder, serial: detached.frame.serial, detached: detached)
+            } catch {
+                throw coder.failed(error, key)
+            }
         }
     }
 

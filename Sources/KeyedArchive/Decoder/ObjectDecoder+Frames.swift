@@ -208,6 +208,34 @@ extension ObjectDecoder {
         }
     }
 
+    /// Refuses bytes behind the open values if it is known where these end.
+    ///
+    /// That is where all were read. To find the end of those that were not is not worth going over them: nobody asked for
+    /// them.
+    @inline(never)
+    func checkEnd() throws {
+        let s = state
+        let end: Int
+        switch s.pointee.frame.layout {
+        case .keyed:
+            // Nothing was asked of a single value.
+            if s.pointee.frame.shape?.takeUnretainedValue().layout == .single { return }
+            if let index = s.pointee.frame.index {
+                end = index[s.pointee.frame.keyCount]
+            } else {
+                guard s.pointee.frame.cursor == s.pointee.frame.keyCount else { return }
+                end = s.pointee.frame.source.position
+            }
+        case .list:
+            // With an index the elements were read from elsewhere.
+            guard s.pointee.frame.index == nil, s.pointee.frame.cursor == s.pointee.frame.keyCount else { return }
+            end = s.pointee.frame.source.position
+        case .single: end = s.pointee.frame.source.position
+        case .closed, .unopened: return
+        }
+        guard end == s.pointee.frame.source.end else { throw ByteSource.leftOver() }
+    }
+
     // MARK: Values of types that code themselves
 
     func readCodable<T: Decodable>(_ type: T.Type) throws -> T {

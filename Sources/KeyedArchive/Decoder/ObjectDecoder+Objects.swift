@@ -78,6 +78,7 @@ extension ObjectDecoder {
             try openShape(shape)
             object = try T(coder: self)
             let replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
+            if s.pointee.frame.source.position != s.pointee.frame.source.end { try checkEnd() }
             if let replacement, replacement !== object {
                 leave(number, outer, replacement)
                 try delivered(number)
@@ -114,6 +115,7 @@ extension ObjectDecoder {
                 let view = ArchiveValueDecoder(coder: self, serial: s.pointee.frame.serial, detached: nil)
                 result = try type.init(from: view)
             }
+            if s.pointee.frame.source.position != s.pointee.frame.source.end { try checkEnd() }
         } catch {
             throw abandon(number, outer, error)
         }

@@ -26,6 +26,15 @@ struct ByteSource {
     @inline(never)
     static func truncated() -> ArchiveError { ArchiveError(.truncated, "the archive ends too early") }
 
+    /// Refuses bytes behind what is complete.
+    @inline(__always)
+    func expectEnd() throws {
+        if position != end { throw Self.leftOver() }
+    }
+
+    @inline(never)
+    static func leftOver() -> ArchiveError { ArchiveError(.corrupt, "bytes behind the values") }
+
     @inline(__always)
     mutating func byte() throws -> UInt8 {
         guard position < end else { throw Self.truncated() }

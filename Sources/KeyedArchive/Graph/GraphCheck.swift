@@ -13,19 +13,25 @@ struct GraphCheck {
         self.limits = limits
     }
 
-    /// Checks the values at the top, which are a record.
+    /// Checks the values at the top, which are one record.
     mutating func roots(_ source: ByteSource) throws {
         var source = source
         let tag = try source.byte()
         guard tag == Tag.record else { throw ArchiveError(.corrupt, "the archive has no keys") }
         try container(tag, &source)
+        try source.expectEnd()
     }
 
     /// Checks the body of an object.
     mutating func object(_ number: Int, _ body: ByteSource) throws {
         var body = body
         let shape = try body.shape(.object, shapes)
-        do { try record(shape, &body) } catch { throw ArchiveError.wrapping(error, at: .index(number)) }
+        do {
+            try record(shape, &body)
+            try body.expectEnd()
+        } catch {
+            throw ArchiveError.wrapping(error, at: .index(number))
+        }
     }
 
     private mutating func record(_ shape: Shape, _ source: inout ByteSource) throws {

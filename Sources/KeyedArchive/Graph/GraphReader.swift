@@ -39,13 +39,20 @@ struct GraphReader {
         guard case .record(let roots) = try value(&source) else {
             throw ArchiveError(.corrupt, "the archive has no keys")
         }
+        try source.expectEnd()
         return roots
     }
 
     mutating func object(_ number: Int, _ body: ByteSource) throws -> ArchivedRecord {
         var body = body
         let shape = try body.shape(.object, shapes)
-        do { return try record(shape, &body) } catch { throw ArchiveError.wrapping(error, at: .index(number)) }
+        do {
+            let record = try record(shape, &body)
+            try body.expectEnd()
+            return record
+        } catch {
+            throw ArchiveError.wrapping(error, at: .index(number))
+        }
     }
 
     private mutating func record(_ shape: Shape, _ source: inout ByteSource) throws -> ArchivedRecord {
