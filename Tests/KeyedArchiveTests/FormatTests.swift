@@ -244,4 +244,51 @@ struct FormatTests {
             }
         }
     }
+
+    private func decimal(_ digits: String, _ exponent: Int64 = 0) -> [UInt8] {
+        var sink = ByteSink()
+        defer { sink.deallocate() }
+        sink.byte(Tag.decimal)
+        sink.zigzag(exponent)
+        sink.string(digits)
+        return HandMade.compact(Array(sink.bytes))
+    }
+
+    @Test("A decimal has the digits that the description allows, and no others")
+    func decimals() throws {
+        let most = "340282366920938463463374607431768211455"
+        for (digits, exponent) in [("0", 0), ("-12", 127), ("007", -128), (most, 127), ("-" + most, -128), ("-0", 3)] {
+            let bytes = decimal(digits, Int64(exponent))
+            #expect(try ArchivedGraph(bytes).roots["a"] == .decimal(digits: digits, exponent: Int64(exponent)))
+            let read = try KeyedUnarchiver(bytes).decode(Decimal.self, forKey: "a")
+            #expect(!read.isNaN && read == Decimal(string: "\(digits)e\(exponent)"), "\(digits)")
+            _ = try ArchivedGraph(bytes).bytes(format: .binary)
+        }
+        #expect(try KeyedUnarchiver(decimal("NaN")).decode(Decimal.self, forKey: "a").isNaN)
+        let above = "340282366920938463463374607431768211456"
+        let wrong = [
+            "", "-", "+1", "--1", "1-", " 1", "1 ", "1.5", "1e5", "0x1", "nan", "-NaN", "\u{661}", above,
+            String(repeating: "9", count: 39), String(repeating: "0", count: 40), String(repeating: "9", count: 40),
+        ]
+        for bytes in wrong.map({ decimal($0) }) + [decimal("1", 128), decimal("1", -129), decimal("NaN", .max)] {
+            expectCorrupt(bytes)
+            let error = #expect(throws: ArchiveError.self) {
+                try KeyedUnarchiver(bytes).decode(Decimal.self, forKey: "a")
+            }
+            #expect(error?.code == .corrupt)
+        }
+        var graph = ArchivedGraph()
+        graph.setRoot(.decimal(digits: "+1", exponent: 0), forKey: "a")
+        #expect(throws: ArchiveError.self) { try graph.bytes(format: .compact) }
+    }
+
+    @Test("A decimal that Foundation cannot hold is an error, not another number")
+    func largestDecimal() throws {
+        let bytes = decimal("10", 127)
+        #expect(try ArchivedGraph(bytes).roots["a"] == .decimal(digits: "10", exponent: 127))
+        let error = #expect(throws: ArchiveError.self) {
+            try KeyedUnarchiver(bytes).decode(Decimal.self, forKey: "a")
+        }
+        #expect(error?.code == .outOfRange)
+    }
 }

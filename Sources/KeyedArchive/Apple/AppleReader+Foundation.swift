@@ -239,7 +239,9 @@ extension AppleReader {
         let length = find(entry, "NS.length").map(content)
         let isNegative = find(entry, "NS.negative").map { content($0).kind == .isTrue } ?? false
         let isBig = find(entry, "NS.mantissa.bo").map { table.integer(content($0)) == 2 } ?? false
-        guard exponent.kind == .integer, let power = Int64(exactly: table.integer(exponent)) else {
+        guard exponent.kind == .integer, let power = Int64(exactly: table.integer(exponent)),
+            DecimalText.exponents.contains(power)
+        else {
             throw ArchiveError(.corrupt, "a broken decimal")
         }
         out.byte(Tag.decimal)

@@ -171,8 +171,8 @@ extension AppleWriter {
     }
 
     private mutating func decimal(_ inValue: Bool) throws -> UInt32 {
-        let exponent = try source.zigzag()
-        let value = try DecimalParts(digits: try source.stringValue(limits), exponent: exponent)
+        let (digits, exponent) = try source.decimal(limits)
+        let value = try DecimalParts(digits: digits)
         guard inValue else {
             let mantissa = try value.words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
                 .withUnsafeBytes { try builder.data($0) }
@@ -354,17 +354,15 @@ struct DecimalParts {
     /// Words that count; 0 for zero, and with the sign for what is no number.
     let length: Int
 
-    init(digits: String, exponent: Int64) throws {
-        guard digits != "NaN" else {
+    init(digits: String) throws {
+        guard digits != DecimalText.notANumber else {
             isNegative = true
             words = [UInt16](repeating: 0, count: 8)
             length = 0
             return
         }
-        isNegative = digits.utf8.first == UInt8(ascii: "-")
-        guard let magnitude = UInt128(isNegative ? String(digits.dropFirst()) : digits) else {
-            throw ArchiveError(.corrupt, "a decimal that cannot be read")
-        }
+        isNegative = DecimalText.isNegative(digits)
+        guard let magnitude = UInt128(DecimalText.magnitude(digits)) else { throw DecimalText.broken() }
         words = (0..<8).map { UInt16(truncatingIfNeeded: magnitude >> (16 * $0)) }
         length = (words.lastIndex { $0 != 0 } ?? -1) + 1
     }

@@ -208,6 +208,9 @@ private struct GraphWriter {
             out.string(text)
             if let base { out.string(base) } else { out.byte(Tag.none) }
         case .decimal(let digits, let exponent):
+            guard DecimalText.isValid(digits, exponent: exponent) else {
+                throw ArchiveError(.misuse, "a decimal that is none")
+            }
             out.byte(Tag.decimal)
             out.zigzag(exponent)
             out.string(digits)

@@ -94,9 +94,7 @@ struct GraphCheck {
             try source.skipString(limits)
             var next = source
             if try next.byte() == Tag.none { source = next } else { try source.skipString(limits) }
-        case Tag.decimal:
-            _ = try source.zigzag()
-            try source.skipString(limits)
+        case Tag.decimal: _ = try source.decimal(limits)
         case Tag.packed:
             let kind = try source.packedKind()
             try source.advance(try source.packedCount(kind) * kind.width)

@@ -159,8 +159,8 @@ struct GraphReader {
             return .uuid(bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) })
         case Tag.url: return try url(&source)
         case Tag.decimal:
-            let exponent = try source.zigzag()
-            return .decimal(digits: try source.stringValue(limits), exponent: exponent)
+            let (digits, exponent) = try source.decimal(limits)
+            return .decimal(digits: digits, exponent: exponent)
         case Tag.packed:
             let kind = try source.packedKind()
             let count = try source.packedCount(kind)

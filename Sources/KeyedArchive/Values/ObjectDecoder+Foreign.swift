@@ -117,14 +117,9 @@ private struct ForeignDecimal: Decodable {
 
     func decimal() throws -> Decimal {
         if length == 0, isNegative { return .nan }
-        guard (-128...127).contains(exponent), mantissa.count <= 8 else {
-            throw ArchiveError(.corrupt, "a decimal that cannot be read")
-        }
+        guard DecimalText.exponents.contains(Int64(exponent)), mantissa.count <= 8 else { throw DecimalText.broken() }
         var magnitude: UInt128 = 0
         for word in mantissa.reversed() { magnitude = magnitude << 16 | UInt128(word) }
-        guard let significand = Decimal(string: magnitude.description) else {
-            throw ArchiveError(.corrupt, "a decimal that cannot be read")
-        }
-        return Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: significand)
+        return try DecimalText.decimal((isNegative ? "-" : "") + magnitude.description, exponent: Int64(exponent))
     }
 }

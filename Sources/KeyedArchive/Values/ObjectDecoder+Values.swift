@@ -233,16 +233,8 @@ extension ObjectDecoder {
     func readDecimal() throws -> Decimal {
         if foreign != nil, let decimal = try readForeignDecimal() { return decimal }
         try expect(Tag.decimal, "Decimal")
-        let exponent = try state.pointee.frame.source.zigzag()
-        let digits = try readString()
-        if digits == "NaN" { return Decimal.nan }
-        let magnitude = digits.utf8.first == UInt8(ascii: "-") ? digits.dropFirst() : digits[...]
-        // Checked here: the parser would take other forms too, and cut off what does not fit.
-        guard (1...39).contains(magnitude.utf8.count), magnitude.utf8.allSatisfy({ (48...57).contains($0) }),
-            (-128...127).contains(exponent), let significand = Decimal(string: String(magnitude))
-        else { throw ArchiveError(.corrupt, "a decimal that cannot be read") }
-        return Decimal(
-            sign: magnitude.count < digits.count ? .minus : .plus, exponent: Int(exponent), significand: significand)
+        let (digits, exponent) = try state.pointee.frame.source.decimal(limits)
+        return try DecimalText.decimal(digits, exponent: exponent)
     }
 
     // MARK: Collections

@@ -112,7 +112,7 @@ extension ObjectEncoder {
         state.pointee.out.byte(Tag.decimal)
         guard !value.isNaN else {
             state.pointee.out.zigzag(0)
-            return state.pointee.out.string("NaN")
+            return state.pointee.out.string(DecimalText.notANumber)
         }
         state.pointee.out.zigzag(Int64(value.exponent))
         state.pointee.out.string((value.sign == .minus ? "-" : "") + value.significand.description)

@@ -1,0 +1,50 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Decimals as they stand in archives: digits and a power of ten, as far as `Decimal` can hold them.
+enum DecimalText {
+    static let exponents: ClosedRange<Int64> = -128...127
+    /// The digits of what is no number.
+    static let notANumber = "NaN"
+
+    /// Whether the digits are those of a decimal: no parser is as strict.
+    static func isValid(_ digits: String, exponent: Int64) -> Bool {
+        guard exponents.contains(exponent) else { return false }
+        if digits == notANumber { return true }
+        let magnitude = magnitude(digits)
+        guard (1...39).contains(magnitude.utf8.count), magnitude.utf8.allSatisfy({ (48...57).contains($0) }) else {
+            return false
+        }
+        return UInt128(magnitude) != nil
+    }
+
+    static func isNegative(_ digits: String) -> Bool { digits.utf8.first == UInt8(ascii: "-") }
+
+    static func magnitude(_ digits: String) -> Substring { isNegative(digits) ? digits.dropFirst() : digits[...] }
+
+    /// The number of digits that are valid.
+    static func decimal(_ digits: String, exponent: Int64) throws -> Decimal {
+        if digits == notANumber { return .nan }
+        guard let significand = Decimal(string: String(magnitude(digits))) else { throw broken() }
+        let result = Decimal(
+            sign: isNegative(digits) ? .minus : .plus, exponent: Int(exponent), significand: significand)
+        // Zeros at the end are made part of the exponent, which has no room for all.
+        guard !result.isNaN else { throw ArchiveError(.outOfRange, "the number does not fit Decimal") }
+        return result
+    }
+
+    static func broken() -> ArchiveError { ArchiveError(.corrupt, "a decimal that cannot be read") }
+}
+
+extension ByteSource {
+    /// What follows the tag of a decimal.
+    mutating func decimal(_ limits: Limits) throws -> (digits: String, exponent: Int64) {
+        let exponent = try zigzag()
+        let digits = try stringValue(limits)
+        guard DecimalText.isValid(digits, exponent: exponent) else { throw DecimalText.broken() }
+        return (digits, exponent)
+    }
+}
