@@ -49,8 +49,14 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         guard T.self is any AnyOptional.Type else { return try encode(value, forKey: key) }
         // An optional in an optional: nil inside must not be taken for nil outside.
         try at(key) {
-            coder.state.pointee.out.byte(Tag.some)
-            do { try coder.write(value) } catch { throw coder.fail(error, at: .key(key.stringValue)) }
+            do {
+                try coder.nested {
+                    coder.state.pointee.out.byte(Tag.some)
+                    try coder.write(value)
+                }
+            } catch {
+                throw coder.fail(error, at: .key(key.stringValue))
+            }
         }
     }
 

@@ -26,6 +26,8 @@ struct GraphReader {
     }
 
     /// Whether there may be a container in as many others.
+    ///
+    /// More than writers nest: readers of other formats, whose archives may be converted, count levels of their own.
     static func allows(_ depth: Int, _ limits: Limits) -> Bool { depth - 32 < limits.depth }
 
     static func tooDeep(_ limits: Limits) -> ArchiveError {

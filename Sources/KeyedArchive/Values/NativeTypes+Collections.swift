@@ -5,8 +5,11 @@ extension Optional: NativelyArchived where Wrapped: Codable {
         return ValueWriter<Wrapped?> { value, coder in
             guard let value else { return coder.state.pointee.out.byte(Tag.none) }
             // Without the mark a nil inside could not be told from one outside.
-            if isNested { coder.state.pointee.out.byte(Tag.some) }
-            try wrapped.write(value, coder)
+            guard isNested else { return try wrapped.write(value, coder) }
+            try coder.nested {
+                coder.state.pointee.out.byte(Tag.some)
+                try wrapped.write(value, coder)
+            }
         }
     }
 

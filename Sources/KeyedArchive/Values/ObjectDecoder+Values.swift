@@ -223,8 +223,10 @@ extension ObjectDecoder {
         if foreign != nil, let url = try readForeignURL() { return url }
         try expect(Tag.url, "URL")
         let relative = try readString()
-        let base = try readNil() ? nil : URL(string: try readString())
-        guard let url = URL(string: relative, relativeTo: base) else {
+        let hasBase = try !readNil()
+        let base = hasBase ? URL(string: try readString()) : nil
+        // Without its base a URL would be another one.
+        guard let url = URL(string: relative, relativeTo: base), base != nil || !hasBase else {
             throw ArchiveError(.corrupt, "a URL that cannot be read")
         }
         return url
