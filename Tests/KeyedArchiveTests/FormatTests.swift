@@ -5,14 +5,14 @@ import Testing
 
 @Suite("The compact format as documented")
 struct FormatTests {
-    /// The lines of the example in `ArchiveFormat.md`, without what explains them.
-    private func example() throws -> [UInt8] {
+    /// The lines of an example in `ArchiveFormat.md`, without what explains them.
+    private func example(_ heading: String) throws -> [UInt8] {
         let catalog = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Sources/KeyedArchive/KeyedArchive.docc/ArchiveFormat.md")
         let text = try String(contentsOf: catalog, encoding: .utf8)
-        let lines = text[try #require(text.range(of: "## Example")).upperBound...].split(separator: "\n")
+        let lines = text[try #require(text.range(of: "## \(heading)\n")).upperBound...].split(separator: "\n")
         var bytes: [UInt8] = []
-        for line in lines where line.hasPrefix("    ") {
+        for line in lines.prefix(while: { !$0.hasPrefix("## ") }) where line.hasPrefix("    ") {
             for word in line.split(separator: " ", omittingEmptySubsequences: false).dropFirst(4) {
                 guard word.count == 2, let byte = UInt8(word, radix: 16) else { break }
                 bytes.append(byte)
@@ -28,9 +28,21 @@ struct FormatTests {
         try archiver.encode(foo, forKey: "foo")
         try archiver.encode([foo, Foo("Nicolas", -3)], forKey: "list")
         let bytes = try archiver.finish()
-        #expect(try example() == bytes)
-        let list = try KeyedUnarchiver(example()).decode([Foo].self, forKey: "list")
+        #expect(try example("Example") == bytes)
+        let list = try KeyedUnarchiver(example("Example")).decode([Foo].self, forKey: "list")
         #expect(list.map(\.age) == [7, -3])
+    }
+
+    private enum DirectoryError: Error, Codable, Equatable { case noSuchName(String) }
+
+    @Test("The example of an enum is what its synthesized coding writes, and is read")
+    func documentedEnum() throws {
+        let error = DirectoryError.noSuchName("Ada")
+        let archiver = KeyedArchiver()
+        try archiver.encode(error, forKey: "error")
+        let bytes = try archiver.finish()
+        #expect(try example("Example of an enum") == bytes)
+        #expect(try KeyedUnarchiver(bytes).decode(DirectoryError.self, forKey: "error") == error)
     }
 
     @Test("Each kind of value has the bytes the table says")
