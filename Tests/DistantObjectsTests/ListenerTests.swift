@@ -30,6 +30,24 @@ struct ListenerTests {
         #expect(!FileManager.default.fileExists(atPath: place.socket))
     }
 
+    @Test("A listener that only a loop over its connections holds goes on listening")
+    func heldByIteration() async throws {
+        let place = try Place()
+        let serving = Task {
+            for try await connection in try Listener(at: .path(place.socket)) { connection.vend(Directory()) }
+        }
+        await eventually("it listens") { FileManager.default.fileExists(atPath: place.socket) }
+        for _ in 0..<3 {
+            let connection = try await Connection.open(.path(place.socket))
+            let back: Int = try await connection.root.echo(1)
+            #expect(back == 1)
+            await connection.close()
+        }
+        serving.cancel()
+        try await serving.value
+        #expect(!FileManager.default.fileExists(atPath: place.socket))
+    }
+
     @Test("The accept rule refuses with its reason")
     func refuses() async throws {
         let place = try Place()

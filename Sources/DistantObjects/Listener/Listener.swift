@@ -10,14 +10,15 @@ import Synchronization
 ///
 /// The handshake is done, and the accept rule was asked, before a connection is given out. The socket's file is readable
 /// and writable by its owner only; a file that a dead process left is replaced, one in use is not. The file is removed when
-/// the listener is closed or let go.
+/// the listener is closed, or let go by its owner and those who iterate; beside it stays a file `PATH.lock`, which must not be
+/// removed while a process may be listening.
 public final class Listener: AsyncSequence, Sendable {
     /// What iteration gives.
     public typealias Element = Connection
 
     /// Where it listens.
     public let address: Connection.Address
-    private let queue: AcceptQueue
+    fileprivate let queue: AcceptQueue
     private let socket: SocketListener
 
     /// Starts to listen.
@@ -83,16 +84,17 @@ public final class Listener: AsyncSequence, Sendable {
 
     /// Iterates over the connections; several iterators share them.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(queue: queue)
+        Iterator(listener: self)
     }
 
     /// Gives the next connection.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let queue: AcceptQueue
+        /// Held, so that one whose connections are waited for goes on listening.
+        fileprivate let listener: Listener
 
         /// The next process that connected; `nil` once the listener is closed or the task is cancelled.
         public mutating func next() async throws -> Connection? {
-            await queue.next()
+            await listener.queue.next()
         }
     }
 }
