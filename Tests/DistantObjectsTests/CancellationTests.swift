@@ -70,6 +70,32 @@ struct CancellationTests {
         await pair.close()
     }
 
+    @Test(
+        "A ping and a barrier end when their task is cancelled, and the answer that comes later is taken",
+        arguments: [true, false])
+    func controls(isPing: Bool) async throws {
+        let pair = try await Bereaved(.socketpair)
+        let (raw, connection) = (pair.raw, pair.connection)
+        let waiting = Task { isPing ? try await connection.ping() : try await connection.barrier() }
+        let frame = try #require(try await onThread { raw.read() })
+        #expect(frame.kind == (isPing ? 11 : 10))
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await connection.ping()
+        }
+        await #expect(throws: CancellationError.self) { try await early.value }
+        raw.send(12, frame.body)
+        let next = Task { try await connection.ping() }
+        let second = try #require(try await onThread { raw.read() })
+        raw.send(12, second.body)
+        try await next.value
+        raw.close()
+        _ = await connection.ended
+        #expect(connection.statistics.isAtRest)
+    }
+
     @Test("After the deadline the caller throws and the serving task is cancelled")
     func deadline() async throws {
         let pair = try await Pair()

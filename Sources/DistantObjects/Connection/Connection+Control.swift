@@ -5,29 +5,43 @@ extension Connection {
     /// Asks the peer for a sign of life.
     ///
     /// - Returns: When the peer's reading thread has answered; its methods may be busy all the while.
-    /// - Throws: `ConnectionError.closed` if the connection ends first.
+    /// - Throws: `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
     public func ping() async throws {
         try await control(.ping)
     }
 
     /// Waits until the peer has handled every message sent before: one-way messages have run, or thrown, or suspended.
     ///
-    /// - Throws: `ConnectionError.closed` if the connection ends first.
+    /// - Throws: `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
     public func barrier() async throws {
         try await control(.barrier)
     }
 
     private func control(_ kind: FrameKind) async throws {
-        try await withUnsafeThrowingContinuation { continuation in
-            let failure = state.withLock { state -> ConnectionError? in
-                guard state.phase == .open || state.phase == .closing, !state.goodbyeSent else {
-                    return state.whyClosed ?? ConnectionError(.closed, "the connection is closing")
+        let wait = ControlWait()
+        try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { continuation in
+                let failure = state.withLock { state -> (any Error)? in
+                    guard state.phase == .open || state.phase == .closing, !state.goodbyeSent else {
+                        return ConnectionError(
+                            .closed, state.phase == .ended ? "the connection has ended" : "the connection is closing",
+                            context: name)
+                    }
+                    if wait.isCancelled { return CancellationError() }
+                    wait.continuation = continuation
+                    state.commitControl(kind, wait, to: channel)
+                    return nil
                 }
-                state.commitControl(kind, continuation, to: channel)
-                return nil
+                if let failure { return continuation.resume(throwing: failure) }
+                channel.setNeedsFlush()
             }
-            if let failure { return continuation.resume(throwing: failure) }
-            channel.setNeedsFlush()
+        } onCancel: {
+            // What was sent is answered all the same; nobody waits for it.
+            let continuation = state.withLock { _ in
+                wait.isCancelled = true
+                return wait.continuation.take()
+            }
+            continuation?.resume(throwing: CancellationError())
         }
     }
 }

@@ -52,9 +52,11 @@ extension PortState {
             guard let waiting = pings.removeValue(forKey: token) else {
                 throw ProtocolViolation(.outOfStep, "a Pong answers nothing")
             }
-            afterwards(.pong(waiting, nil))
-            if !goodbyeSent, let next = waitingControls.popFirst() {
-                commitControl(next.kind, next.continuation, to: connection.channel)
+            if let continuation = waiting.continuation.take() { afterwards(.pong(continuation, nil)) }
+            while !goodbyeSent, let next = waitingControls.popFirst() {
+                guard !next.wait.isCancelled else { continue }
+                commitControl(next.kind, next.wait, to: connection.channel)
+                break
             }
         case .barrier:
             let token = try reader.number()

@@ -226,19 +226,19 @@ extension PortState {
 
     /// Sends a ping or a barrier, or has it wait until fewer are unanswered.
     mutating func commitControl(
-        _ kind: FrameKind, _ continuation: UnsafeContinuation<Void, any Error>, to channel: Channel
+        _ kind: FrameKind, _ wait: ControlWait, to channel: Channel
     ) {
-        guard pings.count < ProtocolLimits.barriers else { return waitingControls.append((kind, continuation)) }
+        guard pings.count < ProtocolLimits.barriers else { return waitingControls.append((kind, wait)) }
         let token = nextToken
         nextToken += 1
-        pings[token] = continuation
+        pings[token] = wait
         commitNumber(kind, token, to: channel)
     }
 
     /// Takes out the pings and barriers that wait for an answer or for their turn.
     mutating func takeControls() -> [UnsafeContinuation<Void, any Error>] {
         defer { pings = [:] }
-        return Array(pings.values) + waitingControls.removeAll().map(\.continuation)
+        return (Array(pings.values) + waitingControls.removeAll().map(\.wait)).compactMap { $0.continuation.take() }
     }
 
     /// Answers a ping, or a barrier that waits for nothing.

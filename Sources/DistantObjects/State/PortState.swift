@@ -64,9 +64,9 @@ struct PortState: ~Copyable {
     private var completions = Completions()
 
     var barriers = BarrierCounts()
-    var pings: [UInt64: UnsafeContinuation<Void, any Error>] = [:]
+    var pings: [UInt64: ControlWait] = [:]
     /// Pings and barriers of ours that wait until fewer are unanswered.
-    var waitingControls = Fifo<(kind: FrameKind, continuation: UnsafeContinuation<Void, any Error>)>()
+    var waitingControls = Fifo<(kind: FrameKind, wait: ControlWait)>()
     /// The numbers of our answers to the peer's, as far as they may not be written.
     var unwrittenPongs = Fifo<UInt64>()
     /// Frames were committed while others were received, which nobody has flushed.
@@ -127,6 +127,15 @@ struct PortState: ~Copyable {
         swap(&taken, &completions)
         return taken
     }
+}
+
+/// One wait for the answer to a ping or a barrier.
+///
+/// Guarded by the connection's lock.
+final class ControlWait: @unchecked Sendable {
+    /// `nil` before it waits and after it was told.
+    var continuation: UnsafeContinuation<Void, any Error>?
+    var isCancelled = false
 }
 
 /// One wait of a one-way message for room, named by its cancellation.
