@@ -41,6 +41,13 @@ struct KilledProcessTests {
                     }
                 }
             }
+            // One that does not end when told.
+            var configuration = Connection.Configuration()
+            configuration.handshakeTimeout = .milliseconds(300)
+            await expectCode(.handshakeTimeout) {
+                _ = try await Connection.launch(
+                    "/bin/sh", arguments: ["-c", "trap '' TERM; exec sleep 1000"], configuration: configuration)
+            }
             await eventually("the channels are closed") { Usage.channels.count <= before }
             #expect(Usage.channels.count <= before)
             // All that were launched are reaped.

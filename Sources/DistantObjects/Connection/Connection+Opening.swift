@@ -7,6 +7,12 @@ import Synchronization
     import Foundation
 #endif
 
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 extension Connection {
     /// Where a listener is found.
     public struct Address: Sendable, Hashable, CustomStringConvertible {
@@ -30,8 +36,9 @@ extension Connection {
     /// Connects to a listener.
     ///
     /// - Returns: When both sides have accepted each other.
-    /// - Throws: `ConnectionError.transport` if nobody listens there or the path cannot be used, `.peerRefused`,
-    ///   `.protocolViolation`, `.handshakeTimeout`.
+    /// - Throws: `ConnectionError.transport` if nobody listens there or the path cannot be used (which of them says the
+    ///   `TransportError` in `underlying`: `.notFound` and `.nobodyListens` may be tried again), `.closed` if the peer ends
+    ///   first, `.peerRefused`, `.protocolViolation`, `.handshakeTimeout`.
     public static func open(_ address: Address, configuration: Configuration = .init()) async throws -> Connection {
         let endpoint = try transporting(address.path) { try ChannelEndpoint.connect(path: address.path) }
         var configuration = configuration
@@ -46,7 +53,10 @@ extension Connection {
     ///   - arguments: What follows the program's name.
     ///   - environment: Variables set besides those of this process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
-    /// - Returns: When both sides have accepted each other; `child` is the process.
+    /// - Returns: When both sides have accepted each other; `child` is the process. It is not ended by `close()`: a helper
+    ///   that waits for its connection's `ended` ends then, of one that does not `child` may be told.
+    /// - Throws: `ConnectionError.transport` if the program cannot be started, `.closed` if it ends first, `.peerRefused`,
+    ///   `.protocolViolation`, `.handshakeTimeout`; by then the process is ended, if need be killed after a second.
     public static func launch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
         over transport: ChildProcess.Transport = .socketpair, configuration: Configuration = .init()
@@ -64,8 +74,38 @@ extension Connection {
         do {
             return try await establish(endpoint, configuration, isInitiator: true, child: child)
         } catch {
-            child.terminate()
-            throw error
+            throw await reason(error, child, transport)
+        }
+    }
+
+    /// Why a helper could not be connected to, once it has ended: one that does not end when told is killed a second later.
+    private static func reason(
+        _ error: any Error, _ child: ChildProcess, _ transport: ChildProcess.Transport
+    ) async -> any Error {
+        child.terminate()
+        let killing = Task {
+            try await Task.sleep(for: .seconds(1))
+            child.kill()
+        }
+        let status = await child.waitForExit()
+        killing.cancel()
+        guard let error = error as? ConnectionError else { return error }
+        switch (error.code, status) {
+        case (.closed, .exited(let status)):
+            return ConnectionError(
+                .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
+                context: error.context, underlying: error)
+        case (.closed, .signalled(let signal)) where signal != SIGTERM:
+            return ConnectionError(
+                .closed, "the program was ended by signal \(signal) before it was connected with Connection.parent()",
+                context: error.context, underlying: error)
+        case (.protocolViolation, _) where transport == .pipes:
+            return ConnectionError(
+                .protocolViolation,
+                "\(error.message); a program launched over pipes must call Connection.parent() before it prints",
+                context: error.context, underlying: error)
+        default:
+            return error
         }
     }
 
