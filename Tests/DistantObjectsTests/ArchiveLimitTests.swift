@@ -86,7 +86,9 @@ struct ArchiveLimitTests {
             try await body()
             Issue.record("nothing was thrown", sourceLocation: location)
         } catch {
-            #expect((error as? ArchiveError)?.code == .limit, "\(error)", sourceLocation: location)
+            let failure = error as? ConnectionError
+            #expect(failure?.code == .tooLarge, "\(error)", sourceLocation: location)
+            #expect((failure?.underlying as? ArchiveError)?.code == .limit, "\(error)", sourceLocation: location)
         }
     }
 

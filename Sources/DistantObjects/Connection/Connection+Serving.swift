@@ -65,7 +65,7 @@ extension Connection {
             try run(call, decoder, message)
             coder.recycle(consume decoder)
         } catch {
-            failure = error
+            failure = MethodFailure.from(error)
         }
         return finish(call, consume message, error: failure, isFirstJob: true)
     }
@@ -193,7 +193,8 @@ extension Connection {
         if let refusal = failure as? ConnectionError {
             report(.callRefused(message: name, refusal))
         } else if call.question == nil {
-            report(.oneWayFailedHere(message: name, (failure as? ArgumentFailure)?.underlying ?? failure))
+            let cause = (failure as? ArgumentFailure)?.underlying ?? (failure as? MethodFailure)?.underlying
+            report(.oneWayFailedHere(message: name, cause ?? failure))
         }
     }
 }
@@ -250,7 +251,7 @@ extension InboundCall {
         guard argumentCount == message.argumentTypes.count else {
             return ConnectionError(
                 .wrongArgument,
-                "\(argumentCount) arguments were given, \(message.signature) takes "
+                "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
                     + "\(message.argumentTypes.count)", context: message.qualifiedName)
         }
         if isOverloaded {

@@ -1,5 +1,18 @@
 import Synchronization
 
+/// There is no root of that name.
+struct NoSuchRoot: Error {
+    let name: String
+
+    /// What the peer is told.
+    var refusal: ConnectionError {
+        ConnectionError(
+            .noSuchRoot,
+            name.isEmpty ? "the peer vends no root object" : "the peer vends no root object of that name",
+            context: name.isEmpty ? nil : name)
+    }
+}
+
 /// The object in slot 0: gives the roots by name.
 final class RootDirectory: Vendable {
     private struct State {
@@ -49,11 +62,7 @@ final class RootDirectory: Vendable {
     private func root(_ name: String) async throws -> DistantObject {
         await firstSet()
         guard let object = state.withLock({ $0.objects[name] }) else {
-            throw ConnectionError(
-                .noSuchRoot,
-                name.isEmpty
-                    ? "the peer vends no root object"
-                    : "the peer vends no root object of that name", context: name.isEmpty ? nil : name)
+            throw NoSuchRoot(name: name)
         }
         return DistantObject(standingFor: object)
     }

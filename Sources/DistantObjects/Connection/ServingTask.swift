@@ -76,7 +76,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
                 try await call._withUnsafeGuaranteedRef({ $0.message }).run(self)
                 finish(nil)
             } catch {
-                finish(error)
+                finish(MethodFailure.from(error))
             }
             guard let thread = mayRest() else { return }
             // Of the two forms the one that stays on this thread whatever the optimiser does; see “Workarounds”.

@@ -35,8 +35,8 @@ enum LocalCall {
         guard message.argumentCount == body.argumentTypes.count else {
             throw ConnectionError(
                 .wrongArgument,
-                "\(message.argumentCount) arguments were given, \(body.signature) takes "
-                    + "\(body.argumentTypes.count)", context: body.qualifiedName)
+                "\(message.argumentCount) argument\(message.argumentCount == 1 ? " was" : "s were") given, "
+                    + "\(body.signature) takes \(body.argumentTypes.count)", context: body.qualifiedName)
         }
         let answer = OutboundMessage(for: PortCoder.local)
         do {
@@ -51,7 +51,7 @@ enum LocalCall {
             try answer.encoder.finish()
         } catch let error as ArgumentFailure {
             throw ConnectionError(
-                .wrongArgument, String(describing: error.underlying), context: body.qualifiedName,
+                .wrongArgument, sentence(for: error.underlying), context: body.qualifiedName,
                 underlying: error.underlying)
         } catch let error as ResultFailure {
             throw error.underlying

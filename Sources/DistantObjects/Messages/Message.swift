@@ -6,7 +6,12 @@ import KeyedArchive
 /// they are matched by position, so labels do not matter.
 ///
 /// A method of an actor, or one whose argument passes ownership on, is given as a closure:
-/// `Message("bump") { (counter: Counter) in { (step: Int) in await counter.bump(step) } }`.
+/// `Message("bump") { (counter: Counter) in { (step: Int) in await counter.bump(step) } }`. So are generic methods and those
+/// whose arguments are existentials or tuples, with concrete types.
+///
+/// - Important: A method of a class on a global actor, as `@MainActor`, is **always** given as an `async` closure:
+///   `Message("get") { (account: Account) in { () async -> Int in await account.get() } }`. The compiler takes
+///   `Message("get", Account.get)` without a warning, and the method then runs off its actor; see <doc:Workarounds>.
 public struct Message<Target: AnyObject>: Sendable {
     let body: MessageBody
 
@@ -95,6 +100,17 @@ struct ArgumentFailure: Error {
 /// A result that could not be written: told apart from what the method itself throws.
 struct ResultFailure: Error {
     let underlying: any Error
+}
+
+/// A `ConnectionError` that the method itself threw, as a rule of another connection: told apart from what is wrong with the
+/// call.
+struct MethodFailure: Error {
+    let underlying: ConnectionError
+
+    /// What a method's run threw, as the answer to its caller is made from it.
+    static func from(_ error: any Error) -> any Error {
+        (error as? ConnectionError).map { MethodFailure(underlying: $0) } ?? error
+    }
 }
 
 private func encodingResult(_ encode: () throws -> Void) throws {

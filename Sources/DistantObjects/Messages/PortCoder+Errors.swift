@@ -10,7 +10,9 @@ extension PortCoder {
         }
         do {
             message.encoder.reset()
-            if let coded = error as? any (Error & Codable) {
+            if let failure = error as? MethodFailure {
+                try encodeText("\(ConnectionError.self)", failure.underlying.description, into: message)
+            } else if let coded = error as? any (Error & Codable) {
                 try encodeContent(coded, into: message)
             } else if let remote = error as? RemoteError {
                 try encodeText(remote.typeName, remote.message, into: message)
@@ -41,11 +43,14 @@ extension PortCoder {
     private func refusal(for error: any Error, of call: String) -> ConnectionError? {
         switch error {
         case let error as ArgumentFailure:
-            ConnectionError(.wrongArgument, String(describing: error.underlying), context: call)
+            ConnectionError(.wrongArgument, sentence(for: error.underlying), context: call)
         case let error as ResultFailure:
-            ConnectionError(.notEncodable, "the result cannot be sent: \(error.underlying)", context: call)
+            ConnectionError(
+                .notEncodable, "the result cannot be sent: \(sentence(for: error.underlying))", context: call)
         case is CancellationError:
             ConnectionError(.cancelled, "the method stopped because it was cancelled", context: call)
+        case let error as NoSuchRoot:
+            error.refusal
         case let error as ConnectionError:
             error
         default:
@@ -56,6 +61,9 @@ extension PortCoder {
     /// An error of a one-way message as its sender is told: a code and a text, without references or content.
     func summary(of error: any Error, of call: String) -> ConnectionError {
         if let refusal = refusal(for: error, of: call) { return refusal }
+        if let failure = error as? MethodFailure {
+            return ConnectionError(.methodFailed, "\(ConnectionError.self): \(failure.underlying)", context: call)
+        }
         let text =
             error is any (Error & Codable) || exposesErrorText
             ? String(describing: error) : "the other process withholds the error's text"
@@ -110,5 +118,29 @@ extension PortCoder {
 
     private func content<Failure: Error & Codable>(_ type: Failure.Type, _ decoder: ObjectDecoder) throws -> any Error {
         try decoder.decodeTop(type)
+    }
+}
+
+/// What is wrong, as a user is told: an archive says only that a type's own code threw, and ours has more to say.
+func sentence(for error: any Error) -> String {
+    guard let archive = error as? ArchiveError, let own = archive.underlying as? ConnectionError else {
+        return String(describing: error)
+    }
+    return own.description
+}
+
+extension ConnectionError {
+    /// What a caller is told of arguments that cannot be sent.
+    static func unsent(_ error: any Error, _ message: String) -> ConnectionError {
+        if let own = (error as? ArchiveError)?.underlying as? ConnectionError {
+            return ConnectionError(own.code, own.message, context: own.context ?? message, underlying: error)
+        }
+        guard (error as? ArchiveError)?.code == .limit else {
+            return ConnectionError(
+                .notEncodable, "an argument cannot be sent: \(error)", context: message, underlying: error)
+        }
+        return ConnectionError(
+            .tooLarge, "an argument cannot be sent: \(error); Connection.Limits.archive bounds it, on both sides",
+            context: message, underlying: error)
     }
 }

@@ -104,9 +104,9 @@ public final class PortCoder: Sendable {
         } catch {
             throw ConnectionError(
                 .wrongResult,
-                reply.body.bytes.isEmpty
+                reply.isWithoutValue
                     ? "the method has no result; a \(Result.self) was asked for"
-                    : "the result cannot be read as \(Result.self): \(error)",
+                    : "the result cannot be read as \(Result.self): \(sentence(for: error))",
                 context: message.name, underlying: error)
         }
     }

@@ -117,8 +117,12 @@ public struct RemoteMessage: Sendable {
         if let deadline {
             message.deadline = place.heldConnection.map { Deadline(after: deadline, on: $0.loop) }
         }
-        repeat try message.encode(each argument)
-        try message.finish()
+        do {
+            repeat try message.encode(each argument)
+            try message.finish()
+        } catch {
+            throw ConnectionError.unsent(error, name)
+        }
         message.name = name
         return message
     }

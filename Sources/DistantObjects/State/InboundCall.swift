@@ -135,6 +135,9 @@ final class Reply: @unchecked Sendable {
     let bulk: Int
     let tables: MessageTables?
 
+    /// Whether it is the answer of a method that has no result.
+    var isWithoutValue: Bool { body.bytes.count <= 2 && body.bytes.allSatisfy { $0 == 0 } }
+
     init(status: ReturnStatus, body: consuming ByteSlice, bulk: Int, tables: consuming MessageTables?) {
         self.status = status
         self.body = body

@@ -1,0 +1,96 @@
+import DistantObjects
+import Testing
+
+/// A process in the middle: what its methods call has failed, or fails.
+private final class Middle: Vendable {
+    static var messages: MessageTable<Middle> {
+        Message("fails", Middle.fails)
+        Message("failsLater", Middle.failsLater)
+        Message("takes", Middle.takes)
+        Message("itself", Middle.itself)
+        Message("nothing", Middle.nothing)
+    }
+
+    func fails(_ code: Int) throws -> Int {
+        throw ConnectionError(.init(rawValue: code), "the archive is not to be reached", context: "onward")
+    }
+
+    @concurrent func failsLater(_ code: Int) async throws -> Int { try fails(code) }
+
+    func takes(_ other: Middle) -> Int { 1 }
+
+    func itself() -> Middle { self }
+
+    func nothing() {}
+}
+
+@Suite("Errors say whose they are", .bounded())
+struct ErrorTests {
+    @Test("What a method met on another connection is no error of its caller's", arguments: ["fails", "failsLater"])
+    func onward(message: String) async throws {
+        let (client, server) = try await Connection.pair()
+        server.vend(Middle())
+        let root = try await client.root
+        for code in [ConnectionError.Code.notSent, .closed, .noSuchMessage, .cancelled] {
+            let error = await #expect(throws: RemoteError.self) {
+                let _: Int = try await root.message(message)(code.rawValue)
+            }
+            #expect(error?.typeName == "ConnectionError")
+            #expect(error?.message.contains("onward: the archive is not to be reached") == true, "\(error as Any)")
+        }
+        await client.close()
+    }
+
+    @Test("One without a result that fails so is reported as the method's failure")
+    func onwardOneWay() async throws {
+        let (reported, here) = (Signal(), Signal())
+        var (first, second) = (Connection.Configuration(), Connection.Configuration())
+        first.onEvent = { if case .oneWayFailed(_, let error) = $0, error.code == .methodFailed { reported.send() } }
+        second.onEvent = {
+            if case .oneWayFailedHere(_, let error) = $0, (error as? ConnectionError)?.code == .notSent { here.send() }
+        }
+        let (client, server) = try await Connection.pair(first: first, second: second)
+        server.vend(Middle())
+        try await client.root.fails.oneWay(1)
+        await reported.wait()
+        await here.wait()
+        await client.close()
+    }
+
+    @Test("A reference where an object of this process is asked for, and the other way round, is named as that")
+    func references() async throws {
+        let (client, server) = try await Connection.pair()
+        server.vend(Middle())
+        let root = try await client.root
+        await expectSentence(.wrongArgument, "DistantObject") { let _: Int = try await root.takes(Middle()) }
+        await expectSentence(.wrongResult, "DistantObject") { let _: Middle = try await root.itself() }
+        await expectSentence(.wrongResult, "no result") { let _: Int = try await root.nothing() }
+        await expectSentence(.wrongArgument, "1 argument was given") { try await root.nothing(1) }
+        let (other, its) = try await Connection.pair()
+        its.vend(Middle())
+        let foreign = try await other.root
+        await expectSentence(.foreignReference, "another connection") { let _: Int = try await root.takes(foreign) }
+        await other.close()
+        await client.close()
+    }
+
+    @Test("A program that ends before it is connected is told with its status, one that prints as one that prints")
+    func launched() async throws {
+        await expectSentence(.closed, "ended with status 3") {
+            _ = try await Connection.launch("/bin/sh", arguments: ["-c", "exit 3"])
+        }
+        await expectSentence(.protocolViolation, "before it prints") {
+            _ = try await Connection.launch(
+                "/bin/sh", arguments: ["-c", "echo Hello, world; sleep 1000"], over: .pipes)
+        }
+    }
+
+    private func expectSentence(
+        _ code: ConnectionError.Code, _ words: String, _ body: () async throws -> Void,
+        location: SourceLocation = #_sourceLocation
+    ) async {
+        let error = await #expect(throws: ConnectionError.self, sourceLocation: location) { try await body() }
+        #expect(error?.code == code, "\(error as Any)", sourceLocation: location)
+        #expect("\(error as Any)".contains(words), "\(error as Any)", sourceLocation: location)
+    }
+}
