@@ -56,6 +56,9 @@ extension Connection {
         /// A message that would give it more is not sent.
         public var exports = 65_536
         /// Bytes of one message, 1 GiB; large ones come in fragments.
+        ///
+        /// The archive inside has a smaller bound of its own, `archive.bytes`, 256 MiB: for larger ones raise that, on both
+        /// sides.
         public var message = 1 << 30
         /// Bounds on the archive inside a message.
         public var archive = KeyedArchive.Limits()
@@ -103,7 +106,8 @@ public enum ConnectionEvent: Sendable {
     case opened(peer: PeerCredentials?, name: String)
     /// A one-way message the peer sent here failed.
     case oneWayFailedHere(message: String, any Error)
-    /// A one-way message sent from here failed in the peer; the number is that of its frame.
+    /// A one-way message sent from here failed in the peer; the number is that of its frame, which tells two failures of one
+    /// connection apart and no more.
     case oneWayFailed(number: UInt64, ConnectionError)
     /// A call of the peer was refused.
     case callRefused(message: String, ConnectionError)

@@ -92,7 +92,8 @@ extension Connection {
     /// Closes in order: new calls are refused, those under way are answered in both directions, both sides say goodbye.
     ///
     /// - Parameter limit: How long that may take; then the connection is cut. A method that never returns must not hold a
-    ///   program up for ever.
+    ///   program up for ever. A method of this very connection that awaits it waits for itself until then: there, start a
+    ///   task that closes.
     /// - Returns: When the connection has ended and nothing of it is left.
     public func close(within limit: Duration = .seconds(5)) async {
         beginClosing(decision: .closedHere)

@@ -85,6 +85,8 @@ extension ConnectionError.Code {
     /// Something that cannot be put into a message.
     public static let notEncodable = Self(rawValue: 18)
     /// A descriptor, path or process could not be had from the system.
+    ///
+    /// Which, says the `TransportError` in `underlying`.
     public static let transport = Self(rawValue: 19)
     /// A one-way message's method threw an error of its own.
     public static let methodFailed = Self(rawValue: 20)
