@@ -3,6 +3,10 @@ import DistantObjects
 import Synchronization
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 @Suite("Closing and ending", .bounded())
 struct EndingTests {
     @Test("An orderly close answers what was read and refuses what comes after")
@@ -130,6 +134,30 @@ struct EndingTests {
         _ = await task.result
         await pair.close()
     }
+
+    #if os(Linux)
+        @Test(
+            "When somebody closes descriptors, connections that lost theirs end, and the loop that lost its own goes on"
+        )
+        func closedDescriptors() async {
+            await #expect(processExitsWith: .success) {
+                let kept = try await Connection.pair()
+                kept.1.vend(Directory())
+                let root = try await kept.0.root
+                let before = Set(Usage.open.keys)
+                let lost = try await Connection.pair(over: .pipes)
+                for (number, name) in Usage.open where !before.contains(number) || name == "anon_inode:[eventpoll]" {
+                    close(number)
+                }
+                for number in 0..<20 {
+                    let back: Int = try await root.echo(number)
+                    #expect(back == number)
+                }
+                _ = await lost.0.ended
+                _ = await lost.1.ended
+            }
+        }
+    #endif
 
     @Test("When methods block every thread of the loop, the connections are told")
     func threadsExhausted() async {

@@ -1,6 +1,12 @@
 internal import CPortShims
 internal import Synchronization
 
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
 extension EventLoop {
     /// Pieces of work between two polls, and calls of the poller in one breath.
     private static let piecesBetweenPolls = 256
@@ -206,7 +212,10 @@ extension EventLoop {
             let now = monotonicNow()
             while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
         }
-        guard count > 0 else { return found }
+        guard count > 0 else {
+            if count < 0 { lookEverywhere(thread) }
+            return found
+        }
         if count == 1, let channel = channel(of: events[0].token) {
             // Instead of a reference to the channel and to whatever it holds.
             state.pointee.isDelivering = true
@@ -237,6 +246,25 @@ extension EventLoop {
         lock.lock()
         for handler in told { state.pointee.queue.append(.turn(handler)) }
         return nil
+    }
+
+    /// The poller cannot be asked: somebody has closed its descriptor, as programs that close all of theirs do.
+    ///
+    /// Then every source is tried now and then, so that what is left goes on, if slowly, and what was closed, too, ends.
+    ///
+    /// Called with the lock held, and so it returns; released in between.
+    @inline(never)
+    private func lookEverywhere(_ thread: UnsafeMutablePointer<LoopThread>) {
+        let handlers = state.pointee.sources.compactMap(\.handler)
+        lock.unlock()
+        var pause = timespec(tv_sec: 0, tv_nsec: 10_000_000)
+        nanosleep(&pause, nil)
+        let bits = UInt32(PORT_READABLE) | UInt32(PORT_WRITABLE) | UInt32(PORT_HANG_UP)
+        thread.pointee.isReading = true
+        let told = handlers.compactMap { $0.ready(bits, readContext: readContext) }
+        thread.pointee.isReading = false
+        lock.lock()
+        for handler in told { state.pointee.queue.append(.turn(handler)) }
     }
 
     /// One attempt in so many asks the poller, which knows of all descriptors.

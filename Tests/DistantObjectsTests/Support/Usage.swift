@@ -11,9 +11,16 @@ enum Usage {
 
     /// The sockets and pipes among them, by the names the kernel gives.
     static var channels: [String] {
+        open.values.filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted()
+    }
+
+    /// The numbers of open descriptors, with the names the kernel gives what they stand for.
+    static var open: [CInt: String] {
         let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        return numbers.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
-            .filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted()
+        return numbers.reduce(into: [:]) { open, number in
+            let name = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            if let name, let number = CInt(number) { open[number] = name }
+        }
     }
 
     static var threads: Int { entries("/proc/self/task") }
