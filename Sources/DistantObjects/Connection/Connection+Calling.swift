@@ -210,15 +210,15 @@ extension Connection {
         _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
         _ waiter: consuming Waiter
     ) {
-        let deadline = message.deadline
+        let deadline = message.deadline.map { ($0, message.name) }
         let outcome = commit(message: message, reserved, in: scope, waiter)
         switch outcome {
         case .committed(let ticket):
             coder.recycle(message)
             channel.setNeedsFlush()
-            if let deadline { startTimer(ticket, deadline) }
+            if let (deadline, name) = deadline { startTimer(ticket, deadline, name) }
         case .waiting(let ticket):
-            if let deadline { startTimer(ticket, deadline) }
+            if let (deadline, name) = deadline { startTimer(ticket, deadline, name) }
         case .failed(let error):
             coder.recycle(message)
             Completion.fail(waiter, error).perform(on: self)
@@ -244,11 +244,12 @@ extension Connection {
         }
     }
 
-    private func startTimer(_ ticket: Ticket, _ deadline: Deadline) {
+    private func startTimer(_ ticket: Ticket, _ deadline: Deadline, _ name: String) {
         let left = Duration.microseconds(Int64(clamping: deadline.microseconds(on: loop)))
         let timer = loop.addTimer(after: left) { [self] in
             giveUp(
-                ticket, ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)"))
+                ticket,
+                ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name))
         }
         let isLate = state.withLock { state in
             guard var question = state.questions[ticket] else { return true }

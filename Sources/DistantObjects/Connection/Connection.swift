@@ -83,9 +83,11 @@ public final class Connection: Sendable {
 
     /// The peer's root object of that name.
     ///
+    /// - Parameter deadline: How long to wait; a listener that has accepted the connection may not have vended anything yet.
     /// - Throws: `ConnectionError.noSuchRoot` if it vends none.
-    public func root(named name: String) async throws -> DistantObject {
-        try await peerRoots.message("root").callAsFunction(name)
+    public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
+        guard let deadline else { return try await peerRoots.message("root").callAsFunction(name) }
+        return try await peerRoots.message("root").call(name, deadline: deadline)
     }
 
     /// The peer's root object of that name, for plain threads: blocks until it is there.

@@ -51,7 +51,7 @@ extension PortState {
     }
 
     borrowing func checkOpen(_ message: OutboundMessage) throws {
-        if let whyClosed { throw whyClosed }
+        if let whyClosed { throw ConnectionError(whyClosed.code, whyClosed.message, context: message.name) }
         if message.mayBeTooLarge { try checkSize(of: message) }
     }
 
