@@ -74,6 +74,33 @@ struct ErrorTests {
         await client.close()
     }
 
+    @Test("A deadline that passes and a connection that has ended name the message")
+    func context() async throws {
+        let pair = try await Pair()
+        let root = try await pair.client.root
+        let late = await #expect(throws: ConnectionError.self) {
+            let _: Int = try await root.message("wait").call(deadline: .milliseconds(20))
+        }
+        #expect(late?.code == .deadlineExceeded && late?.context?.contains("wait") == true, "\(late as Any)")
+        await pair.close()
+        let ended = await #expect(throws: ConnectionError.self) { let _: Int = try await root.echo(1) }
+        #expect(ended?.code == .closed && ended?.context == "echo", "\(ended as Any)")
+    }
+
+    @Test("A look-up of a root that is not vended yet ends with its deadline")
+    func rootDeadline() async throws {
+        let place = try Place()
+        let listener = try Listener(at: .path(place.socket))
+        let accepted = Task {
+            for try await connection in listener { return connection as Connection? }; return nil
+        }
+        let connection = try await Connection.open(.path(place.socket))
+        await expectCode(.deadlineExceeded) { _ = try await connection.root(named: "", deadline: .milliseconds(20)) }
+        connection.invalidate()
+        _ = try await accepted.value?.ended
+        listener.close()
+    }
+
     @Test("A program that ends before it is connected is told with its status, one that prints as one that prints")
     func launched() async throws {
         await expectSentence(.closed, "ended with status 3") {
@@ -81,7 +108,7 @@ struct ErrorTests {
         }
         await expectSentence(.protocolViolation, "before it prints") {
             _ = try await Connection.launch(
-                "/bin/sh", arguments: ["-c", "echo Hello, world; sleep 1000"], over: .pipes)
+                "/bin/sh", arguments: ["-c", "echo Hello, world; exec sleep 1000"], over: .pipes)
         }
     }
 
