@@ -71,6 +71,9 @@ struct ListenerTests {
         let long = place.directory + "/" + String(repeating: "x", count: 200)
         await expectCode(.transport) { _ = try await Connection.open(.path(long)) }
         await expectCode(.transport) { _ = try Listener(at: .path(long)) }
+        let missing = place.directory + "/none/x.sock"
+        let error = #expect(throws: ConnectionError.self) { _ = try Listener(at: .path(missing)) }
+        #expect(error?.message == "The folder for the socket \(missing) does not exist.")
         let listener = try Listener(at: .path(place.socket))
         await expectCode(.transport) { _ = try Listener(at: .path(place.socket)) }
         listener.close()

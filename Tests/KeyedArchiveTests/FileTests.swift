@@ -52,6 +52,18 @@ struct FileTests {
         }
     }
 
+    @Test("A file's name may be as long as names can be")
+    func longName() throws {
+        try inFolder { folder in
+            let name = String(repeating: "n", count: 255)
+            for number in 1...2 {
+                try KeyedArchiver.archive(number, to: folder.appending(path: name))
+                #expect(try KeyedUnarchiver.unarchive(Int.self, from: folder.appending(path: name)) == number)
+            }
+            #expect(try files(folder) == [name])
+        }
+    }
+
     @Test("A failed encode, a folder that is missing and a file that is none leave everything as it was")
     func failures() throws {
         struct Failing: Encodable {

@@ -181,6 +181,10 @@ struct PropertyListTests {
             let error = #expect(throws: ArchiveError.self) { try ArchivedGraph(Array(text.utf8)) }
             #expect(error?.code == .unsupported || error?.code == .corrupt, "\(text)")
         }
+        for text in ["[1]", "{\"archiver\": 1}"] {
+            let error = #expect(throws: ArchiveError.self) { try ArchivedGraph(Array(text.utf8)) }
+            #expect(error?.message.contains("JSON") == true, "\(text)")
+        }
         #expect(throws: ArchiveError.self) { try ArchivedGraph([UInt8]()) }
     }
 

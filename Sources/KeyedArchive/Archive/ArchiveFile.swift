@@ -89,7 +89,9 @@ package struct ArchiveFile {
         let target = Self.resolved(path)
         try checkKind(of: target)
         let folder = target.lastIndex(of: "/").map { String(target[..<$0]) } ?? "."
-        let temporary = "\(target).\(UInt32.random(in: .min ... .max)).new"
+        // Beside it, under a name that says whose it is, if a name has room for that.
+        let isLong = target.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count > 200
+        let temporary = "\(isLong ? folder + "/" : target).\(UInt32.random(in: .min ... .max)).new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw failure("cannot be written", errno, advice: "the folder must exist and be writable")

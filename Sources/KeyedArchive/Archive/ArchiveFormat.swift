@@ -49,9 +49,12 @@ extension ArchiveFormat: CustomStringConvertible {
         }
         switch bytes.first(where: { $0 != 0x20 && !(0x09...0x0D).contains($0) }) {
         case nil: throw ArchiveError(.truncated, "an empty file, not an archive")
-        case UInt8(ascii: "{"), UInt8(ascii: "("), UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: "/"):
+        case UInt8(ascii: "{"), UInt8(ascii: "("), UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: "/"),
+            UInt8(ascii: "["):
             throw ArchiveError(
-                .unsupported, "a property list in the old (OpenStep) style, or other text: convert it to XML first")
+                .unsupported,
+                "text, perhaps JSON, which is not read, or a property list in the old (OpenStep) style: convert it to XML first"
+            )
         default: throw ArchiveError(.corrupt, "not an archive, or of a version this library does not know")
         }
     }

@@ -67,7 +67,8 @@ extension ObjectDecoder {
         } else {
             throw ArchiveError(
                 .classNotAllowed,
-                "expected \(name(of: expected)), found an object of class \(shape.name), not allowed here")
+                "expected \(name(of: expected)), found an object of class \(shape.name), not allowed here (a class that "
+                    + "was renamed is told with ClassRegistry.setClass(_:forName:))")
         }
         if let list = state.pointee.list, !list.contains(type) {
             throw ArchiveError(

@@ -43,7 +43,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// Takes the path and listens; connections wait in the kernel until `start`.
     ///
     /// - Throws: `pathTooLong`; `nameTaken` if somebody listens there; `wrongDescriptor` if a file that is no socket is
-    ///   in the way; `system`.
+    ///   in the way; `notFound` if the folder does not exist; `system`.
     package init(path: String, loop: EventLoop = .shared, backlog: Int = 512) throws(TransportError) {
         try ChannelEndpoint.checkPath(path)
         self.path = path
@@ -52,6 +52,9 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         guard lockFile >= 0 else {
             let number = errno
             if number == EWOULDBLOCK { throw Self.taken(path) }
+            if number == ENOENT || number == ENOTDIR {
+                throw TransportError(.notFound, "The folder for the socket \(path) does not exist.")
+            }
             throw .system("locking \(path).lock", number, context: [path])
         }
         do {
