@@ -2,6 +2,12 @@ import DistantObjects
 import Synchronization
 import Testing
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 // The sample of README.md, so that it cannot stop being true.
 private final class Ages: Vendable {
     private let ages = Mutex<[String: Int]>([:])
@@ -24,17 +30,21 @@ struct ReadmeTests {
     @Test("The sample works as it is written")
     func sample() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let directory = Ages()
         let receiver = Task {
-            let directory = Ages()
-            for try await connection in listener { connection.vend(directory) }
+            for try await connection in try Listener(at: .path(place.socket)) { connection.vend(directory) }
         }
+        await eventually("it listens") { FileManager.default.fileExists(atPath: place.socket) }
+        try await send(place)
+        receiver.cancel()
+        try await receiver.value
+    }
+
+    private func send(_ place: Place) async throws {
         let connection = try await Connection.open(.path(place.socket))
         let directory = try await connection.root
         let count: Int = try await directory.add(Person(name: "Juliana", age: 7))
         #expect(count == 1)
         await connection.close()
-        listener.close()
-        try await receiver.value
     }
 }
