@@ -36,9 +36,8 @@ struct ListenerTests {
         let serving = Task {
             for try await connection in try Listener(at: .path(place.socket)) { connection.vend(Directory()) }
         }
-        await eventually("it listens") { FileManager.default.fileExists(atPath: place.socket) }
         for _ in 0..<3 {
-            let connection = try await Connection.open(.path(place.socket))
+            let connection = try await place.open()
             let back: Int = try await connection.root.echo(1)
             #expect(back == 1)
             await connection.close()
@@ -147,5 +146,16 @@ final class Place: Sendable {
 
     deinit {
         try? FileManager.default.removeItem(atPath: directory)
+    }
+
+    /// Connects as soon as somebody listens.
+    func open() async throws -> Connection {
+        while true {
+            do {
+                return try await Connection.open(.path(socket))
+            } catch let error as ConnectionError where error.code == .transport {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
     }
 }

@@ -2,12 +2,6 @@ import DistantObjects
 import Synchronization
 import Testing
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 // The sample of README.md, so that it cannot stop being true.
 private final class Ages: Vendable {
     private let ages = Mutex<[String: Int]>([:])
@@ -25,7 +19,7 @@ private struct Person: Codable {
     var age: Int
 }
 
-@Suite("README")
+@Suite("README", .bounded())
 struct ReadmeTests {
     @Test("The sample works as it is written")
     func sample() async throws {
@@ -34,14 +28,13 @@ struct ReadmeTests {
         let receiver = Task {
             for try await connection in try Listener(at: .path(place.socket)) { connection.vend(directory) }
         }
-        await eventually("it listens") { FileManager.default.fileExists(atPath: place.socket) }
         try await send(place)
         receiver.cancel()
         try await receiver.value
     }
 
     private func send(_ place: Place) async throws {
-        let connection = try await Connection.open(.path(place.socket))
+        let connection = try await place.open()
         let directory = try await connection.root
         let count: Int = try await directory.add(Person(name: "Juliana", age: 7))
         #expect(count == 1)
