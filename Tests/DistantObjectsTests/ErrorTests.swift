@@ -110,6 +110,9 @@ struct ErrorTests {
             _ = try await Connection.launch(
                 "/bin/sh", arguments: ["-c", "echo Hello, world; exec sleep 1000"], over: .pipes)
         }
+        await expectSentence(.protocolViolation, "both sides greet first") {
+            _ = try await Connection.launch("/bin/cat", over: .pipes)
+        }
     }
 
     private func expectSentence(

@@ -38,7 +38,7 @@ extension Connection {
         if configuration.onEvent != nil { LoopWatch.shared.add(self) }
         channel.start(self)
         if isInitiator {
-            state.withLock { $0.commitHello(to: channel, name: configuration.programName) }
+            state.withLock { $0.commitHello(to: channel, name: configuration.programName, isInitiator: true) }
             channel.setNeedsFlush()
         }
         let timeout = configuration.handshakeTimeout

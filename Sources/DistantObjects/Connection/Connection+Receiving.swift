@@ -81,7 +81,7 @@ extension Connection: FrameHandler {
 
     private func receiveHello(_ frame: borrowing InboundFrame) throws {
         do throws(ProtocolViolation) {
-            let grants = try PortState.readHello(frame)
+            let grants = try PortState.readHello(frame, byInitiator: isInitiator)
             state.withLock { state in
                 state.entered = frame.number
                 state.framesIn += 1
@@ -109,7 +109,7 @@ extension Connection: FrameHandler {
         }
         let (isOpen, hasCalls) = state.withLock { state in
             if state.phase == .handshake {
-                state.commitHello(to: channel, name: configuration.programName)
+                state.commitHello(to: channel, name: configuration.programName, isInitiator: false)
                 state.phase = .open
             }
             state.isAccepted = true

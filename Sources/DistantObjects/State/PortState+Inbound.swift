@@ -77,7 +77,9 @@ extension PortState {
     }
 
     /// The peer's `Hello`, read apart because the accept rule decides what follows.
-    static func readHello(_ frame: borrowing InboundFrame) throws(ProtocolViolation) -> PeerGrants {
+    static func readHello(
+        _ frame: borrowing InboundFrame, byInitiator isInitiator: Bool
+    ) throws(ProtocolViolation) -> PeerGrants {
         guard frame.flags == 0, frame.bulkLength == nil else {
             throw ProtocolViolation(.malformed, "a Hello has no flags and comes in one piece")
         }
@@ -94,6 +96,9 @@ extension PortState {
                 "the peer speaks protocol version \(grants.version), this side version \(ProtocolLimits.version)")
         }
         grants.features = try reader.number()
+        if isInitiator, grants.features & ProtocolLimits.initiator != 0 {
+            throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
+        }
         grants.queuedCalls = Int(clamping: try reader.number())
         _ = try reader.number()
         grants.message = try reader.number()

@@ -196,11 +196,11 @@ extension PortState {
 
     // MARK: Small frames
 
-    mutating func commitHello(to channel: Channel, name: String) {
+    mutating func commitHello(to channel: Channel, name: String, isInitiator: Bool) {
         prefix.reset()
         for byte in ProtocolLimits.magic { prefix.append(byte: byte) }
         prefix.append(ProtocolLimits.version)
-        prefix.append(ProtocolLimits.features)
+        prefix.append(isInitiator ? ProtocolLimits.initiator : 0)
         prefix.append(limits.queuedCalls)
         prefix.append(limits.runningCalls)
         prefix.append(UInt64(limits.message))
@@ -293,7 +293,8 @@ extension PortState {
 /// The fixed numbers of protocol version 1.
 enum ProtocolLimits {
     static let version: UInt64 = 1
-    static let features: UInt64 = 0
+    /// The bit of the features that says: this party greets first.
+    static let initiator: UInt64 = 1
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152
