@@ -96,6 +96,26 @@ struct CancellationTests {
         #expect(connection.statistics.isAtRest)
     }
 
+    @Test("A ping that waits for its turn and is cancelled gives it to the next")
+    func waitingControl() async throws {
+        let pair = try await Bereaved(.socketpair)
+        let (raw, connection) = (pair.raw, pair.connection)
+        let unanswered = (0..<256).map { _ in Task { try await connection.ping() } }
+        var tokens = try await onThread { (0..<256).compactMap { _ in raw.read()?.body } }
+        let cancelled = Task { try await connection.ping() }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        let next = Task { try await connection.ping() }
+        raw.send(12, tokens.removeFirst())
+        let frame = try #require(try await onThread { raw.read() })
+        #expect(frame.kind == 11)
+        for token in tokens + [frame.body] { raw.send(12, token) }
+        for ping in unanswered + [next] { try await ping.value }
+        raw.close()
+        _ = await connection.ended
+        #expect(connection.statistics.isAtRest)
+    }
+
     @Test("After the deadline the caller throws and the serving task is cancelled")
     func deadline() async throws {
         let pair = try await Pair()

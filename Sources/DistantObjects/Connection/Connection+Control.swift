@@ -36,9 +36,10 @@ extension Connection {
                 channel.setNeedsFlush()
             }
         } onCancel: {
-            // What was sent is answered all the same; nobody waits for it.
-            let continuation = state.withLock { _ in
+            // What was sent is answered all the same; nobody waits for it. What was not is not kept for a peer that hangs.
+            let continuation = state.withLock { state in
                 wait.isCancelled = true
+                _ = state.waitingControls.removeFirst { $0.wait === wait }
                 return wait.continuation.take()
             }
             continuation?.resume(throwing: CancellationError())

@@ -54,7 +54,7 @@ extension Connection {
     ///   - environment: Variables set besides those of this process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
     /// - Returns: When both sides have accepted each other; `child` is the process. It is not ended by `close()`: a helper
-    ///   that waits for its connection's `ended` ends then, of one that does not `child` may be told.
+    ///   that waits for its connection's `ended` ends then; any other is to be ended through `child`.
     /// - Throws: `ConnectionError.transport` if the program cannot be started, `.closed` if it ends first, `.peerRefused`,
     ///   `.protocolViolation`, `.handshakeTimeout`; by then the process is ended, if need be killed after a second.
     public static func launch(

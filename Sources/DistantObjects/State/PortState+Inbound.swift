@@ -53,10 +53,8 @@ extension PortState {
                 throw ProtocolViolation(.outOfStep, "a Pong answers nothing")
             }
             if let continuation = waiting.continuation.take() { afterwards(.pong(continuation, nil)) }
-            while !goodbyeSent, let next = waitingControls.popFirst() {
-                guard !next.wait.isCancelled else { continue }
+            if !goodbyeSent, let next = waitingControls.popFirst() {
                 commitControl(next.kind, next.wait, to: connection.channel)
-                break
             }
         case .barrier:
             let token = try reader.number()
