@@ -43,6 +43,16 @@ enum HandMade {
         return file(nodes, 4, 1)
     }
 
+    /// An archive whose root is its list of objects itself, which has a list in it.
+    static func objectsAsRoot() -> [UInt8] {
+        let nodes: [[UInt8]] = [
+            [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
+            [0x12, 0x00, 0x01, 0x86, 0xA0], string("$top"), [0xD1, 7, 9], string("root"), string("$objects"),
+            [0xA2, 10, 11], string("$null"), [0xA0],
+        ]
+        return file(nodes, 1, 1)
+    }
+
     private static func string(_ text: String) -> [UInt8] {
         let count = UInt8(text.utf8.count)
         return (count < 15 ? [0x50 | count] : [0x5F, 0x10, count]) + Array(text.utf8)

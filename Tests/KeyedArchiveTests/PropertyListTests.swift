@@ -265,6 +265,13 @@ struct PropertyListTests {
         try checkAllForms(ArchivedGraph(bytes))
     }
 
+    @Test("A list of objects that is also a value is refused: written back, its objects would stand at two places")
+    func objectsAsValue() throws {
+        let error = try #require(throws: ArchiveError.self) { try ArchivedGraph(HandMade.objectsAsRoot()) }
+        #expect(error.code == .corrupt && "\(error)".contains("several places"))
+        #expect(throws: ArchiveError.self) { try KeyedUnarchiver(HandMade.objectsAsRoot()) }
+    }
+
     @Test("A graph of Apple's layout can be changed and written back")
     func changes() throws {
         var graph = try ArchivedGraph(

@@ -51,6 +51,10 @@ final class KeyedLayout: @unchecked Sendable {
             } else if table.isString(key, "$top") {
                 found.top = value
             } else if table.isString(key, "$objects") {
+                // Whoever refers to the list refers to the objects in it, which stand at one place each.
+                guard table.sharedNumbers[number] == nil else {
+                    throw ArchiveError(.corrupt, "a list of objects that stands at several places")
+                }
                 found.objects = value
             } else {
                 others.append((key, number))
