@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import Synchronization
 import Testing
@@ -76,6 +77,47 @@ struct OneWayTests {
         await expectCode(.noSuchMessage) { try await directory.message(String(repeating: "x", count: 2_000))() }
         let still: Int = try await directory.echo(1)
         #expect(still == 1)
+        await pair.close()
+    }
+
+    @Test("A result that nobody takes is not encoded, and so cannot fail")
+    func results() async throws {
+        let failures = Signal()
+        var server = Connection.Configuration()
+        server.onEvent = { event in
+            switch event {
+            case .oneWayFailedHere, .callRefused: failures.send()
+            default: break
+            }
+        }
+        let pair = try await Pair(server: server)
+        let directory = try await pair.client.root
+        try await directory.failing.oneWay(1)
+        try await pair.client.barrier()
+        #expect(failures.count == 0)
+        await expectCode(.notEncodable) { let _: Failing = try await directory.failing(1) }
+        await pair.close()
+    }
+
+    @Test("Messages of all sizes that wait for their turn keep their arguments")
+    func sizes() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        try await directory.block.oneWay()
+        await pair.directory.started.wait()
+        try await withThrowingTaskGroup { group in
+            for size in Array(0..<600) + [960, 4_000, 70_000, 1, 200_000, 0] {
+                group.addTask {
+                    let sent = (0..<size).map { UInt8(truncatingIfNeeded: $0 &+ size) }
+                    let back: [UInt8] = try await directory.bytes(sent)
+                    #expect(back == sent)
+                }
+            }
+            // Whatever has come by now waits; what comes later may not.
+            try await pair.client.ping()
+            pair.directory.gate.signal()
+            try await group.waitForAll()
+        }
         await pair.close()
     }
 }

@@ -55,6 +55,7 @@ extension Connection: FrameHandler {
         let turn = state.withLock { state in
             let sent = state.sent
             if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
+            state.waitingBytes.end()
             return EndOfTurn(
                 completions: state.takeCompletions(), started: onLoop ? state.startNext(to: channel) : nil,
                 hasCalls: !state.ready.isEmpty, owesFlush: state.takeOwedFlush(since: sent))

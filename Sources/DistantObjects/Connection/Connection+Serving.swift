@@ -55,6 +55,7 @@ extension Connection {
     private func serve(_ call: InboundCall) -> InboundCall? {
         if call.needsHelper { loop.perform { self.help() } }
         if !call.message.isSynchronous, call.refusal(configuration.limits) == nil { return start(call) }
+        if call.question == nil { return serveOneWay(call) }
         let message = coder.takeMessage()
         if let refusal = call.refusal(configuration.limits) {
             return finish(call, consume message, error: refusal, isFirstJob: true)
@@ -62,7 +63,7 @@ extension Connection {
         var failure: (any Error)?
         do {
             let decoder = try argumentDecoder(for: call)
-            try run(call, decoder, message)
+            try run(call, decoder, Unmanaged.passUnretained(message.encoder))
             coder.recycle(consume decoder)
         } catch {
             failure = MethodFailure.from(error)
@@ -70,9 +71,27 @@ extension Connection {
         return finish(call, consume message, error: failure, isFirstJob: true)
     }
 
+    /// As `serve`, of a one-way message: nobody takes a result.
+    private func serveOneWay(_ call: InboundCall) -> InboundCall? {
+        if let refusal = call.refusal(configuration.limits) {
+            return finishOneWay(call, error: refusal, isFirstJob: true)
+        }
+        var failure: (any Error)?
+        do {
+            let decoder = try argumentDecoder(for: call)
+            try run(call, decoder, nil)
+            coder.recycle(consume decoder)
+        } catch {
+            failure = MethodFailure.from(error)
+        }
+        return finishOneWay(call, error: failure, isFirstJob: true)
+    }
+
     /// A function of its own, whose parameters are held by its caller: no references are counted around the user's code.
-    private func run(_ call: InboundCall, _ decoder: ObjectDecoder, _ message: OutboundMessage) throws {
-        try call.message.runSynchronously(call.export.object, decoder, message.encoder)
+    private func run(
+        _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
+    ) throws {
+        try call.message.runSynchronously(call.export.object, decoder, encoder)
     }
 
     /// Starts the task of an asynchronous method; it has suspended or returned when this returns.
@@ -88,10 +107,7 @@ extension Connection {
         }
         if isCancelled { task.cancel(call.number) }
         task.start()
-        return state.withLock { state in
-            state.firstJobReturned(call, to: channel)
-            return state.startNext(to: channel)
-        }
+        return state.withLock { $0.startNext(after: call, to: channel) }
     }
 
     /// Whether a task that has served a call may wait for another.
@@ -139,44 +155,55 @@ extension Connection {
                 failure = ResultFailure(underlying: error)
             }
         }
-        let name = failure == nil ? "" : call.message.qualifiedName
-        if let failure {
-            status = coder.encode(failure, of: name, into: message)
-            if message.mayBeTooLarge, (try? checkSize(of: message)) == nil {
-                let refusal = ConnectionError(.tooLarge, "the method threw an error too large to send", context: name)
-                status = coder.encode(refusal, into: message)
-            }
-        }
+        if let failure { status = encode(failure, of: call, into: message) }
         argumentsAreDecoded(call)
-        let (isClosing, next) = commit(message, status, to: call, failure, name, isFirstJob: isFirstJob)
+        let (isClosing, next) = commit(message, status, to: call, isFirstJob: isFirstJob)
         coder.recycle(consume message)
-        if let failure { reportFailure(failure, of: call, name) }
+        if let refusal = failure as? ConnectionError {
+            report(.callRefused(message: call.message.qualifiedName, refusal))
+        }
         if isClosing { finishClosingIfIdle() }
         return next
+    }
+
+    @inline(never)
+    private func encode(_ failure: any Error, of call: InboundCall, into message: OutboundMessage) -> ReturnStatus {
+        let name = call.message.qualifiedName
+        let status = coder.encode(failure, of: name, into: message)
+        guard message.mayBeTooLarge, (try? checkSize(of: message)) == nil else { return status }
+        let refusal = ConnectionError(.tooLarge, "the method threw an error too large to send", context: name)
+        return coder.encode(refusal, into: message)
     }
 
     /// A function of its own, whose parameters are held by its caller: the message can be moved afterwards.
     @inline(__always)
     private func commit(
-        _ answer: OutboundMessage, _ status: ReturnStatus, to call: InboundCall, _ failure: (any Error)?,
-        _ name: String, isFirstJob: Bool
+        _ answer: OutboundMessage, _ status: ReturnStatus, to call: InboundCall, isFirstJob: Bool
     ) -> (isClosing: Bool, next: InboundCall?) {
         state.withLock { state -> (Bool, InboundCall?) in
-            state.running -= 1
-            state.unfinished -= 1
-            guard state.phase != .ended else { return (false, nil) }
+            guard state.callEnded() else { return (false, nil) }
             if let question = call.question {
                 state.commitReturn(answer, status: status, question: question, keep: call.keepsAnswer, to: channel)
-            } else if let failure {
-                state.commitFailed(call.number, coder.summary(of: failure, of: name), to: channel)
             }
-            var next: InboundCall?
-            if isFirstJob {
-                state.firstJobReturned(call, to: channel)
-                next = state.startNext(to: channel)
-            }
-            return (state.phase == .closing, next)
+            return (state.phase == .closing, isFirstJob ? state.startNext(after: call, to: channel) : nil)
         }
+    }
+
+    /// As `finish`, of a one-way message: its sender is told if it failed.
+    @discardableResult
+    func finishOneWay(_ call: InboundCall, error: (any Error)?, isFirstJob: Bool) -> InboundCall? {
+        argumentsAreDecoded(call)
+        let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
+            guard state.callEnded() else { return (false, nil) }
+            if let error {
+                let summary = coder.summary(of: error, of: call.message.qualifiedName)
+                state.commitFailed(call.number, summary, to: channel)
+            }
+            return (state.phase == .closing, isFirstJob ? state.startNext(after: call, to: channel) : nil)
+        }
+        if let error { reportOneWayFailure(error, call.message.qualifiedName) }
+        if isClosing { finishClosingIfIdle() }
+        return next
     }
 
     /// The memory that the arguments came in is free again.
@@ -189,13 +216,10 @@ extension Connection {
         try state.withLock { try $0.checkSize(of: message) }
     }
 
-    private func reportFailure(_ failure: any Error, of call: InboundCall, _ name: String) {
-        if let refusal = failure as? ConnectionError {
-            report(.callRefused(message: name, refusal))
-        } else if call.question == nil {
-            let cause = (failure as? ArgumentFailure)?.underlying ?? (failure as? MethodFailure)?.underlying
-            report(.oneWayFailedHere(message: name, cause ?? failure))
-        }
+    private func reportOneWayFailure(_ failure: any Error, _ name: String) {
+        if let refusal = failure as? ConnectionError { return report(.callRefused(message: name, refusal)) }
+        let cause = (failure as? ArgumentFailure)?.underlying ?? (failure as? MethodFailure)?.underlying
+        report(.oneWayFailedHere(message: name, cause ?? failure))
     }
 }
 
@@ -212,6 +236,22 @@ extension PortState {
             call.needsHelper = true
         }
         return call
+    }
+
+    /// A call has been served.
+    ///
+    /// - Returns: Whether the peer still takes an answer.
+    mutating func callEnded() -> Bool {
+        running -= 1
+        unfinished -= 1
+        return phase != .ended
+    }
+
+    /// The next call, after the first job of one has returned.
+    @inline(__always)
+    mutating func startNext(after call: InboundCall, to channel: Channel) -> InboundCall? {
+        firstJobReturned(call, to: channel)
+        return startNext(to: channel)
     }
 
     /// A method has returned or suspended for the first time: the object's next message may start.

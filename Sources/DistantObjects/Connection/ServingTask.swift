@@ -41,6 +41,8 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     var object: AnyObject { call._withUnsafeGuaranteedRef { $0.export.object } }
 
     func encode<Value>(_ value: Value, _ codec: ValueCodec<Value>) throws {
+        // Of a one-way message nobody takes it.
+        guard call._withUnsafeGuaranteedRef({ $0.question != nil }) else { return }
         let message = connection.coder.takeMessage()
         try message.encoder.encodeTop(value, codec)
         result = consume message
@@ -91,8 +93,12 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     private func finish(_ error: (any Error)?) {
         guard let call = served.take()?.takeRetainedValue() else { return }
-        connection.finish(
-            call, result.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+        if call.question == nil {
+            connection.finishOneWay(call, error: error, isFirstJob: false)
+        } else {
+            connection.finish(
+                call, result.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+        }
         connection.channel.setNeedsFlush()
     }
 

@@ -42,7 +42,7 @@ enum LocalCall {
         do {
             switch body.run {
             case .synchronous(let run):
-                try run(object, decoder(of: message), answer.encoder)
+                try run(object, decoder(of: message), Unmanaged.passUnretained(answer.encoder))
             case .asynchronous(let run):
                 try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: answer.encoder))
             case .unlisted:

@@ -31,7 +31,7 @@ public struct Message<Target: AnyObject>: Sendable {
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
                 let value: Result = try method(target)(repeat try arguments.next((each Argument).self))
-                try encodingResult { try encoder.encodeTop(value, result) }
+                try encodeResult(value, result, encoder)
             }
         )
     }
@@ -69,7 +69,7 @@ public struct Message<Target: AnyObject>: Sendable {
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
                 let value: Result = try await method(target)(repeat try arguments.next((each Argument).self))
-                try encodingResult { try call.encode(value, result) }
+                do { try call.encode(value, result) } catch { throw ResultFailure(underlying: error) }
             }
         )
     }
@@ -113,8 +113,14 @@ struct MethodFailure: Error {
     }
 }
 
-private func encodingResult(_ encode: () throws -> Void) throws {
-    do { try encode() } catch { throw ResultFailure(underlying: error) }
+private func encodeResult<Value>(_ value: Value, _ codec: ValueCodec<Value>, _ encoder: Unmanaged<ObjectEncoder>?)
+    throws
+{
+    do {
+        try encoder?._withUnsafeGuaranteedRef { try $0.encodeTop(value, codec) }
+    } catch {
+        throw ResultFailure(underlying: error)
+    }
 }
 
 /// The arguments of one call, decoded one after the other.

@@ -3,7 +3,7 @@ import KeyedArchive
 /// A message without its target's type: what the connection works with.
 final class MessageBody: Sendable {
     enum Run: Sendable {
-        case synchronous(@Sendable (AnyObject, ObjectDecoder, ObjectEncoder) throws -> Void)
+        case synchronous(@Sendable (AnyObject, ObjectDecoder, Unmanaged<ObjectEncoder>?) throws -> Void)
         case asynchronous(@Sendable (any Serving) async throws -> Void)
         /// The class has no message of that name: a call of it is refused.
         case unlisted
@@ -23,10 +23,10 @@ final class MessageBody: Sendable {
         self.run = run
     }
 
-    /// Runs a synchronous method.
+    /// Runs a synchronous method, and encodes its result if there is an encoder for it.
     ///
     /// A function of its own, as to take the method out of `run` would count a reference for each call.
-    func runSynchronously(_ object: AnyObject, _ decoder: ObjectDecoder, _ encoder: ObjectEncoder) throws {
+    func runSynchronously(_ object: AnyObject, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?) throws {
         guard case .synchronous(let run) = run else { return }
         try run(object, decoder, encoder)
     }

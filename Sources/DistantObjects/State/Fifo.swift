@@ -32,6 +32,12 @@ struct Fifo<Element> {
         return element
     }
 
+    /// As `popFirst`, if the first one is as it should be.
+    mutating func popFirst(where matches: (Element) -> Bool) -> Element? {
+        guard head < elements.count, let first = elements[head], matches(first) else { return nil }
+        return popFirst()
+    }
+
     mutating func removeFirst(where matches: (Element) -> Bool) -> Element? {
         for index in head..<elements.count {
             guard let element = elements[index], matches(element) else { continue }

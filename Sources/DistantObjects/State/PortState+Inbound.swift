@@ -140,12 +140,14 @@ extension PortState {
         if let question { try answers.enter(question) }
         unfinished += 1
         let startsAtOnce = frame.bulkLength == nil && export.begin()
+        let mailbox = Unmanaged.passUnretained(export.mailbox)
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
             question: question, keepsAnswer: flags.contains(.keepAnswer), number: frame.number,
             export: consume export, message: consume message, argumentCount: argumentCount, tables: consume tables,
             deadline: deadline, epoch: barriers.enter(), isLate: phase != .open, body: consume body)
-        if startsAtOnce { ready.append(consume call) } else { queue(call) }
+        // The call holds the export, and that its mailbox.
+        if startsAtOnce { ready.append(consume call) } else { mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) } }
     }
 
     private mutating func readBody(
@@ -156,16 +158,16 @@ extension PortState {
             partials[frame.number] = partial
             return .arriving(partial)
         }
-        // What has to wait gets memory of its own size instead of holding a whole read buffer.
+        // What has to wait shares memory with what came with it, instead of holding a whole read buffer.
         if startsAtOnce { return .whole(frame.retain(offset..<frame.bytes.count)) }
-        return .whole(frame.retain(offset..<frame.bytes.count).compacted())
+        return .whole(waitingBytes.copy(UnsafeRawBufferPointer(rebasing: frame.bytes[offset...])))
     }
 
     /// The call waits for the messages to its object that came before it.
     @inline(never)
-    private mutating func queue(_ call: InboundCall) {
-        call.export.mailbox.waiting.append(call)
-        startNext(of: call.export)
+    private mutating func queue(_ call: InboundCall, in mailbox: Mailbox) {
+        mailbox.waiting.append(call)
+        if !mailbox.isBusy { startNext(of: call.export) }
     }
 
     private mutating func readName(
@@ -190,8 +192,7 @@ extension PortState {
         guard phase != .ended else { return }
         let mailbox = export.mailbox
         if mailbox.isIdle, mailbox.isLingering { exports.forget(export) }
-        guard !mailbox.isBusy, let head = mailbox.waiting.first, head.isComplete, let call = mailbox.waiting.popFirst()
-        else { return }
+        guard !mailbox.isBusy, let call = mailbox.waiting.popFirst(where: { $0.isComplete }) else { return }
         mailbox.isBusy = true
         ready.append(call)
     }

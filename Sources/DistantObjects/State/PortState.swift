@@ -60,6 +60,8 @@ struct PortState: ~Copyable {
     /// Calls encoded and waiting for credit.
     var pending = Fifo<PendingCommit>()
     var partials: [UInt64: PartialMessage] = [:]
+    /// Where the arguments of calls lie that came in this turn and have to wait.
+    var waitingBytes = ByteBatch()
     /// What is to be done after the lock is given up.
     private var completions = Completions()
 

@@ -1,6 +1,6 @@
 /// Bytes that an object keeps in memory: a part of a read buffer, or a whole large message.
 ///
-/// A slice of a read buffer keeps that whole buffer; what has to wait is better `compacted()`.
+/// A slice of a read buffer keeps that whole buffer; what has to wait is better copied with a `ByteBatch`.
 package struct ByteSlice: @unchecked Sendable {  // The bytes are never written after the slice is made.
     package let owner: AnyObject
     package let bytes: UnsafeRawBufferPointer
@@ -9,12 +9,48 @@ package struct ByteSlice: @unchecked Sendable {  // The bytes are never written 
         self.owner = owner
         self.bytes = bytes
     }
+}
 
-    /// The same bytes in memory of their own.
-    package func compacted() -> ByteSlice {
-        let memory = ByteBlock.make(count: bytes.count)
-        memory.bytes.copyMemory(from: bytes)
-        return ByteSlice(owner: memory, bytes: UnsafeRawBufferPointer(memory.bytes))
+/// Copies runs of bytes that come together, small ones one behind the other in a block they share.
+///
+/// The block lives as long as one of them: what is to be kept longer than the others belongs into another batch.
+package struct ByteBatch {
+    /// With its header still of a size that `malloc` has a quick way for.
+    private static let blockSize = 960
+    /// What is larger has memory of its own.
+    private static let largestShared = 256
+
+    private var block: ByteBlock?
+    /// What of it nobody has.
+    private var free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+    package init() {}
+
+    package mutating func copy(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
+        guard let block, bytes.count <= free.count else { return copyIntoNewBlock(bytes) }
+        let place = UnsafeMutableRawBufferPointer(rebasing: free[..<bytes.count])
+        free = UnsafeMutableRawBufferPointer(rebasing: free[bytes.count...])
+        place.copyMemory(from: bytes)
+        return ByteSlice(owner: block, bytes: UnsafeRawBufferPointer(place))
+    }
+
+    @inline(never)
+    private mutating func copyIntoNewBlock(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
+        let isShared = bytes.count <= Self.largestShared
+        let made = ByteBlock.make(count: isShared ? Self.blockSize : bytes.count)
+        made.bytes.copyMemory(from: bytes)
+        if isShared {
+            block = made
+            free = UnsafeMutableRawBufferPointer(rebasing: made.bytes[bytes.count...])
+        }
+        return ByteSlice(owner: made, bytes: UnsafeRawBufferPointer(rebasing: made.bytes[..<bytes.count]))
+    }
+
+    /// What is copied from here on shares no memory with what was.
+    package mutating func end() {
+        guard block != nil else { return }
+        block = nil
+        free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     }
 }
 
