@@ -18,9 +18,37 @@ public struct Message<Target: AnyObject>: Sendable {
     /// A synchronous method with a result.
     ///
     /// It runs on the connection's loop, without a task of its own.
+    @inlinable
     public init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Result
+    ) {
+        self.init(
+            name,
+            uncurried: { (target: Target, arguments: repeat each Argument) throws -> Result in
+                try method(target)(repeat each arguments)
+            })
+    }
+
+    /// A synchronous method without a result.
+    @inlinable
+    public init<each Argument: Codable & SendableMetatype>(
+        _ name: String,
+        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Void
+    ) {
+        self.init(
+            name,
+            uncurried: { (target: Target, arguments: repeat each Argument) throws -> Void in
+                try method(target)(repeat each arguments)
+            })
+    }
+
+    // What the public ones, compiled where the method is known, make of it: its two applications are one, and no closure is
+    // made for each call. For `async` methods it would be a further frame of the task instead.
+
+    @usableFromInline
+    init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
+        _ name: String, uncurried method: @escaping @Sendable (Target, repeat each Argument) throws -> Result
     ) {
         let readers = ArgumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
@@ -30,16 +58,15 @@ public struct Message<Target: AnyObject>: Sendable {
             run: .synchronous { object, decoder, encoder in
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
-                let value: Result = try method(target)(repeat try arguments.next((each Argument).self))
+                let value: Result = try method(target, repeat try arguments.next((each Argument).self))
                 try encodeResult(value, result, encoder)
             }
         )
     }
 
-    /// A synchronous method without a result.
-    public init<each Argument: Codable & SendableMetatype>(
-        _ name: String,
-        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Void
+    @usableFromInline
+    init<each Argument: Codable & SendableMetatype>(
+        _ name: String, uncurried method: @escaping @Sendable (Target, repeat each Argument) throws -> Void
     ) {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
@@ -48,7 +75,7 @@ public struct Message<Target: AnyObject>: Sendable {
             run: .synchronous { object, decoder, _ in
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
-                try method(target)(repeat try arguments.next((each Argument).self))
+                try method(target, repeat try arguments.next((each Argument).self))
             }
         )
     }

@@ -4,6 +4,7 @@ import PortTransport
 /// A message on its way out: the encoded arguments or result, and what its header needs.
 ///
 /// Owned by one thread at a time: the caller until commit, then the connection, then the coder's pool.
+@usableFromInline
 final class OutboundMessage: @unchecked Sendable {
     // One owner at a time: no two accesses overlap.
     let encoder: ObjectEncoder
@@ -39,6 +40,7 @@ final class OutboundMessage: @unchecked Sendable {
         return true
     }
 
+    @usableFromInline
     func encode<Argument: Encodable>(_ argument: Argument) throws {
         try encoder.encodeTop(argument)
         argumentCount += 1

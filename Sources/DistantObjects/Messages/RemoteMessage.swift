@@ -13,56 +13,42 @@ public struct RemoteMessage: Sendable {
     /// - Throws: The error the method threw, if its type is known here (`Connection.Configuration.errorTypes`), else
     ///   `RemoteError`; `ConnectionError`; `CancellationError` at once when the task is cancelled (the other process is told).
     @discardableResult
+    @inlinable
     public func callAsFunction<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument
     ) async throws -> Result {
-        // As `call`: every `async` function on the way would cost a switch of executors of its own.
-        let message = try outbound(repeat each argument, deadline: nil)
-        guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
-        defer { withExtendedLifetime(place) {} }
-        let reply = try await Connection.send(message, over: connection)
-        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
+        try await result(of: encoded(repeat each argument, deadline: nil))
     }
 
     /// Sends the message and waits until its method has returned.
+    @inlinable
     public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        let message = try outbound(repeat each argument, deadline: nil)
-        guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
-        defer { withExtendedLifetime(place) {} }
-        let reply = try await Connection.send(message, over: connection)
-        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
+        try await completion(of: encoded(repeat each argument, deadline: nil))
     }
 
     /// Sends the message and waits for its result no longer than the deadline.
     ///
     /// - Throws: `ConnectionError.deadlineExceeded` when the time is over; the other process is told to stop.
     @discardableResult
+    @inlinable
     public func call<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
     ) async throws -> Result {
-        let message = try outbound(repeat each argument, deadline: deadline)
-        guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
-        defer { withExtendedLifetime(place) {} }
-        let reply = try await Connection.send(message, over: connection)
-        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
+        try await result(of: encoded(repeat each argument, deadline: deadline))
     }
 
     /// Sends the message and waits until its method has returned, no longer than the deadline.
+    @inlinable
     public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
-        let message = try outbound(repeat each argument, deadline: deadline)
-        guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
-        defer { withExtendedLifetime(place) {} }
-        let reply = try await Connection.send(message, over: connection)
-        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
+        try await completion(of: encoded(repeat each argument, deadline: deadline))
     }
 
     /// Sends the message and waits for nothing but room in the peer's queue.
     ///
     /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`.
+    @inlinable
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        let message = try outbound(repeat each argument, deadline: nil)
-        guard let connection = place.heldConnection else { return try await LocalCall.run(message, at: place) }
-        try await connection.sendOneWay(message)
+        try await sendOneWay(encoded(repeat each argument, deadline: nil))
     }
 
     /// Sends the message from a plain thread and blocks it until the result is there.
@@ -71,30 +57,25 @@ public struct RemoteMessage: Sendable {
     ///
     /// - Throws: As the async call; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
     @discardableResult
+    @inlinable
     public func blocking<each Argument: Codable, Result: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil
     ) throws -> Result {
-        let message = try outbound(repeat each argument, deadline: deadline)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        let reply = try connection.sendBlocking(message)
-        return try connection.coder.result(of: reply, from: self)
+        try blockingResult(of: encoded(repeat each argument, deadline: deadline))
     }
 
     /// Sends the message from a plain thread and blocks it until the method has returned.
+    @inlinable
     public func blocking<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil
     ) throws {
-        let message = try outbound(repeat each argument, deadline: deadline)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        let reply = try connection.sendBlocking(message)
-        try connection.coder.completion(of: reply, from: self)
+        try blockingCompletion(of: encoded(repeat each argument, deadline: deadline))
     }
 
     /// Sends the message from a plain thread and blocks it only while the peer's queue is full.
+    @inlinable
     public func blockingOneWay<each Argument: Codable>(_ argument: repeat each Argument) throws {
-        let message = try outbound(repeat each argument, deadline: nil)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        try connection.sendOneWayBlocking(message)
+        try sendOneWayBlocking(encoded(repeat each argument, deadline: nil))
     }
 
     /// Sends the message as `oneWay` does if the peer's queue has room now.
@@ -102,28 +83,96 @@ public struct RemoteMessage: Sendable {
     /// - Returns: Whether it was sent; false also for an object of this process.
     func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
         guard let connection = place.heldConnection else { return false }
-        let message = try outbound(repeat each argument, deadline: nil)
+        let message = try finished(encoded(repeat each argument, deadline: nil))
         if try connection.commitOneWay(message) { return true }
         connection.coder.recycle(message)
         return false
     }
 
-    /// Encodes the arguments.
-    private func outbound<each Argument: Codable>(
+    // MARK: Arguments
+
+    /// Encodes the arguments: a function of the caller's module, where their types are known.
+    @inlinable
+    @inline(__always)
+    func encoded<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
     ) throws -> OutboundMessage {
         // On an error the message is dropped: it is not what happens often.
+        let message = begun(deadline: deadline)
+        do {
+            repeat try message.encode(each argument)
+        } catch {
+            throw unsent(error)
+        }
+        return message
+    }
+
+    @usableFromInline
+    func begun(deadline: Duration?) -> OutboundMessage {
         let message = place.takeMessage()
         if let deadline {
             message.deadline = place.heldConnection.map { Deadline(after: deadline, on: $0.loop) }
         }
-        do {
-            repeat try message.encode(each argument)
-            try message.finish()
-        } catch {
-            throw ConnectionError.unsent(error, name)
-        }
         message.name = name
         return message
+    }
+
+    @usableFromInline
+    func unsent(_ error: any Error) -> ConnectionError { ConnectionError.unsent(error, name) }
+
+    @inline(__always)
+    private func finished(_ message: consuming OutboundMessage) throws -> OutboundMessage {
+        do { try message.finish() } catch { throw unsent(error) }
+        return message
+    }
+
+    // MARK: Sending
+
+    @usableFromInline
+    func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
+        let message = try finished(message)
+        guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
+        defer { withExtendedLifetime(place) {} }
+        let reply = try await Connection.send(message, over: connection)
+        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
+    }
+
+    @usableFromInline
+    func completion(of message: consuming OutboundMessage) async throws {
+        let message = try finished(message)
+        guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
+        defer { withExtendedLifetime(place) {} }
+        let reply = try await Connection.send(message, over: connection)
+        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
+    }
+
+    @usableFromInline
+    func sendOneWay(_ message: consuming OutboundMessage) async throws {
+        let message = try finished(message)
+        guard let connection = place.heldConnection else { return try await LocalCall.run(message, at: place) }
+        try await connection.sendOneWay(message)
+    }
+
+    @usableFromInline
+    func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
+        let message = try finished(message)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        let reply = try connection.sendBlocking(message)
+        return try connection.coder.result(of: reply, from: self)
+    }
+
+    @usableFromInline
+    func blockingCompletion(of message: consuming OutboundMessage) throws {
+        let message = try finished(message)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        let reply = try connection.sendBlocking(message)
+        try connection.coder.completion(of: reply, from: self)
+    }
+
+    @usableFromInline
+    func sendOneWayBlocking(_ message: consuming OutboundMessage) throws {
+        let message = try finished(message)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        try connection.sendOneWayBlocking(message)
     }
 }
