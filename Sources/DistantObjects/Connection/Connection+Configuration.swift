@@ -27,7 +27,7 @@ extension Connection {
         /// `nil`: not at all. With two idle cores a call
         /// gets several times faster; on busy ones it takes time from others. Connections with one duration share a loop.
         public var spin: Duration?
-        /// Called with what happens to the connection, on the loop's thread, in order.
+        /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
         ///
         /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?

@@ -91,7 +91,7 @@ extension Connection {
     private func run(
         _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
     ) throws {
-        try call.message.runSynchronously(call.export.object, decoder, encoder)
+        try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
     }
 
     /// Starts the task of an asynchronous method; it has suspended or returned when this returns.

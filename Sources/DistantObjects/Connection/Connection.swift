@@ -158,7 +158,8 @@ public final class Connection: Sendable {
     }
 
     func report(_ event: ConnectionEvent) {
-        configuration.onEvent?(event)
+        guard let onEvent = configuration.onEvent else { return }
+        asCurrent { onEvent(event) }
     }
 }
 

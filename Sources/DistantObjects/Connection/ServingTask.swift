@@ -63,10 +63,12 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     private func serve() async {
         enter()
-        await withTaskCancellationHandler {
-            await serveCalls()
-        } onCancel: {
-            connection.cancelCalls(in: self)
+        await Connection.$ofTask.withValue(connection) {
+            await withTaskCancellationHandler {
+                await serveCalls()
+            } onCancel: {
+                connection.cancelCalls(in: self)
+            }
         }
     }
 
