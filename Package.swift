@@ -43,6 +43,11 @@ let package = Package(
             name: "Settings", dependencies: ["KeyedArchive"], path: "Examples/Settings", swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
+        .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
+        .executableTarget(
+            name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects"],
+            path: "Tests/AllocationCount",
+            swiftSettings: settings),
         .testTarget(
             name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader"], swiftSettings: settings),
         .testTarget(
@@ -54,8 +59,8 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "KeyedArchive",
-                "CPortShims",
+                "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "allocation-count",
+                "KeyedArchive", "CPortShims",
             ],
             swiftSettings: settings),
     ],

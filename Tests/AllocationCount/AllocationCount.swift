@@ -1,0 +1,84 @@
+import CAllocationCount
+import DistantObjects
+
+// Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`.
+
+final class Foo: ObjectCoding {
+    let name: String
+    let age: Int
+
+    init(name: String, age: Int) {
+        self.name = name
+        self.age = age
+    }
+
+    init(coder: ObjectDecoder) throws {
+        name = try coder.decode(String.self, forKey: "name")
+        age = try coder.decode(Int.self, forKey: "age")
+    }
+
+    func encode(with coder: ObjectEncoder) throws {
+        try coder.encode(name, forKey: "name")
+        try coder.encode(age, forKey: "age")
+    }
+}
+
+final class Server: Vendable {
+    static var messages: MessageTable<Server> {
+        Message("next", Server.next)
+        Message("nextInTask", Server.nextInTask)
+        Message("note", Server.note)
+        Message("callBack", Server.callBack)
+        Message("age", Server.age)
+    }
+
+    func next(_ number: Int) -> Int { number + 1 }
+    @concurrent func nextInTask(_ number: Int) async -> Int { number + 1 }
+    func note(_ number: Int) {}
+    @concurrent func callBack(_ caller: DistantObject, _ number: Int) async throws -> Int {
+        try await caller.next(number)
+    }
+    func age(_ foo: Foo) -> Int { foo.age }
+}
+
+/// Counts what a work allocates, once what it keeps for the next time is there.
+///
+/// - Returns: Blocks for each time.
+func blocks(times: Int = 2_000, _ work: () async throws -> Void) async rethrows -> Double {
+    for _ in 0..<200 { try await work() }
+    let before = allocation_count()
+    for _ in 0..<times { try await work() }
+    return Double(allocation_count() - before) / Double(times)
+}
+
+@main
+struct AllocationCount {
+    static func main() async throws {
+        let (client, server) = try await Connection.pair()
+        server.vend(Server())
+        let root = try await client.root
+        let caller = Server()
+        try await client.run {
+            let foo = Foo(name: "Juliana", age: 30)
+            report("call", try await blocks { let _: Int = try await root.next(1) })
+            report("call-of-task", try await blocks { let _: Int = try await root.nextInTask(1) })
+            report("callback", try await blocks { let _: Int = try await root.callBack(caller, 1) })
+            report("object", try await blocks { let _: Int = try await root.age(foo) })
+            report(
+                "one-way",
+                try await blocks(times: 100) {
+                    for _ in 0..<100 { try await root.note.oneWay(1) }
+                    try await client.barrier()
+                } / 100)
+        }
+        await client.close()
+        let foos = (0..<10_000).map { Foo(name: "name \($0)", age: $0) }
+        report("archive-object", try await blocks(times: 10) { _ = try KeyedArchiver.archive(foos) } / 10_000)
+        let archive = try KeyedArchiver.archive(foos)
+        report(
+            "unarchive-object",
+            try await blocks(times: 10) { _ = try KeyedUnarchiver.unarchive([Foo].self, from: archive) } / 10_000)
+    }
+
+    static func report(_ work: String, _ blocks: Double) { print(work, blocks) }
+}

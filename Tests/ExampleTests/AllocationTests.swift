@@ -1,0 +1,47 @@
+import Testing
+
+/// How much memory calls and archives ask for: unlike their time, it is the same on every machine.
+@Suite("Blocks of memory that calls and archives take")
+struct AllocationTests {
+    /// The most blocks a work may take, on both ends together.
+    private static let budgets: [String: Double] = [
+        // The call as it waits for its turn, and the answer for its caller; now and then a buffer they lie in.
+        "call": 2.5,
+        // The task rests between two calls; its frames come from its own memory.
+        "call-of-task": 4.5,
+        // Both of these calls, and the caller's proxy, which the other side gives back.
+        "callback": 14,
+        // The tables of a message with classes, and the object.
+        "object": 5.5,
+        // The message as it waits.
+        "one-way": 1.5,
+        // Nothing for each object but room that doubles.
+        "archive-object": 0.02,
+        // The object itself.
+        "unarchive-object": 1.02,
+    ]
+
+    #if DEBUG
+        private static let isOptimised = false
+    #else
+        private static let isOptimised = true
+    #endif
+
+    @Test(
+        "Each work stays within its budget",
+        .enabled(if: isOptimised, "without the optimiser everything takes more"))
+    func budgets() async throws {
+        let outcome = try await Program.run("allocation-count", [], in: try Scratch())
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        var counted: [String: Double] = [:]
+        for line in outcome.output.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            counted[String(words[0])] = Double(words[1])
+        }
+        #expect(counted.keys.sorted() == Self.budgets.keys.sorted())
+        // Where blocks are not counted, as under a sanitizer, all are 0.
+        for (work, blocks) in counted.sorted(by: { $0.key < $1.key }) {
+            #expect(blocks <= Self.budgets[work] ?? 0, "\(work)")
+        }
+    }
+}
