@@ -177,6 +177,13 @@ struct GraphTests {
         let copied = try deepCopy(of: figures)
         #expect(copied[0] is Hexagon)
         #expect((copied[1] as? Circle)?.radius == 3)
+        var limits = Limits()
+        limits.objects = 2
+        #expect(try deepCopy(of: bar, limits: limits).foos.count == 2)
+        let error = try #require(throws: ArchiveError.self) {
+            try deepCopy(of: Bar([Foo("a", 1), Foo("b", 2)]), limits: limits)
+        }
+        #expect(error.code == .limit)
     }
 
     @Test("No object outlives its graph, also after errors")

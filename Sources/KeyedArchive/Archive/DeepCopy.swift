@@ -1,17 +1,19 @@
 /// A copy of a value and of all objects it leads to, made by archiving and unarchiving it in memory.
 ///
 /// Sharing and cycles are kept within the copy. No class needs to be registered: the classes met are those allowed.
-/// - Parameter value: The value or object to copy. It is only read.
+/// - Parameters:
+///   - value: The value or object to copy. It is only read.
+///   - limits: Bounds beyond which it throws.
 /// - Returns: The copy, of the same type.
 /// - Throws: What the classes' coding code throws, and `ArchiveError`.
-public func deepCopy<T: Codable>(of value: T) throws -> T {
-    let encoder = ObjectEncoder()
+public func deepCopy<T: Codable>(of value: T, limits: Limits = Limits()) throws -> T {
+    let encoder = ObjectEncoder(limits: limits)
     let codec = ValueCodec<T>.of(T.self)
     try encoder.encodeTop(value, codec)
     try encoder.finish()
     let owner = CopiedBytes(encoder)
     let decoder = try ObjectDecoder(
-        bytes: owner.bytes, owner: owner, shapes: encoder.shapes, classes: encoder.classesMet())
+        bytes: owner.bytes, owner: owner, shapes: encoder.shapes, limits: limits, classes: encoder.classesMet())
     return try decoder.decodeTop(codec)
 }
 
