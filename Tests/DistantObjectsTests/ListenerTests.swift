@@ -1,3 +1,4 @@
+import CPortShims
 import DistantObjects
 import Testing
 
@@ -37,7 +38,7 @@ struct ListenerTests {
             for try await connection in try Listener(at: .path(place.socket)) { connection.vend(Directory()) }
         }
         for _ in 0..<3 {
-            let connection = try await place.open()
+            let connection = try await Connection.open(.path(place.socket), waitingUpTo: .seconds(60))
             let back: Int = try await connection.root.echo(1)
             #expect(back == 1)
             await connection.close()
@@ -45,6 +46,41 @@ struct ListenerTests {
         serving.cancel()
         try await serving.value
         #expect(!FileManager.default.fileExists(atPath: place.socket))
+    }
+
+    @Test("A caller may come before the listener, even where a dead one left its socket")
+    func waits() async throws {
+        for isStale in [false, true] {
+            let place = try Place()
+            // What a killed server leaves behind.
+            if isStale { close(port_bind(place.socket, 0o600)) }
+            let opening = Task { try await Connection.open(.path(place.socket), waitingUpTo: .seconds(60)) }
+            await #expect(throws: ConnectionError.self) {
+                try await Connection.open(.path(place.socket), waitingUpTo: .milliseconds(5))
+            }
+            let listener = try Listener(at: .path(place.socket))
+            let serving = Task {
+                for try await connection in listener { connection.vend(Directory()) }
+            }
+            let connection = try await opening.value
+            let back: Int = try await connection.root.echo(1)
+            #expect(back == 1)
+            await connection.close()
+            listener.close()
+            try await serving.value
+        }
+    }
+
+    @Test("Waiting for a listener ends with the task, and what no time can mend is not waited for")
+    func waitsInVain() async throws {
+        let place = try Place()
+        let opening = Task { try await Connection.open(.path(place.socket), waitingUpTo: .seconds(3_600)) }
+        opening.cancel()
+        await #expect(throws: CancellationError.self) { try await opening.value }
+        try Data().write(to: URL(filePath: place.socket))
+        for path in [place.socket, String(repeating: "x", count: 500)] {
+            await expectCode(.transport) { _ = try await Connection.open(.path(path), waitingUpTo: .seconds(3_600)) }
+        }
     }
 
     @Test("The accept rule refuses with its reason")
@@ -146,16 +182,5 @@ final class Place: Sendable {
 
     deinit {
         try? FileManager.default.removeItem(atPath: directory)
-    }
-
-    /// Connects as soon as somebody listens.
-    func open() async throws -> Connection {
-        while true {
-            do {
-                return try await Connection.open(.path(socket))
-            } catch let error as ConnectionError where error.code == .transport {
-                try await Task.sleep(for: .milliseconds(1))
-            }
-        }
     }
 }

@@ -35,12 +35,19 @@ extension Connection {
 
     /// Connects to a listener.
     ///
+    /// - Parameters:
+    ///   - address: Where it listens.
+    ///   - limit: How long to wait for somebody to listen there, as a process that was just started will; `nil`: not at all.
+    ///     It is looked at again after a millisecond, and then less and less often, at last every 50.
+    ///   - configuration: Bounds, rules and hooks of the connection.
     /// - Returns: When both sides have accepted each other.
     /// - Throws: `ConnectionError.transport` if nobody listens there or the path cannot be used (which of them says the
-    ///   `TransportError` in `underlying`: `.notFound` and `.nobodyListens` may be tried again), `.closed` if the peer ends
-    ///   first, `.peerRefused`, `.protocolViolation`, `.handshakeTimeout`.
-    public static func open(_ address: Address, configuration: Configuration = .init()) async throws -> Connection {
-        let endpoint = try transporting(address.path) { try ChannelEndpoint.connect(path: address.path) }
+    ///   `TransportError` in `underlying`: `.notFound` and `.nobodyListens` are what is waited for), `.closed` if the peer
+    ///   ends first, `.peerRefused`, `.protocolViolation`, `.handshakeTimeout`; `CancellationError` while it waits.
+    public static func open(
+        _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
+    ) async throws -> Connection {
+        let endpoint = try await connect(to: address, waitingUpTo: limit)
         var configuration = configuration
         if configuration.name == "connection" { configuration.name = address.path }
         return try await establish(endpoint, configuration, isInitiator: true)
@@ -183,6 +190,23 @@ extension Connection {
                 maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false))
         return Connection(
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
+    }
+
+    private static func connect(to address: Address, waitingUpTo limit: Duration?) async throws -> ChannelEndpoint {
+        let start = ContinuousClock.now
+        var pause = Duration.milliseconds(1)
+        while true {
+            do {
+                return try ChannelEndpoint.connect(path: address.path)
+            } catch {
+                let rest = (limit ?? .zero) - start.duration(to: .now)
+                guard rest > .zero, error.code == .notFound || error.code == .nobodyListens else {
+                    throw ConnectionError(.transport, error.message, context: address.path, underlying: error)
+                }
+                try await Task.sleep(for: min(pause, rest))
+                pause = min(pause * 2, .milliseconds(50))
+            }
+        }
     }
 
     private static func establish(

@@ -9,7 +9,7 @@ internal import CPortShims
 extension ChannelEndpoint {
     /// Connects to the listener at `path`.
     ///
-    /// - Throws: `pathTooLong`, `notFound`, `nobodyListens`, or `system`, each naming the path.
+    /// - Throws: `pathTooLong`, `notFound`, `nobodyListens`, `wrongDescriptor`, or `system`, each naming the path.
     package static func connect(path: String) throws(TransportError) -> ChannelEndpoint {
         try checkPath(path)
         let descriptor = port_connect(path)
@@ -18,14 +18,20 @@ extension ChannelEndpoint {
             switch number {
             case ENOENT, ENOTDIR:
                 throw TransportError(.notFound, "There is no socket at \(path).", context: [path], errno: number)
-            case ECONNREFUSED:
+            case ECONNREFUSED where isSocket(path):
                 throw TransportError(.nobodyListens, "Nobody listens at \(path).", context: [path], errno: number)
-            case ENOTSOCK:
+            // Linux refuses a connection to any file.
+            case ENOTSOCK, ECONNREFUSED:
                 throw TransportError(.wrongDescriptor, "\(path) is not a socket.", context: [path], errno: number)
             default: throw .system("connecting to \(path)", number, context: [path])
             }
         }
         return ChannelEndpoint(link: .socket(descriptor), credentials: .connected)
+    }
+
+    private static func isSocket(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
     }
 
     /// Both ends of a new connection.
