@@ -24,6 +24,7 @@ extension PortState {
             pings: takeControls(), peerGoodbye: peerGoodbye, violation: violation)
         partials = [:]
         imports.removeAll()
+        waitingBytes.end()
         return remains
     }
 }

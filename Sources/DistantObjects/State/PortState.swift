@@ -116,7 +116,7 @@ struct PortState: ~Copyable {
     }
 
     /// Nothing has to follow from the frames of the last read.
-    var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit && !owesFlush }
+    var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit && !owesFlush && waitingBytes.isEmpty }
 
     /// Whether frames were committed since so many were, or while others were received, that nobody has flushed.
     mutating func takeOwedFlush(since count: UInt64) -> Bool {

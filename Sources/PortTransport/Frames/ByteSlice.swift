@@ -11,15 +11,18 @@ package struct ByteSlice: @unchecked Sendable {  // The bytes are never written 
     }
 }
 
-/// Copies runs of bytes that come together, small ones one behind the other in a block they share.
+/// Copies runs of bytes that come together: the first into memory of its own size, small ones that follow it one behind the
+/// other into blocks they share.
 ///
-/// The block lives as long as one of them: what is to be kept longer than the others belongs into another batch.
+/// A block lives as long as one of them: what is to be kept longer than the others belongs into another batch.
 package struct ByteBatch {
     /// With its header still of a size that `malloc` has a quick way for.
     private static let blockSize = 960
-    /// What is larger has memory of its own.
+    /// What is larger begins no block.
     private static let largestShared = 256
 
+    /// Nothing was copied since the batch began.
+    package private(set) var isEmpty = true
     private var block: ByteBlock?
     /// What of it nobody has.
     private var free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -36,9 +39,10 @@ package struct ByteBatch {
 
     @inline(never)
     private mutating func copyIntoNewBlock(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
-        let isShared = bytes.count <= Self.largestShared
+        let isShared = !isEmpty && bytes.count <= Self.largestShared
         let made = ByteBlock.make(count: isShared ? Self.blockSize : bytes.count)
         made.bytes.copyMemory(from: bytes)
+        isEmpty = false
         if isShared {
             block = made
             free = UnsafeMutableRawBufferPointer(rebasing: made.bytes[bytes.count...])
@@ -46,11 +50,10 @@ package struct ByteBatch {
         return ByteSlice(owner: made, bytes: UnsafeRawBufferPointer(rebasing: made.bytes[..<bytes.count]))
     }
 
-    /// What is copied from here on shares no memory with what was.
+    /// Begins another batch: what is copied from here on shares no memory with what was.
     package mutating func end() {
-        guard block != nil else { return }
-        block = nil
-        free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        guard !isEmpty else { return }
+        self = ByteBatch()
     }
 }
 
