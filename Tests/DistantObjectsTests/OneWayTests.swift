@@ -99,6 +99,46 @@ struct OneWayTests {
         await pair.close()
     }
 
+    @Test("An error's text that asks the connection holds nothing up")
+    func curiousErrors() async throws {
+        let failed = Signal()
+        var client = Connection.Configuration()
+        client.onEvent = { event in
+            if case .oneWayFailed = event { failed.send() }
+        }
+        let pair = try await Pair(client: client)
+        pair.server.vend(Curious(pair.server))
+        try await pair.client.root.fail.oneWay()
+        await failed.wait()
+        await pair.close()
+    }
+
+    @Test("A method that fails after the end of its connection is no event of it any more")
+    func late() async throws {
+        let events = Mutex<[String]>([])
+        var server = Connection.Configuration()
+        server.onEvent = { event in
+            let name = "\(event)".prefix { $0 != "(" }
+            events.withLock { $0.append(String(name)) }
+        }
+        let pair = try await Pair(server: server)
+        let curious = Curious(nil)
+        pair.server.vend(curious)
+        try await pair.client.root.failAfterGate.oneWay()
+        await curious.started.wait()
+        pair.client.invalidate()
+        _ = await pair.server.ended
+        curious.gate.signal()
+        await curious.over.wait()
+        #expect(events.withLock { $0 } == ["opened", "ended"])
+    }
+
+    @Test("A one-way message to an object of the own process has no result either")
+    func local() async throws {
+        try await DistantObject(standingFor: Directory()).failing.oneWay(1)
+        await #expect(throws: (any Error).self) { try await DistantObject(standingFor: Directory()).failing(1) }
+    }
+
     @Test("Messages of all sizes that wait for their turn keep their arguments")
     func sizes() async throws {
         let pair = try await Pair()
@@ -113,11 +153,51 @@ struct OneWayTests {
                     #expect(back == sent)
                 }
             }
-            // Whatever has come by now waits; what comes later may not.
-            try await pair.client.ping()
+            while pair.server.statistics.answers < 606 { try await pair.client.ping() }
             pair.directory.gate.signal()
             try await group.waitForAll()
         }
         await pair.close()
     }
+}
+
+private final class Curious: Vendable {
+    let connection: Connection?
+    let started = Signal()
+    let over = Signal()
+    let gate = DispatchSemaphore(value: 0)
+
+    init(_ connection: Connection?) { self.connection = connection }
+
+    static var messages: MessageTable<Curious> {
+        Message("fail", Curious.fail)
+        Message("failAfterGate", Curious.failAfterGate)
+    }
+
+    func fail() throws { throw Question(connection: connection) }
+
+    func failAfterGate() throws {
+        started.send()
+        gate.wait()
+        throw Late(over: over)
+    }
+}
+
+private struct Question: Error, Codable, CustomStringConvertible {
+    var connection: Connection?
+
+    init(connection: Connection?) { self.connection = connection }
+    init(from decoder: any Decoder) throws {}
+    func encode(to encoder: any Encoder) throws {}
+
+    var description: String { "\(connection?.statistics.answers ?? 0) answers" }
+}
+
+/// Says when nobody has it any more, which is when everything about it was reported.
+private final class Late: Error {
+    private let over: Signal
+
+    init(over: Signal) { self.over = over }
+
+    deinit { over.send() }
 }

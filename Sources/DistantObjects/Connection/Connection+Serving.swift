@@ -160,7 +160,7 @@ extension Connection {
         let (isClosing, next) = commit(message, status, to: call, isFirstJob: isFirstJob)
         coder.recycle(consume message)
         if let refusal = failure as? ConnectionError {
-            report(.callRefused(message: call.message.qualifiedName, refusal))
+            reportOnLoop(.callRefused(message: call.message.qualifiedName, refusal))
         }
         if isClosing { finishClosingIfIdle() }
         return next
@@ -193,12 +193,11 @@ extension Connection {
     @discardableResult
     func finishOneWay(_ call: InboundCall, error: (any Error)?, isFirstJob: Bool) -> InboundCall? {
         argumentsAreDecoded(call)
+        // The error's text is the user's code.
+        let summary = error.map { coder.summary(of: $0, of: call.message.qualifiedName) }
         let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
             guard state.callEnded() else { return (false, nil) }
-            if let error {
-                let summary = coder.summary(of: error, of: call.message.qualifiedName)
-                state.commitFailed(call.number, summary, to: channel)
-            }
+            if let summary { state.commitFailed(call.number, summary, to: channel) }
             return (state.phase == .closing, isFirstJob ? state.startNext(after: call, to: channel) : nil)
         }
         if let error { reportOneWayFailure(error, call.message.qualifiedName) }
@@ -217,9 +216,18 @@ extension Connection {
     }
 
     private func reportOneWayFailure(_ failure: any Error, _ name: String) {
-        if let refusal = failure as? ConnectionError { return report(.callRefused(message: name, refusal)) }
+        if let refusal = failure as? ConnectionError { return reportOnLoop(.callRefused(message: name, refusal)) }
         let cause = (failure as? ArgumentFailure)?.underlying ?? (failure as? MethodFailure)?.underlying
-        report(.oneWayFailedHere(message: name, cause ?? failure))
+        reportOnLoop(.oneWayFailedHere(message: name, cause ?? failure))
+    }
+
+    /// Tells of something that a method's thread has found, which may not be the loop's any more: in order with all other
+    /// events, and not after the last.
+    private func reportOnLoop(_ event: ConnectionEvent) {
+        guard configuration.onEvent != nil else { return }
+        loop.perform { [self] in
+            if state.withLock({ $0.phase != .ended }) { report(event) }
+        }
     }
 }
 

@@ -6,12 +6,17 @@ enum LocalCall {
     static func result<Result: Codable>(
         of message: OutboundMessage, at place: MessagePlace
     ) async throws -> Result {
-        let answer = try await perform(message, at: place)
+        let answer = OutboundMessage(for: PortCoder.local)
+        try await perform(message, at: place, answer.encoder)
         return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
     }
 
     static func run(_ message: OutboundMessage, at place: MessagePlace) async throws {
-        _ = try await perform(message, at: place)
+        try await perform(message, at: place, OutboundMessage(for: PortCoder.local).encoder)
+    }
+
+    static func runOneWay(_ message: OutboundMessage, at place: MessagePlace) async throws {
+        try await perform(message, at: place, nil)
     }
 
     static func cannotBlock(_ message: RemoteMessage) -> ConnectionError {
@@ -20,9 +25,10 @@ enum LocalCall {
             context: message.name)
     }
 
+    /// - Parameter encoder: Takes the result; `nil` if nobody does.
     private static func perform(
-        _ message: OutboundMessage, at place: MessagePlace
-    ) async throws -> OutboundMessage {
+        _ message: OutboundMessage, at place: MessagePlace, _ encoder: ObjectEncoder?
+    ) async throws {
         guard let object = place.object else {
             throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
         }
@@ -38,17 +44,16 @@ enum LocalCall {
                 "\(message.argumentCount) argument\(message.argumentCount == 1 ? " was" : "s were") given, "
                     + "\(body.signature) takes \(body.argumentTypes.count)", context: body.qualifiedName)
         }
-        let answer = OutboundMessage(for: PortCoder.local)
         do {
             switch body.run {
             case .synchronous(let run):
-                try run(object, decoder(of: message), Unmanaged.passUnretained(answer.encoder))
+                try run(object, decoder(of: message), encoder.map { Unmanaged.passUnretained($0) })
             case .asynchronous(let run):
-                try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: answer.encoder))
+                try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: encoder))
             case .unlisted:
                 break
             }
-            try answer.encoder.finish()
+            try encoder?.finish()
         } catch let error as ArgumentFailure {
             throw ConnectionError(
                 .wrongArgument, sentence(for: error.underlying), context: body.qualifiedName,
@@ -56,7 +61,6 @@ enum LocalCall {
         } catch let error as ResultFailure {
             throw error.underlying
         }
-        return answer
     }
 
     private static func decoder(of message: OutboundMessage) throws -> ObjectDecoder {
@@ -84,16 +88,16 @@ protocol Serving: AnyObject, Sendable {
 final class LocalServing: Serving, @unchecked Sendable {
     // Used by the one task that runs the message.
     let object: AnyObject
-    private let encoder: ObjectEncoder
+    private let encoder: ObjectEncoder?
     private let arguments: ObjectDecoder
 
-    init(object: AnyObject, decoder: ObjectDecoder, encoder: ObjectEncoder) {
+    init(object: AnyObject, decoder: ObjectDecoder, encoder: ObjectEncoder?) {
         self.object = object
         self.arguments = decoder
         self.encoder = encoder
     }
 
-    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws { try encoder.encodeTop(result, codec) }
+    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws { try encoder?.encodeTop(result, codec) }
 
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         try arguments.decodeTop(type, reader)

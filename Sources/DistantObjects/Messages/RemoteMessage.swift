@@ -45,7 +45,8 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and waits for nothing but room in the peer's queue.
     ///
-    /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`.
+    /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`; its
+    /// result is not encoded. As nobody waits for it, it is not cancelled when the connection ends.
     @inlinable
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
         try await sendOneWay(encoded(repeat each argument, deadline: nil))
@@ -149,7 +150,7 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func sendOneWay(_ message: consuming OutboundMessage) async throws {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { return try await LocalCall.run(message, at: place) }
+        guard let connection = place.heldConnection else { return try await LocalCall.runOneWay(message, at: place) }
         try await connection.sendOneWay(message)
     }
 
