@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import Synchronization
 import Testing
@@ -39,7 +40,7 @@ struct CurrentTests {
     func callbacks() async throws {
         let here = try await Pair()
         let there = try await Pair()
-        there.server.vend(Inner(there.server))
+        there.server.vend(Asker(there.server))
         let relay = Passing(next: try await there.client.root.message("isCurrent"))
         here.server.vend(relay)
         let root = try await here.client.root
@@ -65,14 +66,54 @@ struct CurrentTests {
         #expect(seen.withLock { $0 } == pairs.map { ObjectIdentifier($0.server) })
     }
 
-    @Test("A method's detached task has no connection")
-    func detached() async throws {
+    @Test("A task that a method makes has none: it may outlive the call, and serve others")
+    func unstructured() async throws {
         let pair = try await Pair()
-        let witness = Witness()
-        pair.server.vend(witness)
+        pair.server.vend(Witness())
         let root = try await pair.client.root
-        let isNil: Bool = try await root.isNilDetached()
-        #expect(isNil)
+        for _ in 0..<10 {
+            let isNil: Bool = try await root.isNilInTasks()
+            #expect(isNil)
+        }
+        await pair.close()
+    }
+
+    @Test("Calls over several connections at once see their own, also while a method blocks its thread")
+    func atOnce() async throws {
+        let witness = Witness()
+        let pairs = [try await Pair(), try await Pair(), try await Pair()]
+        for pair in pairs { pair.server.vend(witness) }
+        let blocked = try await pairs[0].client.root
+        async let first: Bool = blocked.isSameAroundGate()
+        await witness.noted.wait()
+        try await withThrowingTaskGroup { group in
+            for pair in pairs {
+                let other = Asker(pair.server)
+                pair.server.vend(other, as: "asker")
+                let root = try await pair.client.root(named: "asker")
+                for number in 0..<50 {
+                    group.addTask {
+                        let isOwn: Bool =
+                            number % 2 == 0 ? try await root.isCurrent() : try await root.isCurrentInTask()
+                        #expect(isOwn)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        witness.gate.signal()
+        #expect(try await first)
+        for pair in pairs { await pair.close() }
+    }
+
+    @Test("In an actor it is the caller's, and in an object of the own process its caller's")
+    func elsewhere() async throws {
+        let pair = try await Pair()
+        let guest = Guest(pair.server)
+        pair.server.vend(guest)
+        let root = try await pair.client.root
+        #expect(try await root.isCurrent())
+        #expect(try await root.isCurrentLocally())
         await pair.close()
     }
 }
@@ -80,12 +121,14 @@ struct CurrentTests {
 private final class Witness: Vendable {
     let seen = Mutex<[Connection?]>([])
     let noted = Signal()
+    let gate = DispatchSemaphore(value: 0)
 
     static var messages: MessageTable<Witness> {
         Message("note", Witness.note)
         Message("noteInTask", Witness.noteInTask)
         Message("noteThrowing", Witness.noteThrowing)
-        Message("isNilDetached", Witness.isNilDetached)
+        Message("isNilInTasks", Witness.isNilInTasks)
+        Message("isSameAroundGate", Witness.isSameAroundGate)
     }
 
     func note() {
@@ -98,16 +141,66 @@ private final class Witness: Vendable {
         throw NotFound(name: "nothing")
     }
 
-    /// Before and after it has waited, and in a task of its own.
+    /// Before and after it has waited, and in a child task.
     @concurrent func noteInTask() async throws {
         note()
         await Task.yield()
         try await Task.sleep(for: .microseconds(1))
         note()
-        await Task { note() }.value
+        async let child: Void = noteAgain()
+        await child
     }
 
-    @concurrent func isNilDetached() async -> Bool { await Task.detached { Connection.current == nil }.value }
+    @concurrent private func noteAgain() async { note() }
+
+    @concurrent func isNilInTasks() async -> Bool {
+        let plain = await Task { Connection.current == nil }.value
+        let detached = await Task.detached { Connection.current == nil }.value
+        return plain && detached
+    }
+
+    func isSameAroundGate() -> Bool {
+        let before = Connection.current
+        noted.send()
+        gate.wait()
+        return before != nil && before === Connection.current
+    }
+}
+
+private final class Asker: Vendable {
+    let expected: Connection
+
+    init(_ expected: Connection) { self.expected = expected }
+
+    static var messages: MessageTable<Asker> {
+        Message("isCurrent", Asker.isCurrent)
+        Message("isCurrentInTask", Asker.isCurrentInTask)
+    }
+
+    func isCurrent() -> Bool { Connection.current === expected }
+
+    @concurrent func isCurrentInTask() async -> Bool {
+        let before = isCurrent()
+        await Task.yield()
+        return before && isCurrent()
+    }
+}
+
+private actor Guest: Vendable {
+    let expected: Connection
+
+    init(_ expected: Connection) { self.expected = expected }
+
+    static var messages: MessageTable<Guest> {
+        Message("isCurrent") { (guest: Guest) in { () async -> Bool in await guest.isCurrent() } }
+        Message("isCurrentLocally") { (guest: Guest) in
+            { () async throws -> Bool in try await guest.isCurrentLocally() }
+        }
+    }
+
+    func isCurrent() -> Bool { Connection.current === expected }
+
+    func isCurrentLocally() async throws -> Bool { try await DistantObject(standingFor: Asker(expected)).isCurrent() }
 }
 
 private final class Passing: Vendable {
@@ -124,14 +217,4 @@ private final class Passing: Vendable {
         seen.withLock { $0.append(Connection.current) }
         return result
     }
-}
-
-private final class Inner: Vendable {
-    let expected: Connection
-
-    init(_ expected: Connection) { self.expected = expected }
-
-    static var messages: MessageTable<Inner> { Message("isCurrent", Inner.isCurrent) }
-
-    func isCurrent() -> Bool { Connection.current === expected }
 }

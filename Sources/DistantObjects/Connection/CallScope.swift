@@ -58,6 +58,9 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     /// Called with the connection's lock held.
     func waits(_ state: inout PortState) {}
 
+    /// The connection whose call the task serves.
+    var serves: Connection? { nil }
+
     func enqueue(_ job: consuming ExecutorJob) {
         connection.loop.enqueue(UnownedJob(job), by: self)
     }

@@ -29,7 +29,8 @@ extension Connection {
         public var spin: Duration?
         /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
         ///
-        /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left.
+        /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left; `acceptPaused` is
+        /// the listener's and of no connection.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
         /// A name for log lines.
         public var name = "connection"

@@ -2,18 +2,17 @@
 extension Connection {
     /// The connection whose call runs here, or whose event a hook is told; `nil` elsewhere.
     ///
-    /// A method asks it for the peer's credentials, or vends it more. In an `async` method it stays the same over every
-    /// `await` and in the tasks that the method starts, but for detached ones. An object called within its own process has
-    /// no connection of its own and sees that of its caller.
+    /// A method asks it for its caller's credentials. In an `async` method it is the same after every `await`, in its child
+    /// tasks, and in actors with the default executor; not on the main actor, and not in a `Task` that the method makes, which
+    /// may outlive the call: ask before, and pass on what you need. An object called within its own process sees what its
+    /// caller sees.
     public static var current: Connection? {
-        // A thread serves synchronous methods also in the middle of a task, so it knows better.
-        ThreadState.current?.pointee.serving?.takeUnretainedValue() ?? ofTask
+        guard let thread = ThreadState.current else { return nil }
+        if let serving = thread.pointee.serving { return serving.takeUnretainedValue() }
+        return thread.pointee.scope?.takeUnretainedValue().serves
     }
 
-    /// Bound by the task that serves the calls of a connection.
-    @TaskLocal static var ofTask: Connection?
-
-    /// Runs code of the user's as this connection's.
+    /// Runs synchronous code of the user's as this connection's.
     @inline(__always)
     func asCurrent<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         guard let thread = ThreadState.current else { return try body() }

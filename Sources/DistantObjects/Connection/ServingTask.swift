@@ -63,12 +63,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     private func serve() async {
         enter()
-        await Connection.$ofTask.withValue(connection) {
-            await withTaskCancellationHandler {
-                await serveCalls()
-            } onCancel: {
-                connection.cancelCalls(in: self)
-            }
+        await withTaskCancellationHandler {
+            await serveCalls()
+        } onCancel: {
+            connection.cancelCalls(in: self)
         }
     }
 
@@ -154,6 +152,8 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         thread?.pointee.starting = nil
         if let firstJob = firstJob.take() { run(firstJob) }
     }
+
+    override var serves: Connection? { served == nil ? nil : connection }
 
     override func enqueue(_ job: consuming ExecutorJob) {
         // By the thread, as others may enqueue what else prefers this executor.
