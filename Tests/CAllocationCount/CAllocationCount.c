@@ -55,9 +55,11 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
 }
 
 unsigned long allocation_count(void) { return atomic_load_explicit(&blocks, memory_order_relaxed); }
+bool allocation_is_counted(void) { return true; }
 
 #else
 
 unsigned long allocation_count(void) { return 0; }
+bool allocation_is_counted(void) { return false; }
 
 #endif

@@ -1,7 +1,12 @@
 #ifndef CALLOCATIONCOUNT_H
 #define CALLOCATIONCOUNT_H
 
+#include <stdbool.h>
+
 /// How many blocks of memory this program has asked for; 0 where they are not counted.
 unsigned long allocation_count(void);
+
+/// Whether they are: with glibc, and without a sanitizer, which has an allocator of its own.
+bool allocation_is_counted(void);
 
 #endif
