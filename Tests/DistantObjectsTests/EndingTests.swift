@@ -123,6 +123,22 @@ struct EndingTests {
         #expect(observer == nil)
     }
 
+    @Test("A root that is replaced may vend another as it goes, and one vended after the end is not kept")
+    func replacedRoots() async throws {
+        let pair = try await Pair()
+        let gone = Signal()
+        pair.server.vend(Heir(gone) { [server = pair.server] in server.vend(Observer(), as: "heir") })
+        pair.server.vend(Directory())
+        #expect(gone.count == 1)
+        let heir = try await pair.client.root(named: "heir")
+        let count: Int = try await heir.count()
+        #expect(count == 0)
+        await pair.client.close()
+        _ = await pair.server.ended
+        pair.server.vend(Heir(gone) {})
+        #expect(gone.count == 2)
+    }
+
     @Test("Pings are answered while a method is busy")
     func ping() async throws {
         let pair = try await Pair()
@@ -191,5 +207,25 @@ struct EndingTests {
         await pair.close()
         pair.client.invalidate()
         #expect(ended.count == 1)
+    }
+}
+
+/// Does something when it is let go.
+private final class Heir: Vendable {
+    private let gone: Signal
+    private let last: @Sendable () -> Void
+
+    init(_ gone: Signal, last: @escaping @Sendable () -> Void) {
+        self.gone = gone
+        self.last = last
+    }
+
+    deinit {
+        last()
+        gone.send()
+    }
+
+    static var messages: MessageTable<Heir> {
+        Message("nothing") { (_: Heir) in { () -> Void in } }
     }
 }

@@ -35,13 +35,16 @@ final class RootDirectory: Vendable {
     }
 
     func set(_ objects: [String: any Vendable]) {
-        let waiting = state.withLock { state in
-            state.objects.merge(objects) { _, new in new }
+        let (waiting, before) = state.withLock { state in
+            // What is replaced may be freed, which runs the user's code: not here.
+            let before = state.objects
+            if !state.isEnded { state.objects.merge(objects) { _, new in new } }
             state.holdsLookups = false
             defer { state.waiting = [] }
-            return state.waiting
+            return (state.waiting, before)
         }
         for continuation in waiting { continuation.resume() }
+        withExtendedLifetime(before) {}
     }
 
     /// Ends what waits and lets the roots go.
