@@ -18,20 +18,22 @@ extension ChannelEndpoint {
             switch number {
             case ENOENT, ENOTDIR:
                 throw TransportError(.notFound, "There is no socket at \(path).", context: [path], errno: number)
-            case ECONNREFUSED where isSocket(path):
-                throw TransportError(.nobodyListens, "Nobody listens at \(path).", context: [path], errno: number)
             // Linux refuses a connection to any file.
-            case ENOTSOCK, ECONNREFUSED:
+            case ENOTSOCK,
+                ECONNREFUSED where isOtherFile(path):
                 throw TransportError(.wrongDescriptor, "\(path) is not a socket.", context: [path], errno: number)
+            case ECONNREFUSED:
+                throw TransportError(.nobodyListens, "Nobody listens at \(path).", context: [path], errno: number)
             default: throw .system("connecting to \(path)", number, context: [path])
             }
         }
         return ChannelEndpoint(link: .socket(descriptor), credentials: .connected)
     }
 
-    private static func isSocket(_ path: String) -> Bool {
+    /// Whether there is a file that is no socket; a stale socket may be gone by now, as somebody is about to listen there.
+    private static func isOtherFile(_ path: String) -> Bool {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFSOCK
     }
 
     /// Both ends of a new connection.
