@@ -55,36 +55,26 @@ extension Connection {
     private func serve(_ call: InboundCall) -> InboundCall? {
         if call.needsHelper { loop.perform { self.help() } }
         if !call.message.isSynchronous, call.refusal(configuration.limits) == nil { return start(call) }
-        if call.question == nil { return serveOneWay(call) }
+        // Of a one-way message nobody takes a result.
+        guard call.question != nil else { return finishOneWay(call, error: run(call, nil), isFirstJob: true) }
         let message = coder.takeMessage()
-        if let refusal = call.refusal(configuration.limits) {
-            return finish(call, consume message, error: refusal, isFirstJob: true)
-        }
-        var failure: (any Error)?
-        do {
-            let decoder = try argumentDecoder(for: call)
-            try run(call, decoder, Unmanaged.passUnretained(message.encoder))
-            coder.recycle(consume decoder)
-        } catch {
-            failure = MethodFailure.from(error)
-        }
+        let failure = run(call, Unmanaged.passUnretained(message.encoder))
         return finish(call, consume message, error: failure, isFirstJob: true)
     }
 
-    /// As `serve`, of a one-way message: nobody takes a result.
-    private func serveOneWay(_ call: InboundCall) -> InboundCall? {
-        if let refusal = call.refusal(configuration.limits) {
-            return finishOneWay(call, error: refusal, isFirstJob: true)
-        }
-        var failure: (any Error)?
+    /// Runs a synchronous method, or refuses to.
+    ///
+    /// - Returns: What speaks against the call, or what the method threw.
+    private func run(_ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?) -> (any Error)? {
+        if let refusal = call.refusal(configuration.limits) { return refusal }
         do {
             let decoder = try argumentDecoder(for: call)
-            try run(call, decoder, nil)
+            try run(call, decoder, encoder)
             coder.recycle(consume decoder)
+            return nil
         } catch {
-            failure = MethodFailure.from(error)
+            return MethodFailure.from(error)
         }
-        return finishOneWay(call, error: failure, isFirstJob: true)
     }
 
     /// A function of its own, whose parameters are held by its caller: no references are counted around the user's code.
