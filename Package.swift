@@ -45,9 +45,8 @@ let package = Package(
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .executableTarget(
-            name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects"],
-            path: "Tests/AllocationCount",
-            swiftSettings: settings),
+            name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
+            path: "Tests/AllocationCount", swiftSettings: settings),
         .testTarget(
             name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader"], swiftSettings: settings),
         .testTarget(

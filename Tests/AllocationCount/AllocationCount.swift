@@ -1,28 +1,9 @@
 import CAllocationCount
 import DistantObjects
+import FooBar
 
 // Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`; or
 // that they are not counted here.
-
-final class Foo: ObjectCoding {
-    let name: String
-    let age: Int
-
-    init(name: String, age: Int) {
-        self.name = name
-        self.age = age
-    }
-
-    init(coder: ObjectDecoder) throws {
-        name = try coder.decode(String.self, forKey: "name")
-        age = try coder.decode(Int.self, forKey: "age")
-    }
-
-    func encode(with coder: ObjectEncoder) throws {
-        try coder.encode(name, forKey: "name")
-        try coder.encode(age, forKey: "age")
-    }
-}
 
 final class Server: Vendable {
     static var messages: MessageTable<Server> {
