@@ -13,20 +13,20 @@ struct ObjectSamples {
         let other = FoundationBar(count: count)
         let formats = [ArchiveFormat.compact, .binary, .xml]
         var writers = formats.map { format in
-            ArchiveWay.nanoseconds("\(format)", perObject: count) { _ = try KeyedArchiver.archive(bar, format: format) }
+            ArchiveWay.nanoseconds("\(format)", perObject: count) { try KeyedArchiver.archive(bar, format: format) }
         }
         writers.append(
             .nanoseconds("foundation", perObject: count) {
-                _ = try NSKeyedArchiver.archivedData(withRootObject: other, requiringSecureCoding: true)
+                try NSKeyedArchiver.archivedData(withRootObject: other, requiringSecureCoding: true)
             })
         try await bench.compare("archive-write", metric: "ns_per_object", against: "foundation", writers)
 
         var readers = try formats.map { format in
             let bytes = try KeyedArchiver.archive(bar, format: format)
             return ArchiveWay.nanoseconds("\(format)", perObject: count) {
-                guard try KeyedUnarchiver.unarchive(Bar.self, from: bytes).foos.count == count else {
-                    throw BenchError("a Bar has lost Foos")
-                }
+                let bar = try KeyedUnarchiver.unarchive(Bar.self, from: bytes)
+                guard bar.foos.count == count else { throw BenchError("a Bar has lost Foos") }
+                return bar
             }
         }
         let data = try NSKeyedArchiver.archivedData(withRootObject: other, requiringSecureCoding: true)
@@ -34,6 +34,7 @@ struct ObjectSamples {
             .nanoseconds("foundation", perObject: count) {
                 let bar = try NSKeyedUnarchiver.unarchivedObject(ofClass: FoundationBar.self, from: data)
                 guard bar?.foos.count == count else { throw BenchError("Foundation's Bar has lost Foos") }
+                return bar
             })
         try await bench.compare("archive-read", metric: "ns_per_object", against: "foundation", readers)
     }
@@ -53,10 +54,10 @@ struct CodableSamples {
         let plist = PropertyListEncoder()
         plist.outputFormat = .binary
         var writers = formats.map { format in
-            ArchiveWay.nanoseconds("\(format)", perObject: count) { _ = try KeyedArchiver.archive(bar, format: format) }
+            ArchiveWay.nanoseconds("\(format)", perObject: count) { try KeyedArchiver.archive(bar, format: format) }
         }
-        writers.append(.nanoseconds("json", perObject: count) { _ = try json.encode(bar) })
-        writers.append(.nanoseconds("plist", perObject: count) { _ = try plist.encode(bar) })
+        writers.append(.nanoseconds("json", perObject: count) { try json.encode(bar) })
+        writers.append(.nanoseconds("plist", perObject: count) { try plist.encode(bar) })
         try await bench.compare("codable-write", metric: "ns_per_object", against: "json", writers)
 
         var readers = try formats.map { format in
@@ -78,8 +79,9 @@ struct CodableSamples {
         try await bench.compare("codable-read", metric: "ns_per_object", against: "json", readers)
     }
 
-    private func check(_ bar: CodableBar) throws {
+    private func check(_ bar: CodableBar) throws -> CodableBar {
         guard bar.foos.count == count else { throw BenchError("a Bar has lost Foos") }
+        return bar
     }
 }
 
