@@ -278,6 +278,28 @@ struct HostilePeerTests {
         }
     }
 
+    @Test("A peer that reads no more, but does not end, loses its connection; others do not notice")
+    func readsNoMore() async throws {
+        let place = try Place()
+        let listener = try Listener(at: .path(place.socket))
+        let accepted = Task { try #require(try await listener.first { _ in true }) }
+        let raw = try RawPeer(connectingTo: place.socket)
+        raw.send(1, RawPeer.hello)
+        _ = try await onThread { raw.read() == nil }
+        let connection = try await accepted.value
+        shutdown(raw.descriptor, CInt(SHUT_RD))
+        // The answer cannot be written; what else it sent is read, and there is nothing.
+        raw.send(11, [1])
+        _ = await connection.ended
+        #expect(connection.statistics.isAtRest)
+        let pair = try await Pair()
+        let back: Int = try await pair.client.root.echo(3)
+        #expect(back == 3)
+        await pair.close()
+        raw.close()
+        listener.close()
+    }
+
     @Test("Half a frame, then silence: other connections do not notice")
     func silence() async throws {
         let place = try Place()
