@@ -283,6 +283,8 @@ struct HostilePeerTests {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket))
         let accepted = Task { try #require(try await listener.first { _ in true }) }
+        let good = try await Pair()
+        let directory = try await good.client.root
         let raw = try RawPeer(connectingTo: place.socket)
         raw.send(1, RawPeer.hello)
         _ = try await onThread { raw.read() == nil }
@@ -292,10 +294,9 @@ struct HostilePeerTests {
         raw.send(11, [1])
         _ = await connection.ended
         #expect(connection.statistics.isAtRest)
-        let pair = try await Pair()
-        let back: Int = try await pair.client.root.echo(3)
+        let back: Int = try await directory.echo(3)
         #expect(back == 3)
-        await pair.close()
+        await good.close()
         raw.close()
         listener.close()
     }

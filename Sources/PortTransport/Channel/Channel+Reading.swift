@@ -162,6 +162,7 @@ extension Channel {
             }
         }
         guard received > 0 else {
+            // Nothing follows what is not there.
             reading.pointee.lastWasShort = false
             store(memory, context, start, end)
             return outcome(received, isPartial: end > start)

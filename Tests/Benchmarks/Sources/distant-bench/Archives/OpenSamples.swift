@@ -56,6 +56,7 @@ struct OpenSamples {
             data = open(sys.argv[1], "rb").read()
             times = []
             for _ in range(9):
+                value = None
                 start = time.process_time_ns()
                 value = plistlib.loads(data)
                 times.append(time.process_time_ns() - start)
