@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "include/port_io.h"
+#include "include/port_shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +45,7 @@
 #endif
 
 static void close_all(port_ancillary *ancillary) {
-    for (int i = 0; i < ancillary->count; i++) close(ancillary->descriptors[i]);
+    port_close_foreign(ancillary->descriptors, (size_t)ancillary->count);
     ancillary->count = 0;
 }
 

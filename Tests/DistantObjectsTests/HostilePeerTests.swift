@@ -15,13 +15,14 @@ struct Attack: Sendable, CustomTestStringConvertible {
     var name: String
     var reason: UInt64
     var greets = true
+    var features: UInt64 = 0
     var bytes: [UInt8]
 
     var testDescription: String { name }
 
     private typealias Raw = RawPeer
 
-    static let all: [Attack] = beginnings + frames + calls + references + answers
+    static let all: [Attack] = beginnings + frames + calls + references + answers + shares
 
     private static let beginnings = [
         Attack(name: "bad magic", reason: 2, greets: false, bytes: Raw.frame(1, [1, 2, 3, 4, 1, 0, 1, 1, 1, 0])),
@@ -135,6 +136,17 @@ struct Attack: Sendable, CustomTestStringConvertible {
         Attack(name: "a failure of a frame never sent", reason: 4, bytes: Raw.frame(13, [100, 1, 0])),
         Attack(name: "a goodbye from the future", reason: 4, bytes: Raw.frame(16, Raw.number(1 << 40) + [0, 0])),
     ]
+
+    private static let (ask, give, move) = (Raw.frame(17, []), Raw.frame(17, flags: 1, []), Raw.frame(17, flags: 2, []))
+
+    private static let shares = [
+        Attack(name: "asking for memory that was not agreed on", reason: 4, bytes: ask),
+        Attack(name: "an unknown step to shared memory", reason: 1, bytes: Raw.frame(17, flags: 9, [])),
+        Attack(name: "a step to shared memory with a body", reason: 1, features: 3, bytes: Raw.frame(17, [1])),
+        Attack(name: "memory from who has to ask", reason: 5, features: 3, bytes: give),
+        Attack(name: "memory asked for twice", reason: 5, features: 3, bytes: ask + ask),
+        Attack(name: "moving to no memory", reason: 5, features: 3, bytes: move),
+    ]
 }
 
 @Suite("A hostile peer", .bounded())
@@ -162,7 +174,7 @@ struct HostilePeerTests {
         let raw = try RawPeer(connectingTo: place.socket)
         let frames = try await onThread { () -> [RawPeer.Frame] in
             if attack.greets {
-                raw.send(1, RawPeer.hello)
+                raw.send(1, RawPeer.greeting(features: attack.features))
                 _ = raw.read()
             }
             raw.send(attack.bytes)

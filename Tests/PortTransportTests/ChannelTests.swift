@@ -9,6 +9,17 @@ struct ChannelTests {
         case memory, splittingMemory, socketpair, pipes, pathSocket
         /// Without descriptors, which is read in another way.
         case plainSocketpair, plainPathSocket
+        /// A socket that tells of the end alone.
+        case sharedMemory
+
+        #if canImport(Darwin)
+            static let allCases: [Kind] = onAllSystems
+        #else
+            static let allCases: [Kind] = onAllSystems + [.sharedMemory]
+        #endif
+        private static let onAllSystems: [Kind] = [
+            .memory, .splittingMemory, .socketpair, .pipes, .pathSocket, .plainSocketpair, .plainPathSocket,
+        ]
 
         func pair() async throws -> (ChannelEndpoint, ChannelEndpoint) {
             switch self {
@@ -16,11 +27,11 @@ struct ChannelTests {
             case .splittingMemory: return MemoryLink.pair(seed: 7, capacity: 5_000)
             case .socketpair, .plainSocketpair: return try ChannelEndpoint.socketPair()
             case .pipes: return try ChannelEndpoint.pipePair()
-            case .pathSocket, .plainPathSocket: return try await connectedPair()
+            case .pathSocket, .plainPathSocket, .sharedMemory: return try await connectedPair()
             }
         }
 
-        var takesDescriptors: Bool { self != .plainSocketpair && self != .plainPathSocket }
+        var takesDescriptors: Bool { ![.plainSocketpair, .plainPathSocket, .sharedMemory].contains(self) }
     }
 
     @Test("Frames arrive whole, in order, numbered from 1, both ways", arguments: Kind.allCases)
@@ -145,7 +156,19 @@ func channels(
     let b = Channel(endpoint: second, loop: EventLoop.shared, configuration: configuration)
     a.start(here)
     b.start(there)
+    if kind == .sharedMemory { try share(a, b) }
     return (a, b, here, there)
+}
+
+/// Has two channels that have sent nothing yet go on in shared memory.
+func share(_ a: Channel, _ b: Channel) throws {
+    let descriptors = try #require(b.readLock.withLock { b.makePath() })
+    #expect(try a.readLock.withLock { try a.takePath(descriptors) })
+    Channel.closeForeign(descriptors)
+    for channel in [a, b] {
+        channel.queueLock.withLock { channel.shareOutput() }
+        channel.readLock.withLock { channel.shareInput() }
+    }
 }
 
 func end(_ a: Channel, _ b: Channel, _ here: Recorder, _ there: Recorder) async {

@@ -8,8 +8,8 @@
 /// epoll's, which tells once that the other side has gone: whoever relies on that asks for PORT_HANG_UP.
 /// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
 /// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone;
-/// as an interest, it is told by itself, too.
-enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8 };
+/// as an interest, it is told by itself, too. No poller tells PORT_BELL and PORT_POLLED: whoever asks it adds them.
+enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8, PORT_BELL = 16, PORT_POLLED = 32 };
 
 typedef struct port_event {
     uint64_t token;

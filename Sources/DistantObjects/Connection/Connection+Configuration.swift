@@ -27,6 +27,12 @@ extension Connection {
         /// `nil`: not at all. With two idle cores a call
         /// gets several times faster; on busy ones it takes time from others. Connections with one duration share a loop.
         public var spin: Duration?
+        /// Whether a connection over a socket that is busy goes on in memory shared with the other process, if that wants it too.
+        ///
+        /// A message then costs one system call less on each side, and none where both look for new bytes before they sleep
+        /// (`spin`). Such a connection has two more descriptors on each side and 260 KiB of memory that belong to both
+        /// processes. Linux alone has memory fit for that; elsewhere, and over pipes, nothing changes.
+        public var sharesMemory = true
         /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
         ///
         /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left; `acceptPaused` is
@@ -39,9 +45,20 @@ extension Connection {
 
         /// The loop tests drive by hand; `nil` for the process's own.
         package var loop: (any PortLoop)?
+        /// From which traffic on a connection shares memory.
+        package var busy = Busy()
 
         /// The defaults.
         public init() {}
+    }
+
+    /// Traffic that is worth the memory: so many messages from the peer within so many nanoseconds.
+    package struct Busy: Sendable {
+        /// A power of two.
+        package var messages: UInt64 = 256
+        package var nanoseconds: UInt64 = 50_000_000
+
+        package init() {}
     }
 
     /// Bounds on what a peer can make this process hold, each checked before memory is taken.

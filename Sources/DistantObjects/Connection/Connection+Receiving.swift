@@ -1,22 +1,11 @@
 import PortTransport
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
-
-/// `close(2)`, which inside `Connection` would be its own method.
-private func closeDescriptor(_ descriptor: CInt) {
-    _ = close(descriptor)
-}
-
 // The channel's side: frames are entered in order on the reading thread; what they want done follows when the lock is free.
 extension Connection: FrameHandler {
     package func receive(_ frame: borrowing InboundFrame) throws {
-        // Descriptors have no typed value yet: whoever sends some must not make this process keep them.
-        for descriptor in frame.descriptors { closeDescriptor(descriptor) }
+        // Whoever takes some opens them anew, and what nobody takes must not be kept.
+        defer { Channel.closeForeign(frame.descriptors) }
         if frame.kind == FrameKind.hello.rawValue, state.withLock({ $0.phase == .handshake && $0.grants.version == 0 })
         {
             try receiveHello(frame)
@@ -26,6 +15,7 @@ extension Connection: FrameHandler {
             let sent = state.sent
             do throws(ProtocolViolation) {
                 try state.receive(frame, for: self)
+                if isInitiator, frame.number & (state.busy.messages - 1) == 0 { state.noteTraffic(for: self) }
                 if state.sent != sent { state.owesFlush = true }
             } catch {
                 state.fail(error, to: channel)

@@ -44,7 +44,9 @@ public final class Connection: Sendable {
         self.child = child
         coder = PortCoder(configuration: configuration)
         roots = RootDirectory(holdsLookups: !isInitiator)
-        state = Mutex(PortState(limits: configuration.limits))
+        state = Mutex(
+            PortState(
+                limits: configuration.limits, sharesMemory: configuration.sharesMemory, busy: configuration.busy))
         coder.attach(self)
         state.withLock { state in
             _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)

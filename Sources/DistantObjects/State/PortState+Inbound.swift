@@ -20,8 +20,11 @@ extension PortState {
         if frame.bulkLength != nil, kind != .call, kind != .return {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) cannot come in fragments")
         }
-        if frame.flags & 0x7F != 0, kind != .call, kind != .return, kind != .credit {
+        if frame.flags & 0x7F != 0, kind != .call, kind != .return, kind != .credit, kind != .share {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) has no flags")
+        }
+        guard frame.descriptors.isEmpty || kind == .share else {
+            throw ProtocolViolation(.malformed, "a frame of kind \(kind) carries no descriptors")
         }
         guard frame.bytes.count <= ProtocolLimits.tablesBytes + limits.message else {
             throw ProtocolViolation(.overLimit, "a message is larger than the \(limits.message) bytes granted")
@@ -67,6 +70,8 @@ extension PortState {
             try receiveFailed(&reader)
         case .goodbye:
             try receiveGoodbye(&reader, channel: connection.channel)
+        case .share:
+            try receiveShare(&reader, frame, for: connection)
         case .hello:
             throw ProtocolViolation(.outOfStep, "a second Hello")
         case .item, .end, .provide, .accept:

@@ -197,10 +197,12 @@ extension PortState {
     // MARK: Small frames
 
     mutating func commitHello(to channel: Channel, name: String, isInitiator: Bool) {
+        if !channel.canShare { sharing = .never }
         prefix.reset()
         for byte in ProtocolLimits.magic { prefix.append(byte: byte) }
         prefix.append(ProtocolLimits.version)
-        prefix.append(isInitiator ? ProtocolLimits.initiator : 0)
+        prefix.append(
+            (isInitiator ? ProtocolLimits.initiator : 0) | (sharing == .never ? 0 : ProtocolLimits.sharesMemory))
         prefix.append(limits.queuedCalls)
         prefix.append(limits.runningCalls)
         prefix.append(UInt64(limits.message))
@@ -295,6 +297,8 @@ enum ProtocolLimits {
     static let version: UInt64 = 1
     /// The bit of the features that says: this party greets first.
     static let initiator: UInt64 = 1
+    /// The bit of the features that says: this party goes on in shared memory if the other one does.
+    static let sharesMemory: UInt64 = 2
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152

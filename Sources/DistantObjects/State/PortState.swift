@@ -83,9 +83,15 @@ struct PortState: ~Copyable {
     /// The rule of the protocol that the peer broke.
     var violation: String?
     var framesIn: UInt64 = 0
+    var sharing: Sharing
+    /// When the traffic was looked at last.
+    var trafficSeenAt: UInt64 = 0
+    let busy: Connection.Busy
 
-    init(limits: Connection.Limits) {
+    init(limits: Connection.Limits, sharesMemory: Bool, busy: Connection.Busy) {
         self.limits = limits
+        self.busy = busy
+        sharing = sharesMemory ? .possible : .never
         inboundCredits = limits.queuedCalls
         imports = ImportTable(limit: limits.references)
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)

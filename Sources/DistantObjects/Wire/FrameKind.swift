@@ -18,6 +18,17 @@ package enum FrameKind: UInt8, Sendable {
     case provide = 14
     case accept = 15
     case goodbye = 16
+    case share = 17
+}
+
+/// What a `Share` frame says, its flags.
+package enum ShareStep: UInt8, Sendable {
+    /// The initiator asks the other party to make memory for both.
+    case ask = 0
+    /// The other party has made it; without descriptors: it has not.
+    case give = 1
+    /// All that follows comes through the memory.
+    case move = 2
 }
 
 /// The flag bits of a `Call` frame.

@@ -18,7 +18,8 @@ struct BulkPacing {
     private var enqueued: UInt64 = 0
     private var read: UInt64 = 0
     private var left = 0
-    /// The buffer's size before it was made narrow; 0: it is not.
+    private(set) var isNarrow = false
+    /// The buffer's size before it was made narrow; 0: it was not.
     private var wide: CInt = 0
 
     /// The continuations that one write may hold, now that `message` is being written.
@@ -40,14 +41,16 @@ struct BulkPacing {
         return left > 0 ? 1 : OutboundQueue.maximumUnits
     }
 
-    /// The kernel's buffer is to be made wide again.
-    var isNarrow: Bool { wide != 0 }
+    /// How much may lie in shared memory.
+    var sharedBound: Int { isNarrow ? 2 * Int(Self.narrowBuffer) : SharedPath.capacity }
 
     /// No large message is left.
     mutating func rest(_ link: Link) { setNarrow(false, link) }
 
     private mutating func setNarrow(_ isNarrow: Bool, _ link: Link) {
-        guard Self.isWide, isNarrow != (wide != 0), case .socket(let descriptor) = link else { return }
+        guard isNarrow != self.isNarrow else { return }
+        self.isNarrow = isNarrow
+        guard Self.isWide, case .socket(let descriptor) = link else { return }
         if isNarrow {
             wide = max(port_send_buffer(descriptor), 2 * Self.narrowBuffer)
             _ = port_set_send_buffer(descriptor, Self.narrowBuffer)

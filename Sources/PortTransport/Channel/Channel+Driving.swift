@@ -42,13 +42,14 @@ extension Channel {
         let kept = gated.pointee.seat.tools.take()
         // They stay in the seat as long as it was left with the loop kept away.
         let isInRow = kept != nil
+        let descriptor = inputDescriptor
         gate.unlock()
         // An event that the loop was told of before must not make it a second reader; within a row it is none already.
         if !isInRow { readLock.withLock { reading.pointee.isDriven = true } }
         let tools: DriverTools
         do throws(TransportError) {
             tools = if let kept { kept } else { try DriverTools.take() }
-            if case .memory = link {} else { try tools.watch(link.inputDescriptor) }
+            if case .memory = link {} else { try tools.watch(descriptor, isBell: descriptor != link.inputDescriptor) }
         } catch {
             leaveSeat(nil)
             throw error
@@ -141,7 +142,7 @@ extension Channel {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
             var wait = waitForInput(tools, signals, deadline)
-            if case .input = wait { wait = readForDriver(tools) }
+            if case .input = wait { wait = readForDriver(tools, isPolling: false) }
             switch wait {
             case .input, .changed: break
             case .deadlineExceeded: return done() ? .done : .deadlineExceeded
@@ -151,8 +152,9 @@ extension Channel {
     }
 
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
-    private func readForDriver(_ tools: DriverTools) -> Wait {
+    private func readForDriver(_ tools: DriverTools, isPolling: Bool) -> Wait {
         readLock.lock()
+        reading.pointee.isPolled = isPolling
         guard !reading.pointee.isEnded, let handler = reading.pointee.handler else {
             readLock.unlock()
             return .ended
@@ -188,10 +190,21 @@ extension Channel {
             return gated.pointee.seat.wait(gate, until: deadline) ? .input : .deadlineExceeded
         }
         gated.pointee.seat.sleeping = Unmanaged.passUnretained(tools)
+        let descriptor = inputDescriptor
         gate.unlock()
-        let isReady = tools.wait(deadline.map(Self.nanoseconds(until:)) ?? -1) >= 0
+        let isReady = sleep(tools, descriptor, deadline)
         gate.withLock { gated.pointee.seat.sleeping = nil }
         return isReady ? .input : .ended
+    }
+
+    /// Waits in the kernel; false if it cannot be done.
+    private func sleep(_ tools: DriverTools, _ descriptor: CInt, _ deadline: UInt64?) -> Bool {
+        if descriptor != link.inputDescriptor {
+            // The input may have moved since the thread sat down.
+            guard (try? tools.watch(descriptor, isBell: true)) != nil else { return false }
+            if readLock.withLock({ path?.hasInputOrWishes() ?? false }) { return true }
+        }
+        return tools.wait(deadline.map(Self.nanoseconds(until:)) ?? -1) >= 0
     }
 
     private static func nanoseconds(until deadline: UInt64) -> Int64 {
@@ -210,7 +223,7 @@ extension Channel {
         var spinning = Spinning(for: min(spin, deadline.map { UInt64(Self.nanoseconds(until: $0)) } ?? .max))
         repeat {
             if isSocket {
-                let wait = readForDriver(tools)
+                let wait = readForDriver(tools, isPolling: true)
                 guard case .input = wait else { return wait }
             } else if tools.wait(0) != 0 {
                 return .input

@@ -34,8 +34,9 @@ extension Channel {
         let handler = reading.pointee.handler
         reading.pointee.handler = nil
         reading.pointee.buffer = nil
-        while let descriptor = reading.pointee.descriptors.popFirst() { port_close(descriptor) }
+        let descriptors = reading.pointee.takeDescriptors()
         readLock.unlock()
+        Self.closeForeign(descriptors)
         gate.lock()
         guard !gated.pointee.isOver, let reason = gated.pointee.end else { return gate.unlock() }
         forgetSources()
@@ -65,6 +66,8 @@ extension Channel {
         if isLast { forgetSources() }
         let alsoOutput = !gated.pointee.outputIsClosed
         gate.unlock()
-        if isLast { link.close(alsoOutput: alsoOutput) }
+        guard isLast else { return }
+        link.close(alsoOutput: alsoOutput)
+        path?.close()
     }
 }

@@ -64,9 +64,11 @@ extension Channel {
     @inline(__always)
     private func writeLaneAndUnlock(_ budget: inout Int) -> Outcome {
         let lane = writing.pointee.queue.planOnlyLane()
+        let shared = writing.pointee.isShared ? path : nil
         queueLock.unlock()
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
-        let written = link.send(&vector, 1, [], withCredentials: false)
+        let written =
+            shared?.write(&vector, 1, bound: SharedPath.capacity) ?? link.send(&vector, 1, [], withCredentials: false)
         queueLock.lock()
         writing.pointee.queue.advanceOnlyLane(max(0, written))
         if written == lane.count, writing.pointee.isQuiet {
@@ -95,10 +97,14 @@ extension Channel {
             }
             let plan = writing.pointee.queue.plan(vectors, units: units)
             let withCredentials = writing.pointee.sendsCredentials
+            let shared = writing.pointee.isShared ? path : nil
+            let bound = writing.pointee.pacing.sharedBound
             queueLock.unlock()
 
             let planned = plan.bytes
-            let written = link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
+            let written =
+                shared?.write(vectors, plan.vectors, bound: bound)
+                ?? link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
 
             queueLock.lock()
             if written > 0, withCredentials { writing.pointee.sendsCredentials = false }
@@ -106,6 +112,7 @@ extension Channel {
             let spent = writing.pointee.queue.takeSpent()
             defer { withExtendedLifetime(spent) {} }
             budget -= max(0, written)
+            if writing.pointee.queue.passBoundary() { shareOutput() }
             let outcome = settleWrite(written, planned)
             for descriptor in sent { port_close(descriptor) }
             return outcome
@@ -129,7 +136,9 @@ extension Channel {
             return .done
         }
         if written < planned {
-            if writing.pointee.retry {
+            // No more than a ring goes into it at a time.
+            let hasRoom = writing.pointee.isShared && path?.awaitsRoom.load(ordering: .relaxed) == false
+            if writing.pointee.retry || hasRoom {
                 writing.pointee.retry = false
                 queueLock.unlock()
                 return .more
@@ -199,11 +208,14 @@ extension Channel {
     private func failWriting(_ number: CInt) {
         queueLock.lock()
         guard !writing.pointee.isClosed, !writing.pointee.isFlushing else { return queueLock.unlock() }
+        let wasShared = writing.pointee.isShared
         writing.pointee.isClosed = true
         let ends = writing.pointee.endsWhenWritten
         settleAndUnlock()
         settleWriteInterest()
-        if ends {
+        if wasShared {
+            end(.failed(SharedPath.nonsense))
+        } else if ends {
             end(.endOfFile)
         } else {
             gate.withLock { gated.pointee.writeError = number }

@@ -12,7 +12,9 @@ extension Channel {
         defer { gate.unlock() }
         let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
         guard !gated.pointee.isOver, !gated.pointee.outputIsClosed else { return }
-        if case .streams(_, let output) = link {
+        if gated.pointee.outputIsShared {
+            setBell(eventLoop)
+        } else if case .streams(_, let output) = link {
             let other = gated.pointee.outputInterest & ~UInt32(PORT_WRITABLE)
             setOutput(output.descriptor, isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop)
         } else {
@@ -26,6 +28,14 @@ extension Channel {
     /// Called with the gate held.
     func setReadInterest(_ isOn: Bool) {
         guard let eventLoop, !gated.pointee.isOver else { return }
+        if gated.pointee.inputIsShared {
+            let listened = gated.pointee.bellInterest ?? 0 != 0
+            gated.pointee.wantsInput = isOn
+            setBell(eventLoop)
+            // It may have rung for whoever read until now.
+            if isOn, listened { tellBellAgain(eventLoop) }
+            return
+        }
         let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
         setInput(isOn ? other | readInterest : other, eventLoop)
     }
@@ -41,12 +51,13 @@ extension Channel {
         guard let eventLoop else { return }
         gate.lock()
         defer { gate.unlock() }
+        if gated.pointee.inputIsShared { return tellBellAgain(eventLoop) }
         let interest = gated.pointee.inputInterest
         guard !gated.pointee.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
         eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
     }
 
-    private func setInput(_ interest: UInt32, _ eventLoop: EventLoop) {
+    func setInput(_ interest: UInt32, _ eventLoop: EventLoop) {
         let previous = gated.pointee.inputInterest
         guard gated.pointee.inputSource != 0 else {
             // Written to before `start`: nothing is read yet, and the loop has to know the descriptor.
@@ -128,6 +139,7 @@ extension Channel {
     func forgetSources() {
         forgetOutput()
         guard let eventLoop, gated.pointee.inputSource != 0 else { return }
+        forgetBell(eventLoop)
         eventLoop.removeSource(gated.pointee.inputSource, link.inputDescriptor, interest: gated.pointee.inputInterest)
         gated.pointee.inputSource = 0
         gated.pointee.inputInterest = 0

@@ -23,6 +23,8 @@ extension Channel {
     private static let portion = 64 << 10
     /// Reads in one breath, so that one channel cannot keep the loop from the others.
     private static let breath = 16
+    /// Reads after which the last of a peer that does not read any more are given up, so that it cannot go on for ever.
+    private static let lastBreath = 256
     /// Parts of frames up to this size are copied, so that a slow peer holds no read buffer.
     private static let smallPart = 4 << 10
 
@@ -31,10 +33,16 @@ extension Channel {
     /// Returns the handler if it got frames.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
         readLock.lock()
+        if reading.pointee.isShared, bits & UInt32(PORT_BELL) == 0 {
+            readLock.unlock()
+            return socketSpoke(context)
+        }
         guard !reading.pointee.isEnded, !reading.pointee.isDriven else {
             readLock.unlock()
             return nil
         }
+        let isPolled = bits & UInt32(PORT_POLLED) != 0
+        reading.pointee.isPolled = isPolled
         guard let handler = reading.pointee.handler else {
             readLock.unlock()
             return nil
@@ -44,7 +52,7 @@ extension Channel {
         switch outcome {
         case .more, .drained:
             // An end that came before the read is told no more.
-            if outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { askAgain() }
+            if !isPolled, outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { askAgain() }
             return delivered ? handler : nil
         case .endOfFile, .failed:
             // The turn comes before the end.
@@ -77,7 +85,10 @@ extension Channel {
         let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, isEndless: true) }
         readLock.unlock()
         if delivered { loop.schedule(.turn, on: self) }
-        guard case .drained = outcome else { return settle(outcome) }
+        switch outcome {
+        case .endOfFile, .failed: return settle(outcome)
+        case .drained, .more: break
+        }
         let number = gate.withLock { gated.pointee.writeError }
         end(.failed(.system("writing", number, code: .brokenPipe)))
     }
@@ -85,13 +96,13 @@ extension Channel {
     /// Called with the read lock held.
     ///
     /// The second result says whether frames were delivered.
-    private func readBreath(
+    func readBreath(
         _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, isEndless: Bool
     ) -> (ReadOutcome, Bool) {
         let before = framesRead.load(ordering: .relaxed)
         var outcome = ReadOutcome.more
         var count = 0
-        while case .more = outcome, isEndless || count < Self.breath {
+        while case .more = outcome, count < (isEndless ? Self.lastBreath : Self.breath) {
             outcome = readOnce(context, handler)
             // A short read of a stream is no proof of its end where descriptors came with it.
             if isEndless, case .drained = outcome, reading.pointee.lastWasShort { outcome = .more }
@@ -121,15 +132,21 @@ extension Channel {
         gate.withLock {
             gated.pointee.inputEnded = true
             setReadInterest(false)
+            // Otherwise the poller would tell of the socket's end for ever.
+            if gated.pointee.inputIsShared, let eventLoop {
+                setInput(gated.pointee.inputInterest & ~UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
+            }
         }
         queueLock.lock()
         writing.pointee.endsWhenWritten = true
         let goesOn = !writing.pointee.isLastWrite
         let isWritten =
             writing.pointee.isClosed || (!goesOn && writing.pointee.queue.isEmpty && !writing.pointee.isFlushing)
+        // Memory takes what nobody will read.
+        let watches = goesOn || writing.pointee.isShared
         queueLock.unlock()
         guard !isWritten else { return end(.endOfFile) }
-        if goesOn { watchForHangUp() }
+        if watches { watchForHangUp() }
         flush()
     }
 
@@ -155,10 +172,12 @@ extension Channel {
         let rest = iovec(iov_base: memory + end, iov_len: room)
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
-        let takesAncillary = acceptsDescriptors || reading.pointee.wantsCredentials
+        let takesAncillary = acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.expectsPath
+        let shared = reading.pointee.isShared ? path : nil
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
-                link.receive($0, count, takesAncillary ? context.pointee.ancillary : nil)
+                shared?.read($0, count, wishes: !reading.pointee.isPolled)
+                    ?? link.receive($0, count, takesAncillary ? context.pointee.ancillary : nil)
             }
         }
         guard received > 0 else {
@@ -167,7 +186,10 @@ extension Channel {
             store(memory, context, start, end)
             return outcome(received, isPartial: end > start)
         }
-        reading.pointee.lastWasShort = received < room + (direct?.count ?? 0)
+        // A stream that brings descriptors may be read short in its midst.
+        reading.pointee.lastWasShort =
+            received < room + (direct?.count ?? 0) && !reading.pointee.expectsPath
+            && (shared?.isDrained ?? true || reading.pointee.isPolled)
         do {
             if takesAncillary { try takeAncillary(context.pointee.ancillary) }
             var filled = received
@@ -199,6 +221,7 @@ extension Channel {
         case EAGAIN, EWOULDBLOCK: return .drained
         // The peer closed its end without reading all we sent. All it sent was read.
         case 0, ECONNRESET: break
+        case EPROTO where reading.pointee.isShared: return failed(SharedPath.nonsense)
         case let number:
             return failed(.system("reading", number))
         }
@@ -275,6 +298,13 @@ extension Channel {
                     InboundFrame(
                         header, number: number, bytes: UnsafeRawBufferPointer(rebasing: bytes[body]),
                         bulkLength: bulkLength, descriptors: descriptors, buffer: buffer))
+                if reading.pointee.isMoving {
+                    guard cursor == end else {
+                        throw TransportError(
+                            .protocolViolation, "bytes came behind the frame that was to be the socket's last")
+                    }
+                    shareInput()
+                }
             case .bulk(let number, let bytes):
                 try deliver(bulk: number, bytes, handler)
             case .incomplete(let needed):
@@ -306,7 +336,8 @@ extension Channel {
                 for index in 0..<Int(ancillary.pointee.count) { reading.pointee.descriptors.append(numbers[index]) }
             }
             // Two messages' worth: see `OutboundQueue.planLane`.
-            guard reading.pointee.descriptors.count <= 2 * Self.maximumDescriptors else {
+            let bound = acceptsDescriptors ? 2 * Self.maximumDescriptors : SharedPath.descriptorCount
+            guard reading.pointee.descriptors.count <= bound else {
                 throw TransportError(.protocolViolation, "descriptors came that no frame claims")
             }
         }

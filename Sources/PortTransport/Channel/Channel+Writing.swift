@@ -60,7 +60,9 @@ extension Channel {
     @inline(__always)
     private func canAppend(_ size: Int, _ descriptors: [CInt]) -> Bool {
         guard size <= maximumFrame, !writing.pointee.isClosed, !writing.pointee.finishRequested else { return false }
-        return descriptors.isEmpty || (carriesDescriptors && descriptors.count <= Self.maximumDescriptors)
+        if descriptors.isEmpty { return true }
+        return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.pointee.isShared
+            && writing.pointee.queue.boundary == nil
     }
 
     @inline(never)

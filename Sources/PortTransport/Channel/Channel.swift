@@ -27,6 +27,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         /// The handler has a turn once everything is written.
         var tellsWhenWritten = false
         var sendsCredentials = false
+        /// Everything goes into the memory shared with the peer.
+        var isShared = false
         var pacing = BulkPacing()
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
@@ -62,8 +64,23 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var isDriven = false
         var wantsCredentials = false
         var lastWasShort = false
+        /// The descriptors of memory to share are on their way here.
+        var expectsPath = false
+        /// The frame being delivered is the last that comes from the endpoint itself.
+        var isMoving = false
+        /// Everything comes from the memory shared with the peer.
+        var isShared = false
+        /// Whoever reads looks again by itself, so that the peer need not tell of what comes.
+        var isPolled = false
 
         init(limits: FrameReader.Limits) { reader = FrameReader(limits: limits) }
+
+        /// Those that no frame has claimed.
+        mutating func takeDescriptors() -> [CInt] {
+            var taken: [CInt] = []
+            while let descriptor = descriptors.popFirst() { taken.append(descriptor) }
+            return taken
+        }
     }
 
     struct GateState: ~Copyable {
@@ -87,6 +104,11 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var outputIsClosed = false
         /// Sides of the link that may still be used; the last to go closes it.
         var users = 2
+        /// Which directions go through shared memory, and what the poller is asked of its bell.
+        var inputIsShared = false
+        var outputIsShared = false
+        var wantsInput = false
+        var bellInterest: UInt32?
     }
 
     package let loop: any PortLoop
@@ -100,6 +122,10 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let credentialSource: ChannelEndpoint.CredentialSource
     let maximumFrame: Int
     let forkCount: UInt32
+    /// Memory shared with the peer.
+    ///
+    /// Written once, under the read lock, before either direction goes through it.
+    @exclusivity(unchecked) var path: SharedPath?
 
     let queueLock: Lock
     let readLock: Lock
@@ -126,6 +152,12 @@ package final class Channel: PollHandler, @unchecked Sendable {
     /// Written under the queue's lock, read also under the gate: what the poller is asked is this as it is then, not as it
     /// was when the asking thread left the queue's lock.
     let isBlocked = Atomic<Bool>(false)
+
+    /// Closes what a peer sent, which may be anything, without waiting for what is behind it.
+    package static func closeForeign(_ descriptors: [CInt]) {
+        guard !descriptors.isEmpty else { return }
+        port_close_foreign(descriptors, descriptors.count)
+    }
 
     /// The most descriptors a frame can carry.
     package static let maximumDescriptors = Int(PORT_MAXIMUM_DESCRIPTORS)
@@ -170,9 +202,12 @@ package final class Channel: PollHandler, @unchecked Sendable {
     }
 
     deinit {
-        if gated.pointee.users > 0 { link.close(alsoOutput: !gated.pointee.outputIsClosed) }
+        if gated.pointee.users > 0 {
+            link.close(alsoOutput: !gated.pointee.outputIsClosed)
+            path?.close()
+        }
         for descriptor in writing.pointee.queue.discard() { port_close(descriptor) }
-        while let descriptor = reading.pointee.descriptors.popFirst() { port_close(descriptor) }
+        Self.closeForeign(reading.pointee.takeDescriptors())
         gated.pointee.seat.destroy()
         writing.deinitialize(count: 1)
         writing.deallocate()
@@ -233,7 +268,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     /// What the loop calls when a descriptor is ready.
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
-        if bits & UInt32(PORT_WRITABLE) != 0 { flush(isWritable: true) }
+        if bits & UInt32(PORT_WRITABLE) != 0 || isToldOfRoom(bits) { flush(isWritable: true) }
         if bits & UInt32(PORT_HANG_UP) != 0 { noticeHangUp() }
         return turn
     }

@@ -53,6 +53,8 @@ package struct OutboundQueue: ~Copyable {
     var descriptors = Ring<Descriptors>()
     /// The lane end of the last frame whose descriptors have left.
     var descriptorsSent: UInt64 = 0
+    /// Where in the lane the channel goes over to another way of writing: no write holds bytes of both sides.
+    private(set) var boundary: UInt64?
     private let window: UInt64
     /// Bytes of large messages begun and not yet consumed by the peer.
     package private(set) var outstanding: UInt64 = 0
@@ -216,7 +218,17 @@ package struct OutboundQueue: ~Copyable {
 
     /// Whether there is nothing to write but whole frames without descriptors.
     @inline(__always)
-    var isLaneOnly: Bool { bulks.count == 0 && descriptors.count == 0 }
+    var isLaneOnly: Bool { bulks.count == 0 && descriptors.count == 0 && boundary == nil }
+
+    /// Makes the end of the last frame a boundary.
+    mutating func setBoundary() { boundary = laneEnd }
+
+    /// Takes the boundary away if all before it is written; true if so.
+    mutating func passBoundary() -> Bool {
+        guard let reached = boundary, laneWritten == reached else { return false }
+        boundary = nil
+        return true
+    }
 
     /// Whether nothing is left to write, free or look at.
     @inline(__always)
@@ -248,7 +260,7 @@ package struct OutboundQueue: ~Copyable {
         }
         if let unit { planUnit(unit, bulks[0].cursor, slot: 0, vectors, &plan) }
         let laneIsWhole = planLane(vectors, &plan)
-        guard laneIsWhole, filling.count == 0, bulkMayGo else { return plan }
+        guard laneIsWhole, filling.count == 0, bulkMayGo, boundary == nil else { return plan }
         let bulk = bulks[0]
         if !bulk.isStarted {
             // Before the write, not after it: the peer may give back what was written before the writer gets here again.
@@ -317,6 +329,7 @@ package struct OutboundQueue: ~Copyable {
     private func planLane(_ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan) -> Bool {
         var count = draining.count
         guard count > 0, let start = draining.start else { return true }
+        if let boundary { count = min(count, Int(boundary - laneWritten)) }
         if descriptors.count > 0 {
             let end = laneWritten + UInt64(count)
             for index in 0..<descriptors.count where descriptors[index].start < end {

@@ -46,6 +46,8 @@ package struct FrameReader: ~Copyable {
     }
 
     private let limits: Limits
+    /// Whether frames may carry descriptors now.
+    var carriesDescriptors: Bool
     private var lastNumber: UInt64 = 0
     /// In the order of their numbers, which is the order of their openers.
     private var messages: [Message] = []
@@ -58,7 +60,10 @@ package struct FrameReader: ~Copyable {
     /// Bytes of large messages the owner has consumed, to be kept up to date by it.
     package var consumed: UInt64 = 0
 
-    package init(limits: Limits) { self.limits = limits }
+    package init(limits: Limits) {
+        self.limits = limits
+        carriesDescriptors = limits.carriesDescriptors
+    }
 
     /// True if no large message is under way.
     package var isWhole: Bool { messages.isEmpty }
@@ -126,7 +131,7 @@ package struct FrameReader: ~Copyable {
         _ header: FrameHeader, _ body: Range<Int>, _ base: UnsafeRawPointer
     ) throws(TransportError) -> Event {
         if header.descriptors > 0 {
-            guard limits.carriesDescriptors else { throw violation("descriptors on a channel that carries none") }
+            guard carriesDescriptors else { throw violation("descriptors on a channel that carries none") }
             guard header.descriptors <= 253 else { throw violation("\(header.descriptors) descriptors on one frame") }
         }
         lastNumber += 1

@@ -65,12 +65,39 @@ extension EventLoop {
         withExtendedLifetime(handler) {}
     }
 
+    /// Set in the token of a source's bell, which is its second descriptor.
+    static let bellBit: UInt64 = 1 << 31
+
+    func addBell(_ token: UInt64, _ bell: CInt, interest: UInt32) -> Bool {
+        isAlive && port_poller_add(poller, bell, token | Self.bellBit, interest) >= 0
+    }
+
+    func changeBell(_ token: UInt64, _ bell: CInt, from: UInt32, to: UInt32) {
+        changeSource(token | Self.bellBit, bell, from: from, to: to)
+    }
+
+    func tellBellAgain(_ token: UInt64, _ bell: CInt, _ interest: UInt32) {
+        tellAgain(token | Self.bellBit, bell, interest)
+    }
+
+    /// Before the source is removed.
+    func removeBell(_ bell: CInt, interest: UInt32) {
+        guard isAlive else { return }
+        _ = port_poller_remove(poller, bell, interest)
+    }
+
+    /// What the poller told of, and that it was a bell's.
+    @inline(__always)
+    func bits(of event: port_event) -> UInt32 {
+        event.token & Self.bellBit == 0 ? event.ready : event.ready | UInt32(PORT_BELL)
+    }
+
     /// The channel of a token, which lives while the loop delivers.
     ///
     /// Called with the lock held.
     @inline(__always)
     func channel(of token: UInt64) -> Unmanaged<Channel>? {
-        let slot = Int(truncatingIfNeeded: token & 0xFFFF_FFFF)
+        let slot = Int(truncatingIfNeeded: token & 0x7FFF_FFFF)
         guard slot < state.pointee.sources.count else { return nil }
         guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }
         return state.pointee.sources[slot].channel
@@ -78,7 +105,7 @@ extension EventLoop {
 
     /// Called with the lock held.
     func handler(of token: UInt64) -> (any PollHandler)? {
-        let slot = Int(truncatingIfNeeded: token & 0xFFFF_FFFF)
+        let slot = Int(truncatingIfNeeded: token & 0x7FFF_FFFF)
         guard slot < state.pointee.sources.count else { return nil }
         guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }
         return state.pointee.sources[slot].handler

@@ -204,10 +204,11 @@ extension EventLoop {
         var count: CInt = 0
         var found: (any FrameHandler)?
         if spin > 0 { (count, found) = poll(for: spin, &wait, thread) }
+        if turn.pointee.isUntold, count == 0, found == nil { found = readLastSource(thread, bits: 0) }
         if count == 0, found == nil { count = port_poller_wait(poller, events, CInt(Turn.capacity), wait) }
         lock.lock()
         state.pointee.sleeping = false
-        if spin > 0 { endDelivery() }
+        endDelivery()
         if state.pointee.timers.earliest != nil {
             let now = monotonicNow()
             while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
@@ -221,10 +222,11 @@ extension EventLoop {
             state.pointee.isDelivering = true
             lock.unlock()
             thread.pointee.isReading = true
-            let told = channel._withUnsafeGuaranteedRef { $0.ready(events[0].ready, readContext: readContext) }
+            let told = channel._withUnsafeGuaranteedRef { $0.ready(bits(of: events[0]), readContext: readContext) }
             thread.pointee.isReading = false
             if spin > 0, told != nil {
-                turn.pointee.lastSource = channel._withUnsafeGuaranteedRef { $0.isSocket } ? events[0].token : 0
+                let isSocket = channel._withUnsafeGuaranteedRef { $0.isSocket }
+                setLastSource(isSocket ? events[0].token & ~Self.bellBit : 0, thread)
             }
             lock.lock()
             endDelivery()
@@ -232,7 +234,7 @@ extension EventLoop {
         }
         for index in 0..<Int(count) {
             if let handler = handler(of: events[index].token) {
-                turn.pointee.ready.append((handler, events[index].ready))
+                turn.pointee.ready.append((handler, bits(of: events[index])))
             }
         }
         lock.unlock()
@@ -261,7 +263,10 @@ extension EventLoop {
         nanosleep(&pause, nil)
         let bits = UInt32(PORT_READABLE) | UInt32(PORT_WRITABLE) | UInt32(PORT_HANG_UP)
         thread.pointee.isReading = true
-        let told = handlers.compactMap { $0.ready(bits, readContext: readContext) }
+        var told = handlers.compactMap { $0.ready(bits, readContext: readContext) }
+        told += handlers.compactMap {
+            $0.ready(UInt32(PORT_READABLE | PORT_BELL | PORT_POLLED), readContext: readContext)
+        }
         thread.pointee.isReading = false
         lock.lock()
         for handler in told { state.pointee.queue.append(.turn(handler)) }
@@ -299,23 +304,48 @@ extension EventLoop {
             wait = timeToWait()
             let isOver = wait == 0 || !goesOn
             if isOver { state.pointee.sleeping = wait != 0 }
-            let channel = isOver ? nil : channel(of: turn.pointee.lastSource)
-            state.pointee.isDelivering = channel != nil
             lock.unlock()
             if isOver { return (0, nil) }
             turn.pointee.attempts &+= 1
-            if let channel, turn.pointee.attempts % Self.attemptsBetweenPolls != 0 {
-                thread.pointee.isReading = true
-                let told = channel._withUnsafeGuaranteedRef {
-                    $0.ready(UInt32(PORT_READABLE), readContext: readContext)
-                }
-                thread.pointee.isReading = false
-                if let told { return (0, told) }
+            if turn.pointee.lastSource != 0, turn.pointee.attempts % Self.attemptsBetweenPolls != 0 {
+                if let told = readLastSource(thread, bits: UInt32(PORT_POLLED)) { return (0, told) }
             } else {
                 let count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), 0)
                 if count != 0 { return (count, nil) }
             }
         }
+    }
+
+    /// Reads the channel read last.
+    ///
+    /// Called without the lock; `endDelivery` is due afterwards.
+    private func readLastSource(
+        _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32
+    ) -> (any FrameHandler)? {
+        lock.lock()
+        endDelivery()
+        let channel = channel(of: turn.pointee.lastSource)
+        state.pointee.isDelivering = channel != nil
+        lock.unlock()
+        turn.pointee.isUntold = bits & UInt32(PORT_POLLED) != 0 && channel != nil
+        guard let channel else {
+            turn.pointee.lastSource = 0
+            return nil
+        }
+        thread.pointee.isReading = true
+        defer { thread.pointee.isReading = false }
+        return channel._withUnsafeGuaranteedRef {
+            $0.ready(bits | UInt32(PORT_READABLE) | UInt32(PORT_BELL), readContext: readContext)
+        }
+    }
+
+    /// Called without the lock.
+    private func setLastSource(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>) {
+        guard turn.pointee.lastSource != token else { return }
+        if turn.pointee.isUntold, let told = readLastSource(thread, bits: 0) {
+            lock.withLock { state.pointee.queue.append(.turn(told)) }
+        }
+        turn.pointee.lastSource = token
     }
 
     /// Called and returns with the lock held.

@@ -96,6 +96,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var ready: [(any PollHandler, UInt32)] = []
         /// The source that frames came from last, if it may be read without asking the poller; 0: none.
         var lastSource: UInt64 = 0
+        /// It was read without asking its peer to tell of what comes next, which has to be done before the loop sleeps.
+        var isUntold = false
         /// Counts the attempts to find something without sleeping.
         var attempts: UInt32 = 0
 

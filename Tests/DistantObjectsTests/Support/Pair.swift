@@ -2,6 +2,8 @@ import DistantObjects
 import Testing
 
 /// Two connected ends in this process; the second one vends a `Directory`.
+///
+/// Over a socketpair they go over to shared memory at once, in the midst of whatever a test does first.
 struct Pair {
     let client: Connection
     let server: Connection
@@ -17,6 +19,7 @@ struct Pair {
         client.name = "client"
         var server = server
         server.name = "server"
+        client.busy = .always
         (self.client, self.server) = try await Connection.pair(over: transport, first: client, second: server)
         self.server.vend(directory)
     }
@@ -58,6 +61,16 @@ struct Pair {
             try await server.ping()
         }
         Issue.record("something is left: \(client.statistics) \(server.statistics)")
+    }
+}
+
+extension Connection.Busy {
+    /// From the first message on.
+    static var always: Self {
+        var busy = Self()
+        busy.messages = 1
+        busy.nanoseconds = .max
+        return busy
     }
 }
 

@@ -132,8 +132,8 @@ final class RawPeer: @unchecked Sendable {
     static func text(_ text: String) -> [UInt8] { number(UInt64(text.utf8.count)) + Array(text.utf8) }
 
     /// A `Hello` that grants so much.
-    static func greeting(queuedCalls: UInt64 = 1_024, message: UInt64 = 1 << 20) -> [UInt8] {
-        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(0) + number(queuedCalls) + number(1_024) + number(message)
+    static func greeting(queuedCalls: UInt64 = 1_024, message: UInt64 = 1 << 20, features: UInt64 = 0) -> [UInt8] {
+        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(features) + number(queuedCalls) + number(1_024) + number(message)
             + text("raw")
     }
 

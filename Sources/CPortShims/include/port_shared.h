@@ -1,0 +1,29 @@
+#ifndef PORT_SHARED_H
+#define PORT_SHARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/// Memory that two processes share, and bells: pipes that are written to only to wake who polls their other end.
+///
+/// Whether the system has memory that a peer cannot shrink under its reader, as Linux alone has, and the socket could carry
+/// its descriptor. Where it has none the functions that make something fail.
+bool port_shares_memory(int socket);
+
+/// A descriptor of `size` zero bytes whose size nobody can change any more.
+int port_memory_make(size_t size);
+/// Maps a peer's descriptor. Null with EINVAL if it is no such memory, of that size, that stays so.
+void *port_memory_map(int descriptor, size_t size);
+void port_memory_unmap(void *memory, size_t size);
+
+/// A bell: `own`, an opening of it that no other process has, and `given`, what a peer opens for itself.
+int port_bell_make(int *own, int *given);
+/// Opens a bell from a peer's descriptor, whose flags the peer may change at any time; -1 with EINVAL if it is no pipe.
+int port_bell_open(int descriptor);
+/// Tells whoever polls the bell edge-triggered. Never waits.
+void port_bell_ring(int bell);
+
+/// Closes descriptors that a peer chose, without waiting for what may be behind them.
+void port_close_foreign(const int *descriptors, size_t count);
+
+#endif

@@ -1,0 +1,213 @@
+#define _GNU_SOURCE
+#include "include/port_shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "include/port_poller.h"
+#include "include/port_thread.h"
+
+#if __linux__
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static int fail_closing(int descriptor) {
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+int port_memory_make(size_t size) {
+    int memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    // Linux knows the last flag since 6.3.
+    if (memory < 0 && errno == EINVAL) memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory < 0) return -1;
+    if (ftruncate(memory, (off_t)size) < 0) return fail_closing(memory);
+    // What the system cannot give now it would refuse with a signal when it is touched.
+    if (fallocate(memory, 0, 0, (off_t)size) < 0) return fail_closing(memory);
+    if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) return fail_closing(memory);
+    return memory;
+}
+
+void *port_memory_map(int descriptor, size_t size) {
+    // Asked first: it fails for every other kind of file without asking whoever serves it.
+    int seals = fcntl(descriptor, F_GET_SEALS);
+    struct stat status;
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(descriptor, &status) < 0 || status.st_size != (off_t)size) {
+        errno = EINVAL;
+        return NULL;
+    }
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void port_memory_unmap(void *memory, size_t size) { munmap(memory, size); }
+
+int port_bell_open(int descriptor) {
+    char path[32], target[16];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    // By its name, since who serves the file system of one that has another could have each opening wait.
+    ssize_t length = readlink(path, target, sizeof target);
+    if (length < 0) return -1;
+    if (length <= 6 || memcmp(target, "pipe:[", 6) != 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    // Both ends in one: whoever rings can empty a full pipe, and none of the two breaks when the peer is gone.
+    return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+void port_bell_ring(int bell) {
+    char bytes[4096] = {0};
+    for (int attempts = 0; attempts < 4; attempts++) {
+        ssize_t written;
+        do {
+            written = write(bell, bytes, 1);
+        } while (written < 0 && errno == EINTR);
+        if (written >= 0) return;
+        // Nobody reads it otherwise. A byte is left in it, so that whoever begins to poll it is told.
+        if (read(bell, bytes, sizeof bytes) < 0 && errno != EAGAIN && errno != EINTR) return;
+    }
+}
+
+static int make_bell(int *own, int *given) {
+    int ends[2];
+    *own = *given = -1;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
+    close(ends[1]);
+    *given = ends[0];
+    *own = port_bell_open(*given);
+    if (*own < 0) {
+        fail_closing(*given);
+        *given = -1;
+        return -1;
+    }
+    // What nobody reads should not take more memory than a page.
+    (void)fcntl(*own, F_SETPIPE_SZ, 4096);
+    port_bell_ring(*own);
+    return 0;
+}
+
+enum { NOT_TRIED = 0, HEARD_EACH_TIME = 1, NOT_HEARD = 2 };
+
+// Some systems tell of bytes in a pipe only if it was empty before.
+static int try_bell(void) {
+    int own, given, result = NOT_TRIED;
+    int poller = epoll_create1(EPOLL_CLOEXEC);
+    if (poller < 0) return result;
+    if (make_bell(&own, &given) == 0) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+        if (epoll_ctl(poller, EPOLL_CTL_ADD, given, &event) == 0) {
+            result = HEARD_EACH_TIME;
+            for (int i = 0; i < 3; i++) {
+                if (epoll_wait(poller, &event, 1, 0) != 1) result = NOT_HEARD;
+                port_bell_ring(own);
+            }
+        }
+        close(own);
+        close(given);
+    }
+    close(poller);
+    return result;
+}
+
+bool port_shares_memory(int socket) {
+    int domain = 0;
+    socklen_t length = sizeof domain;
+    return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX;
+}
+
+int port_bell_make(int *own, int *given) {
+    static int known = NOT_TRIED;
+    int result = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (result == NOT_TRIED) {
+        result = try_bell();
+        __atomic_store_n(&known, result, __ATOMIC_RELAXED);
+    }
+    *own = *given = -1;
+    if (result != HEARD_EACH_TIME) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    return make_bell(own, given);
+}
+
+struct foreign {
+    size_t count;
+    int descriptors[];
+};
+
+static void *close_foreign(void *context) {
+    struct foreign *foreign = context;
+    for (size_t i = 0; i < foreign->count; i++) close(foreign->descriptors[i]);
+    free(foreign);
+    return NULL;
+}
+
+void port_close_foreign(const int *descriptors, size_t count) {
+    struct foreign *foreign = NULL;
+    for (size_t i = 0; i < count; i++) {
+        int descriptor = descriptors[i];
+        bool is_prompt = fcntl(descriptor, F_GET_SEALS) >= 0 || fcntl(descriptor, F_GETPIPE_SZ) >= 0;
+        if (!is_prompt && !foreign) {
+            foreign = malloc(sizeof *foreign + count * sizeof(int));
+            if (foreign) foreign->count = 0;
+        }
+        if (is_prompt || !foreign) {
+            close(descriptor);
+        } else {
+            foreign->descriptors[foreign->count++] = descriptor;
+        }
+    }
+    // A file system that a process serves can have even that wait, so that it is a thread of its own that does.
+    if (foreign && port_thread_start(close_foreign, foreign, "distant-close") != 0) close_foreign(foreign);
+}
+#else
+bool port_shares_memory(int socket) {
+    (void)socket;
+    return false;
+}
+
+int port_memory_make(size_t size) {
+    (void)size;
+    errno = ENOTSUP;
+    return -1;
+}
+
+void *port_memory_map(int descriptor, size_t size) {
+    (void)descriptor, (void)size;
+    errno = ENOTSUP;
+    return NULL;
+}
+
+void port_memory_unmap(void *memory, size_t size) { (void)memory, (void)size; }
+
+int port_bell_make(int *own, int *given) {
+    (void)own, (void)given;
+    errno = ENOTSUP;
+    return -1;
+}
+
+int port_bell_open(int descriptor) {
+    (void)descriptor;
+    errno = ENOTSUP;
+    return -1;
+}
+
+void port_bell_ring(int bell) { (void)bell; }
+
+void port_close_foreign(const int *descriptors, size_t count) {
+    for (size_t i = 0; i < count; i++) close(descriptors[i]);
+}
+#endif

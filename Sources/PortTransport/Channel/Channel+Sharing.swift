@@ -1,0 +1,208 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// How a channel over a socket goes over to memory shared with its peer.
+///
+/// What is agreed on, and by which frames, is the matter of the layer above. Each direction goes over by itself, between
+/// two frames: the output behind a frame that `enqueueLast` adds, the input behind one of whose delivery `moveInput` is
+/// called. From then on a bell takes the place of the socket in the poller. The socket stays, and tells of the end.
+extension Channel {
+    /// Whether this end can share memory with a peer.
+    package var canShare: Bool {
+        guard case .socket(let descriptor) = link else { return false }
+        return !acceptsDescriptors && eventLoop != nil && port_shares_memory(descriptor)
+    }
+
+    /// The peer is about to send the descriptors of memory it has made.
+    ///
+    /// To be called while a frame is delivered.
+    package func expectPath() {
+        reading.pointee.expectsPath = true
+        reading.pointee.reader.carriesDescriptors = true
+    }
+
+    /// It has sent them, or will not.
+    ///
+    /// To be called while a frame is delivered.
+    /// - Throws: `protocolViolation` if there are more than the frame had.
+    package func expectPathNoLonger() throws(TransportError) {
+        reading.pointee.expectsPath = false
+        reading.pointee.reader.carriesDescriptors = false
+        guard reading.pointee.descriptors.count == 0 else {
+            throw TransportError(.protocolViolation, "descriptors came that no frame claims")
+        }
+    }
+
+    /// Makes memory to share, while a frame is delivered.
+    ///
+    /// Returns the descriptors to be sent to the peer, nil if there is none to be had.
+    package func makePath() -> [CInt]? {
+        guard canShare, path == nil, let made = SharedPath.make() else { return nil }
+        path = made.path
+        return made.descriptors
+    }
+
+    /// Takes the memory that the peer has made, while a frame is delivered; the descriptors stay the caller's.
+    ///
+    /// False if this process cannot open it.
+    /// - Throws: `protocolViolation` if it is not what the peer has to make.
+    package func takePath(_ descriptors: [CInt]) throws(TransportError) -> Bool {
+        guard canShare, path == nil else { return false }
+        path = try SharedPath.take(descriptors)
+        return path != nil
+    }
+
+    /// Adds the last frame that is written to the endpoint itself.
+    package func enqueueLast(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer) {
+        guard !isForked else { return }
+        queueLock.lock()
+        if !writing.pointee.isClosed, !writing.pointee.finishRequested {
+            _ = writing.pointee.queue.append(kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: [])
+            writing.pointee.queue.setBoundary()
+        }
+        queueLock.unlock()
+    }
+
+    /// The frame that is being delivered is the last that is read from the endpoint itself.
+    package func moveInput() { reading.pointee.isMoving = true }
+
+    /// Called with the queue's lock held.
+    func shareOutput() {
+        writing.pointee.isShared = true
+        gate.withLock {
+            gated.pointee.outputIsShared = true
+            guard let eventLoop, !gated.pointee.isOver else { return }
+            // The kernel may have been full before.
+            setInput(gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop)
+            setBell(eventLoop)
+        }
+    }
+
+    /// Called with the read lock held, between two frames.
+    func shareInput() {
+        reading.pointee.isMoving = false
+        reading.pointee.isShared = true
+        let isDriven = reading.pointee.isDriven
+        gate.withLock {
+            gated.pointee.inputIsShared = true
+            gated.pointee.wantsInput = !isDriven
+            guard let eventLoop, !gated.pointee.isOver else { return }
+            // All that comes from it now is the end, which a driving thread is not told.
+            let rest = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
+            setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
+            let listened = gated.pointee.bellInterest ?? 0 != 0
+            setBell(eventLoop)
+            // Both may have been told of already, and for the last time: the end, and the first bytes elsewhere.
+            eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+            if listened { tellBellAgain(eventLoop) }
+        }
+    }
+
+    // MARK: The bell
+
+    /// Asks the loop to listen to the bell, or no longer to, as things are now.
+    ///
+    /// Called with the gate held. Nobody empties a bell: beginning to listen is to be told once, whatever came before.
+    func setBell(_ eventLoop: EventLoop) {
+        guard let path, gated.pointee.inputSource != 0 else { return }
+        let awaitsRoom = gated.pointee.outputIsShared && isBlocked.load(ordering: .sequentiallyConsistent)
+        let listens = awaitsRoom || (gated.pointee.inputIsShared && gated.pointee.wantsInput)
+        let interest = listens ? UInt32(PORT_READABLE | PORT_EDGE) : 0
+        let source = gated.pointee.inputSource
+        if let previous = gated.pointee.bellInterest {
+            guard previous != interest else { return }
+            eventLoop.changeBell(source, path.bell, from: previous, to: interest)
+        } else {
+            guard eventLoop.addBell(source, path.bell, interest: interest) else { return bellIsLost() }
+        }
+        gated.pointee.bellInterest = interest
+    }
+
+    /// The system cannot have the bell polled.
+    private func bellIsLost() {
+        loop.perform { [self] in end(.failed(.system("registering a bell", ENOSPC))) }
+    }
+
+    /// Called with the gate held.
+    func tellBellAgain(_ eventLoop: EventLoop) {
+        guard let path, let interest = gated.pointee.bellInterest, interest != 0, !gated.pointee.isOver else { return }
+        eventLoop.tellBellAgain(gated.pointee.inputSource, path.bell, interest)
+    }
+
+    /// Called with the gate held.
+    func forgetBell(_ eventLoop: EventLoop) {
+        guard let path, let interest = gated.pointee.bellInterest else { return }
+        eventLoop.removeBell(path.bell, interest: interest)
+        gated.pointee.bellInterest = nil
+    }
+
+    /// Whether what the loop was told may mean that the peer has made room.
+    @inline(__always)
+    func isToldOfRoom(_ bits: UInt32) -> Bool {
+        let (bell, polled) = (UInt32(PORT_BELL), UInt32(PORT_POLLED))
+        guard bits & (bell | polled) == bell, let path else { return false }
+        // Not whether the channel is blocked, which the writing thread may be about to find out.
+        return path.awaitsRoom.load(ordering: .relaxed)
+    }
+
+    // MARK: The socket
+
+    /// Where a thread that reads waits for input.
+    ///
+    /// Called with the gate held.
+    var inputDescriptor: CInt { gated.pointee.inputIsShared ? path?.bell ?? -1 : link.inputDescriptor }
+
+    /// The socket has something to say, now that the input comes from elsewhere.
+    ///
+    /// Returns the handler if frames were delivered.
+    func socketSpoke(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
+        readLock.lock()
+        // Its descriptor may be closed as soon as it has ended.
+        guard !reading.pointee.isEnded else {
+            readLock.unlock()
+            return nil
+        }
+        var byte: UInt8 = 0
+        let received = withUnsafeMutableBytes(of: &byte) { bytes in
+            var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
+            return link.receive(&vector, 1, nil)
+        }
+        switch CInt(-received) {
+        case EAGAIN, EWOULDBLOCK:
+            readLock.unlock()
+            return nil
+        case 0, ECONNRESET: break
+        case let number:
+            reading.pointee.isEnded = true
+            reading.pointee.failure =
+                number > 0
+                ? .system("reading", number)
+                : TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
+            readLock.unlock()
+            settle(.failed)
+            return nil
+        }
+        path?.isPeerFinished.store(true, ordering: .releasing)
+        guard !reading.pointee.isDriven, let handler = reading.pointee.handler else {
+            readLock.unlock()
+            // Whoever reads finds the end behind what is left.
+            gate.withLock { signalSeat() }
+            return nil
+        }
+        let (outcome, delivered) = readBreath(context, handler, isEndless: true)
+        readLock.unlock()
+        if delivered { loop.schedule(.turn, on: self) }
+        settle(outcome)
+        return nil
+    }
+}
+
+extension SharedPath {
+    static let nonsense = TransportError(.protocolViolation, "the counters of the shared memory cannot be right")
+}

@@ -1,0 +1,138 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// One end of two rings of bytes in memory shared with the peer, one each way, and the bells that go with them.
+///
+/// A bell means: look at both rings. It is rung only for a side that has wished for it, which is the one system call of a
+/// message, and is never emptied by whoever hears it. The peer's end is not told here: a socket beside it does that.
+final class SharedPath: @unchecked Sendable {
+    // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes until `close`.
+    @exclusivity(unchecked) private var writer: RingWriter
+    @exclusivity(unchecked) private var reader: RingReader
+    @exclusivity(unchecked) private var knowsEnd = false
+    /// Heard here, edge-triggered.
+    let bell: CInt
+    private let peerBell: CInt
+    private let memory: UnsafeMutableRawPointer
+    /// The peer was asked to tell of room.
+    let awaitsRoom = Atomic<Bool>(false)
+    /// The peer has no more to say than what the ring holds.
+    let isPeerFinished = Atomic<Bool>(false)
+
+    /// Bytes of each ring: two of the portions that are read at a time.
+    static let capacity = 128 << 10
+    /// Before the rings.
+    private static let headerSize = 4_096
+    private static let size = headerSize + 2 * capacity
+    /// Memory, the bell its maker hears, the bell its taker hears.
+    static let descriptorCount = 3
+
+    private init(_ memory: UnsafeMutableRawPointer, isMaker: Bool, bell: CInt, peerBell: CInt) {
+        self.memory = memory
+        self.bell = bell
+        self.peerBell = peerBell
+        let toMaker = SharedCounters(at: memory)
+        let toTaker = SharedCounters(at: memory + SharedCounters.size)
+        let first = memory + Self.headerSize
+        let second = first + Self.capacity
+        writer = RingWriter(isMaker ? toTaker : toMaker, isMaker ? second : first, capacity: Self.capacity)
+        reader = RingReader(isMaker ? toMaker : toTaker, isMaker ? first : second, capacity: Self.capacity)
+    }
+
+    /// Makes one.
+    ///
+    /// Returns it and what the peer takes it from, which the caller closes; nil if the system has no such thing, or no
+    /// descriptor left.
+    static func make() -> (path: SharedPath, descriptors: [CInt])? {
+        let descriptor = port_memory_make(size)
+        guard descriptor >= 0 else { return nil }
+        guard let memory = port_memory_map(descriptor, size) else {
+            port_close(descriptor)
+            return nil
+        }
+        var ours: (own: CInt, given: CInt) = (-1, -1)
+        var theirs: (own: CInt, given: CInt) = (-1, -1)
+        guard port_bell_make(&ours.own, &ours.given) >= 0, port_bell_make(&theirs.own, &theirs.given) >= 0 else {
+            for opened in [descriptor, ours.own, ours.given] where opened >= 0 { port_close(opened) }
+            port_memory_unmap(memory, size)
+            return nil
+        }
+        let path = SharedPath(memory, isMaker: true, bell: ours.own, peerBell: theirs.own)
+        return (path, [descriptor, ours.given, theirs.given])
+    }
+
+    /// The peer's end of one it has made, from its descriptors, which stay the caller's.
+    ///
+    /// Nil if this process cannot open it.
+    /// - Throws: `protocolViolation` if they are not what `make` makes.
+    static func take(_ descriptors: [CInt]) throws(TransportError) -> SharedPath? {
+        guard descriptors.count == descriptorCount else {
+            throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
+        }
+        guard let memory = port_memory_map(descriptors[0], size) else {
+            guard errno != EINVAL else {
+                throw TransportError(.protocolViolation, "the memory to share is not sealed, or of another size")
+            }
+            return nil
+        }
+        var bells: [CInt] = []
+        for descriptor in descriptors[1...] {
+            let opened = port_bell_open(descriptor)
+            if opened >= 0 {
+                bells.append(opened)
+                continue
+            }
+            let number = errno
+            for bell in bells { port_close(bell) }
+            port_memory_unmap(memory, size)
+            guard number != EINVAL else { throw TransportError(.protocolViolation, "a bell is not a pipe") }
+            return nil
+        }
+        return SharedPath(memory, isMaker: false, bell: bells[1], peerBell: bells[0])
+    }
+
+    /// By the one thread that writes; see `RingWriter.write`.
+    func write(_ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int) -> Int {
+        if awaitsRoom.load(ordering: .relaxed) { awaitsRoom.store(false, ordering: .relaxed) }
+        return writer.write(vectors, count, bound: bound) {
+            awaitsRoom.store(true, ordering: .relaxed)
+        } ring: {
+            port_bell_ring(peerBell)
+        }
+    }
+
+    /// By the one thread that reads; see `RingReader.read`.
+    ///
+    /// 0: the peer is finished, and everything was read.
+    func read(_ vectors: UnsafePointer<iovec>, _ count: Int, wishes: Bool) -> Int {
+        // Before the ring is looked at: what the peer wrote before it finished is there by then.
+        let isLast = isPeerFinished.load(ordering: .acquiring)
+        if isLast, !knowsEnd {
+            knowsEnd = true
+            reader.finish()
+        }
+        let received = reader.read(vectors, count, wishes: wishes) { port_bell_ring(peerBell) }
+        return received == -Int(EAGAIN) && isLast ? 0 : received
+    }
+
+    /// After a read: nothing was left, and the bell will ring for what comes.
+    ///
+    /// The end is left, and no bell rings for it.
+    var isDrained: Bool { reader.isDrained && !knowsEnd }
+
+    /// By the one thread that reads: whether a read would give something; if not, the bell rings when it would.
+    func hasInputOrWishes() -> Bool { reader.hasInputOrWishes() || isPeerFinished.load(ordering: .acquiring) }
+
+    /// When neither direction is used any more.
+    func close() {
+        port_close(bell)
+        port_close(peerBell)
+        port_memory_unmap(memory, Self.size)
+    }
+}

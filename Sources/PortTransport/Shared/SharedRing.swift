@@ -1,0 +1,208 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// The counters of one direction of bytes in memory that two processes share, as `Frames.md` lays them out.
+///
+/// Two lines of a processor's cache: the first is the writer's, but that the reader takes back the writer's wish, and the
+/// second the other way round.
+struct SharedCounters {
+    /// Bytes written ever.
+    let written: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Not 0: the writer wants to be told of room.
+    let writerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+    /// Bytes read ever.
+    let taken: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Not 0: the reader wants to be told of bytes.
+    let readerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+
+    static let size = 128
+
+    init(at address: UnsafeMutableRawPointer) {
+        written = address.assumingMemoryBound(to: Atomic<UInt64>.self)
+        writerWaits = (address + 8).assumingMemoryBound(to: Atomic<UInt32>.self)
+        taken = (address + 64).assumingMemoryBound(to: Atomic<UInt64>.self)
+        readerWaits = (address + 72).assumingMemoryBound(to: Atomic<UInt32>.self)
+    }
+
+    /// Takes a wish back; true if there was one, and so somebody is to be told.
+    @inline(__always)
+    static func takeWish(_ wish: UnsafeMutablePointer<Atomic<UInt32>>) -> Bool {
+        // No exchange: only this side takes it back, and the other looks once more after it has wished.
+        guard wish.pointee.load(ordering: .relaxed) != 0 else { return false }
+        wish.pointee.store(0, ordering: .relaxed)
+        return true
+    }
+}
+
+/// The writing side of a ring of bytes in shared memory.
+///
+/// What it has written it counts itself; of the peer's counter it believes only what can be true.
+struct RingWriter: ~Copyable {
+    private let counters: SharedCounters
+    private let bytes: UnsafeMutableRawPointer
+    private let capacity: Int
+    private var position: UInt64 = 0
+    /// The reader's counter as it was last seen.
+    private var taken: UInt64 = 0
+
+    /// Bytes after which the reader may begin.
+    private static let portion = 32 << 10
+
+    init(_ counters: SharedCounters, _ bytes: UnsafeMutableRawPointer, capacity: Int) {
+        self.counters = counters
+        self.bytes = bytes
+        self.capacity = capacity
+    }
+
+    /// Copies what there is room for, and no more than the ring holds, so that at most `bound` bytes wait to be read.
+    ///
+    /// - Parameters:
+    ///   - wishing: Called before the reader is asked to tell of room.
+    ///   - ring: Called when the reader wants to be told.
+    /// - Returns: The bytes; minus EAGAIN if there is no room, of which the reader will tell then; minus EPROTO if the
+    ///   reader's counter cannot be right.
+    mutating func write(
+        _ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, wishing: () -> Void, ring: () -> Void
+    ) -> Int {
+        var total = 0
+        var unpublished = 0
+        for index in 0..<count {
+            guard var source = UnsafeRawPointer(vectors[index].iov_base) else { continue }
+            // No more than a ring in one call, however fast its reader is.
+            var left = min(vectors[index].iov_len, capacity - total)
+            while left > 0 {
+                var room = bound - Int(truncatingIfNeeded: position &- taken)
+                if room <= 0 || room < left {
+                    guard update() else { return -Int(EPROTO) }
+                    room = bound - Int(truncatingIfNeeded: position &- taken)
+                }
+                if room <= 0 {
+                    if unpublished > 0 { publish(ring) }
+                    unpublished = 0
+                    wishing()
+                    counters.writerWaits.pointee.store(1, ordering: .releasing)
+                    atomicMemoryFence(ordering: .sequentiallyConsistent)
+                    guard update() else { return -Int(EPROTO) }
+                    let isFull = Int(truncatingIfNeeded: position &- taken) >= bound
+                    if isFull { return total > 0 ? total : -Int(EAGAIN) }
+                    continue
+                }
+                let offset = Int(truncatingIfNeeded: position) & (capacity - 1)
+                let part = min(left, room, capacity - offset, Self.portion - unpublished)
+                (bytes + offset).copyMemory(from: source, byteCount: part)
+                position &+= UInt64(part)
+                source += part
+                left -= part
+                total += part
+                unpublished += part
+                if unpublished == Self.portion {
+                    publish(ring)
+                    unpublished = 0
+                }
+            }
+        }
+        if unpublished > 0 { publish(ring) }
+        return total
+    }
+
+    @inline(__always)
+    private func publish(_ ring: () -> Void) {
+        counters.written.pointee.store(position, ordering: .releasing)
+        // Either the reader's second look finds these bytes, or its wish is found here.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        if SharedCounters.takeWish(counters.readerWaits) { ring() }
+    }
+
+    /// Looks how far the reader is; false if it cannot be there.
+    private mutating func update() -> Bool {
+        let now = counters.taken.pointee.load(ordering: .acquiring)
+        guard now &- taken <= position &- taken else { return false }
+        taken = now
+        return true
+    }
+}
+
+/// The reading side of a ring of bytes in shared memory.
+struct RingReader: ~Copyable {
+    private let counters: SharedCounters
+    private let bytes: UnsafeRawPointer
+    private let capacity: Int
+    private var position: UInt64 = 0
+    /// Where the writer has finished.
+    private var end: UInt64?
+    /// Whether the last read left nothing, and the writer tells of what comes.
+    private(set) var isDrained = false
+
+    init(_ counters: SharedCounters, _ bytes: UnsafeRawPointer, capacity: Int) {
+        self.counters = counters
+        self.bytes = bytes
+        self.capacity = capacity
+    }
+
+    /// Copies what there is, as far as `vectors` have room.
+    ///
+    /// - Parameters:
+    ///   - wishes: If nothing is left the writer is to tell of what comes; otherwise the caller will look again by itself.
+    ///   - ring: Called when the writer wants to be told of room.
+    /// - Returns: The bytes; minus EAGAIN if there are none; minus EPROTO if the writer's counter cannot be right.
+    mutating func read(_ vectors: UnsafePointer<iovec>, _ count: Int, wishes: Bool, ring: () -> Void) -> Int {
+        var available = written &- position
+        guard available <= UInt64(capacity) else { return -Int(EPROTO) }
+        isDrained = false
+        if available == 0 {
+            guard wishes else { return -Int(EAGAIN) }
+            wish()
+            atomicMemoryFence(ordering: .sequentiallyConsistent)
+            available = written &- position
+            guard available <= UInt64(capacity) else { return -Int(EPROTO) }
+            guard available > 0 else {
+                isDrained = true
+                return -Int(EAGAIN)
+            }
+        }
+        var left = Int(truncatingIfNeeded: available)
+        for index in 0..<count where left > 0 {
+            guard var target = vectors[index].iov_base else { continue }
+            var room = min(left, vectors[index].iov_len)
+            while room > 0 {
+                let offset = Int(truncatingIfNeeded: position) & (capacity - 1)
+                let part = min(room, capacity - offset)
+                target.copyMemory(from: bytes + offset, byteCount: part)
+                position &+= UInt64(part)
+                target += part
+                room -= part
+                left -= part
+            }
+        }
+        counters.taken.pointee.store(position, ordering: .releasing)
+        let isEmpty = left == 0
+        if isEmpty, wishes { wish() }
+        // Either the writer's second look finds the room, or its wish is found here; and the same for what it writes.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        let waiting = written &- position
+        isDrained = isEmpty && wishes && waiting == 0
+        // Not for every few bytes: half a ring is worth waking somebody for.
+        if waiting <= UInt64(capacity / 2), SharedCounters.takeWish(counters.writerWaits) { ring() }
+        return Int(truncatingIfNeeded: available) - left
+    }
+
+    /// Whether there are bytes, or the writer cannot be trusted; if not, it tells of those that come.
+    mutating func hasInputOrWishes() -> Bool {
+        wish()
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        return written != position
+    }
+
+    /// What the writer writes from now on is not read.
+    mutating func finish() { end = written }
+
+    private var written: UInt64 { end ?? counters.written.pointee.load(ordering: .acquiring) }
+
+    private func wish() { counters.readerWaits.pointee.store(1, ordering: .relaxed) }
+}

@@ -1,0 +1,242 @@
+import CPortShims
+import Synchronization
+import Testing
+
+@testable import PortTransport
+
+#if canImport(Glibc)
+    import Glibc
+
+    /// The memory and bells themselves, beneath a channel, with a peer that may do anything to them.
+    @Suite("Memory shared with a peer")
+    struct SharedPathTests {
+        /// Both ends of one, and what the peer has of it.
+        struct Ends {
+            let maker: SharedPath
+            let taker: SharedPath
+            let descriptors: [CInt]
+            /// As the peer sees it.
+            let memory: UnsafeMutableRawPointer
+
+            static let size = 4_096 + 2 * SharedPath.capacity
+
+            init() throws {
+                let made = try #require(SharedPath.make())
+                maker = made.path
+                descriptors = made.descriptors
+                taker = try #require(try SharedPath.take(descriptors))
+                memory = try #require(port_memory_map(descriptors[0], Self.size))
+            }
+
+            func close() {
+                maker.close()
+                taker.close()
+                for descriptor in descriptors { port_close(descriptor) }
+                port_memory_unmap(memory, Self.size)
+            }
+        }
+
+        static func write(_ path: SharedPath, _ bytes: [UInt8], bound: Int = SharedPath.capacity) -> Int {
+            var bytes = bytes
+            return bytes.withUnsafeMutableBytes { bytes in
+                var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                return path.write(&vector, 1, bound: bound)
+            }
+        }
+
+        static func read(_ path: SharedPath, _ count: Int) -> (Int, [UInt8]) {
+            var bytes = [UInt8](repeating: 0, count: count)
+            let received = bytes.withUnsafeMutableBytes { bytes in
+                var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                return path.read(&vector, 1, wishes: true)
+            }
+            return (received, Array(bytes.prefix(max(0, received))))
+        }
+
+        @Test(
+            "Bytes come out as they went in, whatever the pieces and wherever the ring ends", arguments: [1, 77, 4_711])
+        func pieces(seed: UInt64) throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            var random = SeededGenerator(seed: seed)
+            let sent = pattern(1_000_000)
+            var (written, received) = (0, [UInt8]())
+            while received.count < sent.count {
+                let count = min(sent.count - written, 1 + random.below(100_000))
+                let bound = random.below(2) == 0 ? SharedPath.capacity : 32 << 10
+                let result = Self.write(ends.maker, Array(sent[written..<(written + count)]), bound: bound)
+                if count == 0 { #expect(result == 0) } else { #expect(result > 0 || result == -Int(EAGAIN)) }
+                written += max(0, result)
+                let (got, bytes) = Self.read(ends.taker, 1 + random.below(100_000))
+                #expect(got > 0 || got == -Int(EAGAIN))
+                received += bytes
+            }
+            #expect(received == sent, "seed \(seed)")
+            #expect(Self.read(ends.taker, 10).0 == -Int(EAGAIN))
+        }
+
+        @Test("A full ring takes nothing more, and takes again what has been read")
+        func full() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let bytes = pattern(SharedPath.capacity + 1)
+            #expect(Self.write(ends.taker, bytes) == SharedPath.capacity)
+            #expect(Self.write(ends.taker, bytes) == -Int(EAGAIN))
+            let awaitsRoom = ends.taker.awaitsRoom.load(ordering: .relaxed)
+            #expect(awaitsRoom)
+            #expect(Self.write(ends.taker, bytes) == -Int(EAGAIN))
+            #expect(Self.read(ends.maker, 10).1 == Array(bytes.prefix(10)))
+            #expect(Self.write(ends.taker, [1, 2, 3]) == 3)
+            let stillAwaits = ends.taker.awaitsRoom.load(ordering: .relaxed)
+            #expect(!stillAwaits)
+            #expect(Self.write(ends.taker, bytes, bound: 100) == -Int(EAGAIN))
+        }
+
+        /// Whether an edge-triggered poller hears a bell.
+        final class Listener {
+            var poller = port_poller()
+
+            init(_ bell: CInt) {
+                #expect(port_poller_open(&poller) >= 0)
+                #expect(port_poller_add(&poller, bell, 7, UInt32(PORT_READABLE | PORT_EDGE)) >= 0)
+                // Whoever begins to listen is told once.
+                #expect(hears)
+            }
+
+            deinit { port_poller_close(&poller) }
+
+            var hears: Bool {
+                var event = port_event()
+                return port_poller_wait(&poller, &event, 1, 0) == 1
+            }
+        }
+
+        @Test("A bell rings for who has found nothing, once, and for who has found no room, once half a ring is free")
+        func wishes() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let (maker, taker) = (Listener(ends.maker.bell), Listener(ends.taker.bell))
+            // Nobody has looked yet, and so nobody has to be told.
+            #expect(Self.write(ends.maker, [1]) == 1)
+            #expect(!taker.hears)
+            #expect(Self.read(ends.taker, 10).1 == [1])
+            #expect(ends.taker.isDrained)
+            #expect(Self.write(ends.maker, [2]) == 1)
+            #expect(Self.write(ends.maker, [3]) == 1)
+            #expect(taker.hears)
+            #expect(!taker.hears)
+            #expect(ends.taker.hasInputOrWishes())
+            let rest = Self.write(ends.maker, pattern(SharedPath.capacity))
+            #expect(rest == SharedPath.capacity - 2)
+            #expect(taker.hears)
+            _ = Self.read(ends.taker, SharedPath.capacity / 2 - 1)
+            #expect(!maker.hears)
+            _ = Self.read(ends.taker, 1)
+            #expect(maker.hears)
+            _ = Self.read(ends.taker, 1)
+            #expect(!maker.hears)
+        }
+
+        @Test("A bell that nobody empties is heard each time, however often it rings")
+        func fullBell() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let listener = Listener(ends.maker.bell)
+            for _ in 0..<20_000 {
+                port_bell_ring(ends.maker.bell)
+                #expect(listener.hears)
+            }
+        }
+
+        @Test("The peer's end comes behind what it wrote")
+        func finished() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            #expect(Self.write(ends.maker, [1, 2]) == 2)
+            ends.taker.isPeerFinished.store(true, ordering: .releasing)
+            #expect(ends.taker.hasInputOrWishes())
+            #expect(Self.read(ends.taker, 10).1 == [1, 2])
+            // No bell rings for the end, which is still to be read.
+            #expect(!ends.taker.isDrained)
+            // What it goes on to write is not read.
+            #expect(Self.write(ends.maker, [3]) == 1)
+            #expect(Self.read(ends.taker, 10).0 == 0)
+            #expect(ends.taker.hasInputOrWishes())
+        }
+
+        @Test("Counters that cannot be right are an error, and never a reason to read or write beside the ring")
+        func nonsense() throws {
+            for value in [UInt64.max, 1 << 63, UInt64(SharedPath.capacity) + 1, 1 << 40] {
+                let ends = try Ends()
+                defer { ends.close() }
+                // Both directions: what the peer says it has written, and what it says it has read.
+                ends.memory.storeBytes(of: value, as: UInt64.self)
+                #expect(Self.read(ends.maker, 10).0 == -Int(EPROTO))
+                #expect(ends.maker.hasInputOrWishes())
+                ends.memory.storeBytes(of: value, toByteOffset: 128 + 64, as: UInt64.self)
+                _ = Self.write(ends.maker, pattern(SharedPath.capacity))
+                #expect(Self.write(ends.maker, [1]) == -Int(EPROTO))
+            }
+            // Back to where it was.
+            let ends = try Ends()
+            defer { ends.close() }
+            #expect(Self.write(ends.taker, pattern(100)) == 100)
+            #expect(Self.read(ends.maker, 50).0 == 50)
+            ends.memory.storeBytes(of: 10, as: UInt64.self)
+            #expect(Self.read(ends.maker, 50).0 == -Int(EPROTO))
+        }
+
+        @Test("What is no such memory, and no bell, is refused")
+        func foreign() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let good = ends.descriptors
+            // In memory, too, and of the right size.
+            let name = "/dev/shm/distant-objects-\(getpid())"
+            let unsealed = open(name, O_RDWR | O_CREAT | O_EXCL, 0o600)
+            unlink(name)
+            #expect(ftruncate(unsealed, off_t(Ends.size)) == 0)
+            let small = port_memory_make(4_096)
+            let other = open("/dev/null", O_RDWR)
+            defer { for descriptor in [unsealed, small, other] { port_close(descriptor) } }
+            let wrong: [[CInt]] = [
+                [], [good[0]], [good[0], good[1]], good + [good[1]], [unsealed, good[1], good[2]],
+                [small, good[1], good[2]], [other, good[1], good[2]], [good[0], other, good[2]],
+                [good[0], good[1], good[0]], [good[1], good[1], good[2]],
+            ]
+            for descriptors in wrong {
+                let error = #expect(throws: TransportError.self) { try SharedPath.take(descriptors) }
+                #expect(error?.code == .protocolViolation)
+            }
+        }
+
+        @Test("A pipe with a name, whose opening somebody else may hold up, is no bell")
+        func namedPipe() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let directory = try TemporaryDirectory()
+            defer { directory.remove() }
+            #expect(mkfifo(directory.path + "/pipe", 0o600) == 0)
+            let pipe = open(directory.path + "/pipe", O_RDWR | O_NONBLOCK)
+            defer { port_close(pipe) }
+            #expect(throws: TransportError.self) {
+                try SharedPath.take([ends.descriptors[0], pipe, ends.descriptors[2]])
+            }
+        }
+
+        @Test("A peer that has its descriptions wait does not have us wait")
+        func blockingBell() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            // The peer fills the bell that the taker rings, and makes it wait for room.
+            let flags = fcntl(ends.maker.bell, F_GETFL)
+            let bytes = [UInt8](repeating: 0, count: 8_192)
+            while Glibc.write(ends.maker.bell, bytes, bytes.count) > 0 {}
+            #expect(fcntl(ends.maker.bell, F_SETFL, flags & ~O_NONBLOCK) == 0)
+            #expect(fcntl(ends.descriptors[1], F_SETFL, 0) == 0)
+            #expect(!ends.maker.hasInputOrWishes())
+            #expect(Self.write(ends.taker, [1]) == 1)
+            #expect(Self.read(ends.maker, 10).1 == [1])
+        }
+    }
+#endif
