@@ -11,11 +11,14 @@
 
 #if __linux__
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -143,6 +146,14 @@ int port_bell_make(int *own, int *given) {
     return make_bell(own, given);
 }
 
+void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) {
+    struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    // Not private to the process.
+    syscall(SYS_futex, word, FUTEX_WAIT, value, nanoseconds < 0 ? NULL : &time, NULL, 0);
+}
+
+void port_word_wake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0); }
+
 struct foreign {
     size_t count;
     int descriptors[];
@@ -206,6 +217,10 @@ int port_bell_open(int descriptor) {
 }
 
 void port_bell_ring(int bell) { (void)bell; }
+
+void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) { (void)word, (void)value, (void)nanoseconds; }
+
+void port_word_wake(const void *word) { (void)word; }
 
 void port_close_foreign(const int *descriptors, size_t count) {
     for (size_t i = 0; i < count; i++) close(descriptors[i]);

@@ -152,11 +152,16 @@ func channels(
     let (first, second) = try await kind.pair()
     var configuration = configuration
     if !kind.takesDescriptors { configuration.acceptsDescriptors = false }
+    configuration.answerKind = 1
     let a = Channel(endpoint: first, loop: EventLoop.shared, configuration: configuration)
     let b = Channel(endpoint: second, loop: EventLoop.shared, configuration: configuration)
     a.start(here)
     b.start(there)
-    if kind == .sharedMemory { try share(a, b) }
+    if kind == .sharedMemory {
+        here.state.withLock { $0.channel = a }
+        there.state.withLock { $0.channel = b }
+        try share(a, b)
+    }
     return (a, b, here, there)
 }
 

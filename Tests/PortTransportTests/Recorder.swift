@@ -15,6 +15,8 @@ final class Recorder: FrameHandler {
         var ends: [ChannelEnd] = []
         var waiters: [(Int, CheckedContinuation<Void, Never>)] = []
         var endWaiters: [CheckedContinuation<Void, Never>] = []
+        /// Whose driving threads are told of what the loop delivers.
+        var channel: Channel?
     }
 
     let state = Guarded(State())
@@ -50,8 +52,12 @@ final class Recorder: FrameHandler {
     }
 
     func turnEnded(onLoop: Bool) {
-        state.withLock { $0.turns += 1 }
+        let channel = state.withLock { state in
+            state.turns += 1
+            return state.channel
+        }
         onTurn?(onLoop)
+        if onLoop { channel?.signalDrivers() }
     }
 
     func inputFailed(_ error: TransportError) {
@@ -61,6 +67,7 @@ final class Recorder: FrameHandler {
     func ended(_ reason: ChannelEnd) {
         let waiters = state.withLock { state in
             state.ends.append(reason)
+            state.channel = nil
             defer {
                 state.endWaiters = []
                 state.waiters = []

@@ -36,11 +36,13 @@ import Testing
             }
         }
 
-        static func write(_ path: SharedPath, _ bytes: [UInt8], bound: Int = SharedPath.capacity) -> Int {
+        static func write(
+            _ path: SharedPath, _ bytes: [UInt8], bound: Int = SharedPath.capacity, content: RingContent = .others
+        ) -> Int {
             var bytes = bytes
             return bytes.withUnsafeMutableBytes { bytes in
                 var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
-                return path.write(&vector, 1, bound: bound)
+                return path.write(&vector, 1, bound: bound, content: content)
             }
         }
 

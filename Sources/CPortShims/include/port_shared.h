@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /// Memory that two processes share, and bells: pipes that are written to only to wake who polls their other end.
 ///
@@ -22,6 +23,11 @@ int port_bell_make(int *own, int *given);
 int port_bell_open(int descriptor);
 /// Tells whoever polls the bell edge-triggered. Never waits.
 void port_bell_ring(int bell);
+
+/// Waits while a word of shared memory is `value`, at most so many nanoseconds, for ever if negative. May return for nothing.
+void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds);
+/// Ends the waits for a word that has been changed.
+void port_word_wake(const void *word);
 
 /// Closes descriptors that a peer chose, without waiting for what may be behind them.
 void port_close_foreign(const int *descriptors, size_t count);

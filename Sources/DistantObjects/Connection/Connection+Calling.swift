@@ -64,7 +64,7 @@ extension Connection {
         try checkMayBlock(message)
         let name = message.name
         let call = BlockingCall()
-        commit(message, nil, in: nil, .blocking(call))
+        commit(message, nil, in: nil, .blocking(call), flushes: false)
         try wait(for: call)
         guard let reply = try call.get() else {
             throw ConnectionError(.closed, "the connection ended", context: name)
@@ -208,14 +208,14 @@ extension Connection {
     @inline(never)
     private func commit(
         _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
-        _ waiter: consuming Waiter
+        _ waiter: consuming Waiter, flushes: Bool = true
     ) {
         let deadline = message.deadline.map { ($0, message.name) }
         let outcome = commit(message: message, reserved, in: scope, waiter)
         switch outcome {
         case .committed(let ticket):
             coder.recycle(message)
-            channel.setNeedsFlush()
+            if flushes { channel.setNeedsFlush() }
             if let (deadline, name) = deadline { startTimer(ticket, deadline, name) }
         case .waiting(let ticket):
             if let (deadline, name) = deadline { startTimer(ticket, deadline, name) }
@@ -360,7 +360,7 @@ extension Connection {
 
     private func wait(for call: BlockingCall) throws {
         while !call.isDone {
-            _ = try channel.driveReading(until: { call.isDone }, deadline: nil)
+            _ = try channel.driveReading(until: { call.isDone }, deadline: nil, flushing: true)
         }
     }
 }

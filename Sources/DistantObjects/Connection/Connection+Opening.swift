@@ -187,7 +187,8 @@ extension Connection {
             endpoint: endpoint, loop: loop,
             // Descriptors have no typed value yet; those that a peer sends all the same are closed.
             configuration: ChannelConfiguration(
-                maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false))
+                maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false,
+                answerKind: FrameKind.return.rawValue))
         return Connection(
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
     }

@@ -6,16 +6,21 @@ extension Channel {
     /// channel ends.
     ///
     /// While another thread reads, it waits. `done` is called with no lock held, after every delivery and every
-    /// `signalDrivers`. Frames are delivered on this thread (`receive`, then `turnEnded(onLoop: false)`).
+    /// `signalDrivers`. Frames are delivered on this thread (`receive`, then `turnEnded(onLoop: false)`), but that of shared
+    /// memory the loop reads, too, and above all what is no answer: who acts on its deliveries signals.
     ///
+    /// - Parameter flushing: What is enqueued is written once the thread is ready for what answers it.
     /// - Throws: `wouldBlockLoop` on a loop's thread, which must read itself; `forked` in a child.
-    package func driveReading(until done: () -> Bool, deadline: UInt64?) throws(TransportError) -> DriveResult {
+    package func driveReading(
+        until done: () -> Bool, deadline: UInt64?, flushing: Bool = false
+    ) throws(TransportError) -> DriveResult {
         guard LoopThread.current == nil else {
             throw TransportError(.wouldBlockLoop, "A blocking call would stop the loop that its answer comes from.")
         }
         guard !isForked else {
             throw TransportError(.forked, "The connection was made before fork and belongs to the parent process.")
         }
+        var owesFlush = flushing
         while true {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
@@ -29,6 +34,12 @@ extension Channel {
                 continue
             }
             if !gated.pointee.seat.isTaken, gated.pointee.end == nil, !gated.pointee.inputEnded { break }
+            if owesFlush {
+                gate.unlock()
+                owesFlush = false
+                flush()
+                continue
+            }
             gated.pointee.seat.waiting += 1
             let inTime = gated.pointee.seat.wait(gate, until: deadline)
             gated.pointee.seat.waiting -= 1
@@ -36,20 +47,25 @@ extension Channel {
             if !inTime { return done() ? .done : .deadlineExceeded }
         }
         gated.pointee.seat.isTaken = true
-        // Off already when the seat was left a moment ago.
-        setReadInterest(false)
-        countRow()
+        // Of shared memory the loop may read beside this thread.
+        let isAlone = !gated.pointee.inputIsShared
+        if isAlone {
+            // Off already when the seat was left a moment ago.
+            setReadInterest(false)
+            countRow()
+        }
         let kept = gated.pointee.seat.tools.take()
         // They stay in the seat as long as it was left with the loop kept away.
         let isInRow = kept != nil
-        let descriptor = inputDescriptor
         gate.unlock()
         // An event that the loop was told of before must not make it a second reader; within a row it is none already.
-        if !isInRow { readLock.withLock { reading.pointee.isDriven = true } }
+        if isAlone, !isInRow { readLock.withLock { reading.pointee.isDriven = true } }
+        if !isAlone { path?.beginAwaiting() }
+        if owesFlush { flush() }
         let tools: DriverTools
         do throws(TransportError) {
             tools = if let kept { kept } else { try DriverTools.take() }
-            if case .memory = link {} else { try tools.watch(descriptor, isBell: descriptor != link.inputDescriptor) }
+            if isAlone, case .memory = link {} else if isAlone { try tools.watch(link.inputDescriptor) }
         } catch {
             leaveSeat(nil)
             throw error
@@ -154,7 +170,8 @@ extension Channel {
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
     private func readForDriver(_ tools: DriverTools, isPolling: Bool) -> Wait {
         readLock.lock()
-        reading.pointee.isPolled = isPolling
+        // A thread is told of answers, and has its own way to wish for that.
+        reading.pointee.isPolled = isPolling || reading.pointee.isShared
         guard !reading.pointee.isEnded, let handler = reading.pointee.handler else {
             readLock.unlock()
             return .ended
@@ -189,22 +206,20 @@ extension Channel {
             guard driverSignals.load(ordering: .relaxed) == signals else { return .input }
             return gated.pointee.seat.wait(gate, until: deadline) ? .input : .deadlineExceeded
         }
+        let time = deadline.map(Self.nanoseconds(until:)) ?? -1
+        if gated.pointee.inputIsShared, let path {
+            gated.pointee.seat.awaitingAnswer = Unmanaged.passUnretained(path)
+            gate.unlock()
+            let hasInput = readLock.withLock { path.hasInputOrAwaitsAnswer() }
+            if !hasInput, driverSignals.load(ordering: .acquiring) == signals { path.awaitAnswer(time) }
+            gate.withLock { gated.pointee.seat.awaitingAnswer = nil }
+            return .input
+        }
         gated.pointee.seat.sleeping = Unmanaged.passUnretained(tools)
-        let descriptor = inputDescriptor
         gate.unlock()
-        let isReady = sleep(tools, descriptor, deadline)
+        let isReady = tools.wait(time) >= 0
         gate.withLock { gated.pointee.seat.sleeping = nil }
         return isReady ? .input : .ended
-    }
-
-    /// Waits in the kernel; false if it cannot be done.
-    private func sleep(_ tools: DriverTools, _ descriptor: CInt, _ deadline: UInt64?) -> Bool {
-        if descriptor != link.inputDescriptor {
-            // The input may have moved since the thread sat down.
-            guard (try? tools.watch(descriptor, isBell: true)) != nil else { return false }
-            if readLock.withLock({ path?.hasInputOrWishes() ?? false }) { return true }
-        }
-        return tools.wait(deadline.map(Self.nanoseconds(until:)) ?? -1) >= 0
     }
 
     private static func nanoseconds(until deadline: UInt64) -> Int64 {
@@ -233,8 +248,22 @@ extension Channel {
         return nil
     }
 
+    /// As `leaveSeat`, where the loop reads, too.
+    private func leaveSharedSeat(_ tools: DriverTools) {
+        // What this thread was told of and has not read the loop must read.
+        let hasInput = readLock.withLock { path?.hasInputAfterAwaiting() ?? false }
+        gate.lock()
+        gated.pointee.seat.isTaken = false
+        if gated.pointee.seat.waiting > 0 { signalSeat() }
+        if hasInput, let eventLoop { tellBellAgain(eventLoop) }
+        gate.unlock()
+        tools.giveBack()
+        leaveIfOver()
+    }
+
     /// Gives the seat to a thread that waits for it, or reading back to the loop.
     private func leaveSeat(_ tools: DriverTools?) {
+        if let tools, gate.withLock({ gated.pointee.inputIsShared }) { return leaveSharedSeat(tools) }
         let sitsOn = tools != nil && maySitOn
         if !sitsOn { readLock.withLock { reading.pointee.isDriven = false } }
         var unused = tools

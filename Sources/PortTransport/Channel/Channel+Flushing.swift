@@ -65,13 +65,16 @@ extension Channel {
     private func writeLaneAndUnlock(_ budget: inout Int) -> Outcome {
         let lane = writing.pointee.queue.planOnlyLane()
         let shared = writing.pointee.isShared ? path : nil
+        let content = writing.pointee.content
         queueLock.unlock()
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
         let written =
-            shared?.write(&vector, 1, bound: SharedPath.capacity) ?? link.send(&vector, 1, [], withCredentials: false)
+            shared?.write(&vector, 1, bound: SharedPath.capacity, content: content)
+            ?? link.send(&vector, 1, [], withCredentials: false)
         queueLock.lock()
         writing.pointee.queue.advanceOnlyLane(max(0, written))
         if written == lane.count, writing.pointee.isQuiet {
+            writing.pointee.content = []
             writing.pointee.isFlushing = false
             queueLock.unlock()
             return .done
@@ -99,11 +102,12 @@ extension Channel {
             let withCredentials = writing.pointee.sendsCredentials
             let shared = writing.pointee.isShared ? path : nil
             let bound = writing.pointee.pacing.sharedBound
+            let content = writing.pointee.content
             queueLock.unlock()
 
             let planned = plan.bytes
             let written =
-                shared?.write(vectors, plan.vectors, bound: bound)
+                shared?.write(vectors, plan.vectors, bound: bound, content: content)
                 ?? link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
 
             queueLock.lock()
@@ -172,6 +176,7 @@ extension Channel {
             if hadInterest { settleWriteInterest() }
             return
         }
+        writing.pointee.content = []
         writing.pointee.pacing.rest(link)
         var finishes = false
         if writing.pointee.finishRequested, !writing.pointee.isFinished {

@@ -88,12 +88,13 @@ extension Channel {
     func shareInput() {
         reading.pointee.isMoving = false
         reading.pointee.isShared = true
-        let isDriven = reading.pointee.isDriven
+        // From here on the loop reads also while a thread does: each is told of its own.
+        reading.pointee.isDriven = false
         gate.withLock {
             gated.pointee.inputIsShared = true
-            gated.pointee.wantsInput = !isDriven
+            gated.pointee.wantsInput = true
             guard let eventLoop, !gated.pointee.isOver else { return }
-            // All that comes from it now is the end, which a driving thread is not told.
+            // All that comes from it now is the end.
             let rest = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
             let listened = gated.pointee.bellInterest ?? 0 != 0
@@ -153,11 +154,6 @@ extension Channel {
 
     // MARK: The socket
 
-    /// Where a thread that reads waits for input.
-    ///
-    /// Called with the gate held.
-    var inputDescriptor: CInt { gated.pointee.inputIsShared ? path?.bell ?? -1 : link.inputDescriptor }
-
     /// The socket has something to say, now that the input comes from elsewhere.
     ///
     /// Returns the handler if frames were delivered.
@@ -189,12 +185,11 @@ extension Channel {
             return nil
         }
         path?.isPeerFinished.store(true, ordering: .releasing)
-        guard !reading.pointee.isDriven, let handler = reading.pointee.handler else {
+        guard let handler = reading.pointee.handler else {
             readLock.unlock()
-            // Whoever reads finds the end behind what is left.
-            gate.withLock { signalSeat() }
             return nil
         }
+        reading.pointee.isPolled = false
         let (outcome, delivered) = readBreath(context, handler, isEndless: true)
         readLock.unlock()
         if delivered { loop.schedule(.turn, on: self) }

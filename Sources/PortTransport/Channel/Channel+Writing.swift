@@ -37,6 +37,7 @@ extension Channel {
         guard !isForked else { return 0 }
         queueLock.lock()
         guard canAppend(size, descriptors) else { return refuseAndUnlock(size, descriptors) }
+        noteContent(kind)
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors)
         queueLock.unlock()
@@ -51,10 +52,16 @@ extension Channel {
         guard !isForked else { return 0 }
         queueLock.lock()
         guard canAppend(prefix.count + 8, descriptors) else { return refuseAndUnlock(prefix.count, descriptors) }
+        noteContent(kind)
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors)
         queueLock.unlock()
         return number
+    }
+
+    @inline(__always)
+    private func noteContent(_ kind: UInt8) {
+        writing.pointee.content.formUnion(kind == answerKind ? .answers : .others)
     }
 
     @inline(__always)

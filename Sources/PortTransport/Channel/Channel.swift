@@ -29,6 +29,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var sendsCredentials = false
         /// Everything goes into the memory shared with the peer.
         var isShared = false
+        /// What the queue holds, or held since it was empty.
+        var content: RingContent = []
         var pacing = BulkPacing()
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
@@ -121,6 +123,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let acceptsDescriptors: Bool
     let credentialSource: ChannelEndpoint.CredentialSource
     let maximumFrame: Int
+    let answerKind: UInt8?
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
@@ -179,6 +182,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         eventLoop = loop as? EventLoop
         eventLoopReference = eventLoop.map { Unmanaged.passUnretained($0) }
         maximumFrame = configuration.maximumFrame
+        answerKind = configuration.answerKind
         forkCount = port_fork_count()
         let locks = Lock.make(3)
         (queueLock, readLock, gate) = (locks[0], locks[1], locks[2])

@@ -14,16 +14,19 @@ package struct ChannelConfiguration: Sendable {
     package var window: UInt64
     /// Whether descriptors are accepted, where the endpoint can carry them.
     package var acceptsDescriptors: Bool
+    /// The kind of frames that answer a thread that waits for them, which then is woken at once where memory is shared.
+    package var answerKind: UInt8?
 
     package static var largestFrame: Int { ReadBuffer.size / 2 - FrameHeader.size }
 
     package init(
         maximumFrame: Int = 72 << 10, maximumBulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20,
-        acceptsDescriptors: Bool = true
+        acceptsDescriptors: Bool = true, answerKind: UInt8? = nil
     ) {
         self.maximumFrame = min(max(maximumFrame, 64), Self.largestFrame)
         self.maximumBulk = maximumBulk
         self.window = window
         self.acceptsDescriptors = acceptsDescriptors
+        self.answerKind = answerKind
     }
 }

@@ -13,6 +13,8 @@ struct DriverSeat: ~Copyable {
     var waiting = 0
     /// Wakes the thread in the seat, while it waits in the kernel and holds them.
     var sleeping: Unmanaged<DriverTools>?
+    /// The same, where memory is shared.
+    var awaitingAnswer: Unmanaged<SharedPath>?
     /// Made when first needed: most channels are never driven.
     private var condition: Condition?
 
@@ -20,6 +22,7 @@ struct DriverSeat: ~Copyable {
 
     mutating func signal() {
         sleeping?._withUnsafeGuaranteedRef { $0.wake() }
+        awaitingAnswer?._withUnsafeGuaranteedRef { $0.endWait() }
         condition?.broadcast()
     }
 

@@ -34,13 +34,10 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
         poller.deallocate()
     }
 
-    /// Has it wait for input of that descriptor, or for that bell, which nobody empties, and of nothing else.
-    func watch(_ descriptor: CInt, isBell: Bool) throws(TransportError) {
+    /// Has it wait for input of that descriptor.
+    func watch(_ descriptor: CInt) throws(TransportError) {
         guard watched != descriptor else { return }
-        if watched >= 0 { _ = port_poller_remove(poller, watched, UInt32(PORT_READABLE)) }
-        watched = -1
-        let interest = UInt32(PORT_READABLE) | (isBell ? UInt32(PORT_EDGE) : 0)
-        guard port_poller_add(poller, descriptor, 1, interest) >= 0 else {
+        guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else {
             throw .system("registering a descriptor", errno)
         }
         watched = descriptor

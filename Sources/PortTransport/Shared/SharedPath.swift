@@ -19,6 +19,8 @@ final class SharedPath: @unchecked Sendable {
     /// Heard here, edge-triggered.
     let bell: CInt
     private let peerBell: CInt
+    private let peersAnswerWord: UnsafeMutablePointer<Atomic<UInt32>>
+    private let answerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let memory: UnsafeMutableRawPointer
     /// The peer was asked to tell of room.
     let awaitsRoom = Atomic<Bool>(false)
@@ -43,6 +45,8 @@ final class SharedPath: @unchecked Sendable {
         let second = first + Self.capacity
         writer = RingWriter(isMaker ? toTaker : toMaker, isMaker ? second : first, capacity: Self.capacity)
         reader = RingReader(isMaker ? toMaker : toTaker, isMaker ? first : second, capacity: Self.capacity)
+        peersAnswerWord = (isMaker ? toTaker : toMaker).answerWaits
+        answerWord = (isMaker ? toMaker : toTaker).answerWaits
     }
 
     /// Makes one.
@@ -98,12 +102,15 @@ final class SharedPath: @unchecked Sendable {
     }
 
     /// By the one thread that writes; see `RingWriter.write`.
-    func write(_ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int) -> Int {
+    func write(_ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, content: RingContent) -> Int {
         if awaitsRoom.load(ordering: .relaxed) { awaitsRoom.store(false, ordering: .relaxed) }
-        return writer.write(vectors, count, bound: bound) {
+        return writer.write(vectors, count, bound: bound, content: content) {
             awaitsRoom.store(true, ordering: .relaxed)
-        } ring: {
-            port_bell_ring(peerBell)
+        } wake: {
+            switch $0 {
+            case .answerThread: port_word_wake(peersAnswerWord)
+            case .bell: port_bell_ring(peerBell)
+            }
         }
     }
 
@@ -128,6 +135,31 @@ final class SharedPath: @unchecked Sendable {
 
     /// By the one thread that reads: whether a read would give something; if not, the bell rings when it would.
     func hasInputOrWishes() -> Bool { reader.hasInputOrWishes() || isPeerFinished.load(ordering: .acquiring) }
+
+    /// A thread reads beside the loop from now on, and will look before it waits.
+    func beginAwaiting() { reader.beginAwaiting() }
+
+    /// By that thread: as `hasInputOrWishes`, but that `awaitAnswer` waits.
+    func hasInputOrAwaitsAnswer() -> Bool {
+        reader.hasInputOrAwaitsAnswer() || isPeerFinished.load(ordering: .acquiring)
+    }
+
+    /// That thread reads no longer; whether there is something that nobody was told of.
+    func hasInputAfterAwaiting() -> Bool {
+        reader.hasInputAfterAwaiting() || isPeerFinished.load(ordering: .acquiring)
+    }
+
+    /// Waits for an answer, or for `endWait`, after `hasInputOrAwaitsAnswer`; so many nanoseconds, for ever if negative.
+    func awaitAnswer(_ nanoseconds: Int64) {
+        port_word_wait(answerWord, AnswerThread.sleeps, nanoseconds)
+        reader.beginAwaiting()
+    }
+
+    /// Ends the wait of the thread that waits for an answer, now or the next.
+    func endWait() {
+        answerWord.pointee.store(AnswerThread.looks, ordering: .releasing)
+        port_word_wake(answerWord)
+    }
 
     /// When neither direction is used any more.
     func close() {

@@ -20,6 +20,8 @@ struct SharedCounters {
     let taken: UnsafeMutablePointer<Atomic<UInt64>>
     /// Not 0: the reader wants to be told of bytes.
     let readerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+    /// Whether a thread of the reader's looks for answers, as `AnswerThread` numbers it.
+    let answerWaits: UnsafeMutablePointer<Atomic<UInt32>>
 
     static let size = 128
 
@@ -28,6 +30,7 @@ struct SharedCounters {
         writerWaits = (address + 8).assumingMemoryBound(to: Atomic<UInt32>.self)
         taken = (address + 64).assumingMemoryBound(to: Atomic<UInt64>.self)
         readerWaits = (address + 72).assumingMemoryBound(to: Atomic<UInt32>.self)
+        answerWaits = (address + 76).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
     /// Takes a wish back; true if there was one, and so somebody is to be told.
@@ -38,6 +41,32 @@ struct SharedCounters {
         wish.pointee.store(0, ordering: .relaxed)
         return true
     }
+}
+
+/// What a thread does that looks for answers in the loop's stead.
+enum AnswerThread {
+    static let none: UInt32 = 0
+    /// It sleeps until the word is something else.
+    static let sleeps: UInt32 = 1
+    /// It will look before it sleeps or leaves.
+    static let looks: UInt32 = 2
+}
+
+/// What a writer writes, as far as it concerns who is told.
+struct RingContent: OptionSet {
+    let rawValue: UInt8
+
+    /// What a thread may wait for.
+    static let answers = RingContent(rawValue: 1)
+    static let others = RingContent(rawValue: 2)
+}
+
+/// Whom a ring's writer has to wake.
+enum RingReceiver {
+    /// The thread that waits for an answer.
+    case answerThread
+    /// Whoever hears the bell.
+    case bell
 }
 
 /// The writing side of a ring of bytes in shared memory.
@@ -63,12 +92,14 @@ struct RingWriter: ~Copyable {
     /// Copies what there is room for, and no more than the ring holds, so that at most `bound` bytes wait to be read.
     ///
     /// - Parameters:
+    ///   - content: Decides who is told.
     ///   - wishing: Called before the reader is asked to tell of room.
-    ///   - ring: Called when the reader wants to be told.
+    ///   - wake: Called when the reader wants to be told.
     /// - Returns: The bytes; minus EAGAIN if there is no room, of which the reader will tell then; minus EPROTO if the
     ///   reader's counter cannot be right.
     mutating func write(
-        _ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, wishing: () -> Void, ring: () -> Void
+        _ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, content: RingContent, wishing: () -> Void,
+        wake: (RingReceiver) -> Void
     ) -> Int {
         var total = 0
         var unpublished = 0
@@ -83,7 +114,7 @@ struct RingWriter: ~Copyable {
                     room = bound - Int(truncatingIfNeeded: position &- taken)
                 }
                 if room <= 0 {
-                    if unpublished > 0 { publish(ring) }
+                    if unpublished > 0 { publish(content, wake) }
                     unpublished = 0
                     wishing()
                     counters.writerWaits.pointee.store(1, ordering: .releasing)
@@ -102,21 +133,30 @@ struct RingWriter: ~Copyable {
                 total += part
                 unpublished += part
                 if unpublished == Self.portion {
-                    publish(ring)
+                    publish(content, wake)
                     unpublished = 0
                 }
             }
         }
-        if unpublished > 0 { publish(ring) }
+        if unpublished > 0 { publish(content, wake) }
         return total
     }
 
     @inline(__always)
-    private func publish(_ ring: () -> Void) {
+    private func publish(_ content: RingContent, _ wake: (RingReceiver) -> Void) {
         counters.written.pointee.store(position, ordering: .releasing)
         // Either the reader's second look finds these bytes, or its wish is found here.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
-        if SharedCounters.takeWish(counters.readerWaits) { ring() }
+        if content.contains(.answers) {
+            let thread = counters.answerWaits.pointee.load(ordering: .relaxed)
+            if thread == AnswerThread.sleeps {
+                counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed)
+                wake(.answerThread)
+            }
+            // It reads what there is.
+            if content == .answers, thread != AnswerThread.none { return }
+        }
+        if SharedCounters.takeWish(counters.readerWaits) { wake(.bell) }
     }
 
     /// Looks how far the reader is; false if it cannot be there.
@@ -195,6 +235,23 @@ struct RingReader: ~Copyable {
     /// Whether there are bytes, or the writer cannot be trusted; if not, it tells of those that come.
     mutating func hasInputOrWishes() -> Bool {
         wish()
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        return written != position
+    }
+
+    /// A thread looks for answers from now on.
+    func beginAwaiting() { counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed) }
+
+    /// As `hasInputOrWishes`, for that thread: if there is nothing, it is told by a change of `answerWaits`.
+    func hasInputOrAwaitsAnswer() -> Bool {
+        counters.answerWaits.pointee.store(AnswerThread.sleeps, ordering: .relaxed)
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        return written != position
+    }
+
+    /// The thread waits no longer; whether there is something that nobody was told of.
+    func hasInputAfterAwaiting() -> Bool {
+        counters.answerWaits.pointee.store(AnswerThread.none, ordering: .relaxed)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         return written != position
     }
