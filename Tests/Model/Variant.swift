@@ -28,4 +28,6 @@ enum Verdict: String {
     case safe
     case unsafe = "UNSAFE"
     case leak = "LEAK"
+    /// All sleep, and something is left to do.
+    case stuck = "STUCK"
 }

@@ -157,7 +157,7 @@ final class SharedPath: @unchecked Sendable {
 
     /// Ends the wait of the thread that waits for an answer, now or the next.
     func endWait() {
-        answerWord.pointee.store(AnswerThread.looks, ordering: .releasing)
+        answerWord.pointee.store(AnswerThread.none, ordering: .releasing)
         port_word_wake(answerWord)
     }
 

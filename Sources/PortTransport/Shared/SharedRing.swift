@@ -150,7 +150,8 @@ struct RingWriter: ~Copyable {
         if content.contains(.answers) {
             let thread = counters.answerWaits.pointee.load(ordering: .relaxed)
             if thread == AnswerThread.sleeps {
-                counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed)
+                // The thread says itself that it looks: it may just have left, and nobody would.
+                counters.answerWaits.pointee.store(AnswerThread.none, ordering: .relaxed)
                 wake(.answerThread)
             }
             // It reads what there is.

@@ -1,0 +1,184 @@
+/// An exhaustive check of how the two sides of a ring in shared memory wake each other, on processors that keep stores back
+/// until a fence (TSO).
+///
+/// A writer writes messages, of which some are answers; the loop of the other side reads, and so does a thread that waits for
+/// one of the answers. In no state may all rest while a message is unread, or while the thread sleeps though its answer was
+/// read or its call given up.
+struct Doorbell {
+    /// The protocol, and what shows that the search sees.
+    enum Variant: String, CaseIterable {
+        case bells = "bells"
+        case writerWithoutFence = "bells, writer looks without a fence"
+        case readerWithoutLook = "bells, reader sleeps without a second look"
+        case threadWithoutLook = "bells, thread leaves without a look"
+        case answersForNobody = "bells, answers ring for no loop"
+        case writerSaysLooks = "bells, writer says that the thread looks"
+        case signalWithoutWord = "bells, thread told by a flag alone"
+
+        var expected: Verdict { self == .bells ? .safe : .stuck }
+    }
+
+    enum Word: Int { case written, readerWaits, answerWaits }
+
+    /// What stands in the memory, and what each of the three keeps back.
+    struct State: Hashable {
+        var memory = [0, 0, 0]
+        var kept: [[Store]] = [[], [], []]
+        var places = [0, 0, 0]
+        /// Messages the writer is through with, and those that were read.
+        var sent = 0
+        var read = 0
+        var bellRings = false
+        var threadSleeps = false
+        var isGivenUp = false
+    }
+
+    struct Store: Hashable {
+        var word: Word
+        var value: Int
+    }
+
+    static let (writer, loop, thread) = (0, 1, 2)
+    private static let (leaving, gone) = (8, 11)
+
+    let variant: Variant
+    /// Of each message whether it is an answer; the last of them is the thread's.
+    let answers: [Bool]
+
+    private var threadsAnswer: Int? { answers.lastIndex(of: true) }
+
+    /// Whether the thread has nothing to wait for.
+    private func isOver(_ state: State) -> Bool { state.isGivenUp || threadsAnswer.map { state.read > $0 } ?? false }
+
+    private func load(_ word: Word, _ who: Int, _ state: State) -> Int {
+        state.kept[who].last { $0.word == word }?.value ?? state.memory[word.rawValue]
+    }
+
+    /// Goes on at `place`, after what `change` does.
+    private func step(_ state: State, _ who: Int, to place: Int, _ change: (inout State) -> Void = { _ in }) -> State {
+        var next = state
+        next.places[who] = place
+        change(&next)
+        return next
+    }
+
+    private func store(_ state: State, _ who: Int, _ word: Word, _ value: Int, to place: Int) -> State {
+        step(state, who, to: place) { $0.kept[who].append(Store(word: word, value: value)) }
+    }
+
+    /// Every state that can follow.
+    func following(_ state: State) -> [State] {
+        var next: [State] = []
+        for who in 0..<3 where !state.kept[who].isEmpty {
+            var drained = state
+            let store = drained.kept[who].removeFirst()
+            drained.memory[store.word.rawValue] = store.value
+            next.append(drained)
+        }
+        return next + writerSteps(state) + loopSteps(state) + threadSteps(state)
+    }
+
+    private func writerSteps(_ state: State) -> [State] {
+        let who = Self.writer
+        let isFenced = state.kept[who].isEmpty
+        func done(_ state: State) -> State { step(state, who, to: 0) { $0.sent += 1 } }
+        switch state.places[who] {
+        case 0:
+            guard state.sent < answers.count else { return [] }
+            // Nothing answers a question that was not written.
+            if state.sent == threadsAnswer, state.places[Self.thread] < 2 { return [] }
+            return [store(state, who, .written, state.sent + 1, to: 1)]
+        case 1: return isFenced || variant == .writerWithoutFence ? [step(state, who, to: 2)] : []
+        case 2:
+            guard answers[state.sent] else { return [step(state, who, to: 4)] }
+            switch load(.answerWaits, who, state) {
+            case 1: return [store(state, who, .answerWaits, variant == .writerSaysLooks ? 2 : 0, to: 3)]
+            case 2: return [done(state)]
+            default: return [variant == .answersForNobody ? done(state) : step(state, who, to: 4)]
+            }
+        case 3: return isFenced ? [done(step(state, who, to: 0) { $0.threadSleeps = false })] : []
+        case 4:
+            guard load(.readerWaits, who, state) == 1 else { return [done(state)] }
+            return [store(state, who, .readerWaits, 0, to: 5)]
+        default: return isFenced ? [done(step(state, who, to: 0) { $0.bellRings = true })] : []
+        }
+    }
+
+    private func loopSteps(_ state: State) -> [State] {
+        let who = Self.loop
+        let isFenced = state.kept[who].isEmpty
+        switch state.places[who] {
+        case 0:
+            var next: [State] = []
+            if state.bellRings { next.append(step(state, who, to: 1) { $0.bellRings = false }) }
+            // A deadline has passed, of which the thread is told if it is there.
+            if !state.isGivenUp, state.places[Self.thread] < Self.leaving {
+                next.append(step(state, who, to: variant == .signalWithoutWord ? 1 : 5) { $0.isGivenUp = true })
+            }
+            return next
+        case 1: return [step(state, who, to: 2) { $0.read = load(.written, who, state) }]
+        case 2: return [store(state, who, .readerWaits, 1, to: 3)]
+        case 3: return isFenced ? [step(state, who, to: variant == .readerWithoutLook ? 0 : 4)] : []
+        case 4: return [step(state, who, to: load(.written, who, state) != state.read ? 1 : 0)]
+        case 5: return [store(state, who, .answerWaits, 0, to: 6)]
+        default: return isFenced ? [step(state, who, to: 1) { $0.threadSleeps = false }] : []
+        }
+    }
+
+    private func threadSteps(_ state: State) -> [State] {
+        let who = Self.thread
+        let isFenced = state.kept[who].isEmpty
+        let hasInput = load(.written, who, state) != state.read
+        switch state.places[who] {
+        case 0: return [store(state, who, .answerWaits, 2, to: 1)]
+        // The question is written.
+        case 1: return isFenced ? [step(state, who, to: 2)] : []
+        case 2: return [step(state, who, to: 3) { $0.read = load(.written, who, state) }]
+        case 3:
+            if isOver(state) { return [step(state, who, to: Self.leaving)] }
+            return [store(state, who, .answerWaits, 1, to: 4)]
+        case 4: return isFenced ? [step(state, who, to: 5)] : []
+        case 5: return [step(state, who, to: hasInput || isOver(state) ? 2 : 6)]
+        case 6:
+            let sleeps = state.memory[Word.answerWaits.rawValue] == 1
+            return isFenced ? [step(state, who, to: 7) { $0.threadSleeps = sleeps }] : []
+        case 7: return state.threadSleeps ? [] : [store(state, who, .answerWaits, 2, to: 2)]
+        case Self.leaving: return [store(state, who, .answerWaits, 0, to: 9)]
+        case 9: return isFenced ? [step(state, who, to: variant == .threadWithoutLook ? Self.gone : 10)] : []
+        case 10: return [step(state, who, to: Self.gone) { $0.bellRings = $0.bellRings || hasInput }]
+        default: return []
+        }
+    }
+
+    /// Whether all rest and something is left to do.
+    private func isStuck(_ state: State) -> Bool {
+        state.read < answers.count || (state.threadSleeps && isOver(state))
+    }
+
+    /// Every state that can be reached, up to the first in which the sides wait for each other.
+    func run() -> (states: Int, verdict: Verdict) {
+        // The loop begins to listen, and looks.
+        var first = State()
+        first.places[Self.loop] = 1
+        var seen: Set<State> = [first]
+        var open = [first]
+        while let state = open.popLast() {
+            let next = following(state)
+            if next.isEmpty, isStuck(state) { return (seen.count, .stuck) }
+            for state in next where seen.insert(state).inserted { open.append(state) }
+        }
+        return (seen.count, .safe)
+    }
+
+    /// Of a variant with all the orders of `count` messages that are answers and others.
+    static func check(_ variant: Variant, messages count: Int) -> (states: Int, verdict: Verdict) {
+        var states = 0
+        var verdict = Verdict.safe
+        for pattern in 0..<(1 << count) {
+            let result = Doorbell(variant: variant, answers: (0..<count).map { pattern >> $0 & 1 == 1 }).run()
+            states += result.states
+            if result.verdict != .safe { verdict = result.verdict }
+        }
+        return (states, verdict)
+    }
+}
