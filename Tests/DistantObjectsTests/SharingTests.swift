@@ -394,6 +394,30 @@ import Testing
             taker.close()
         }
 
+        @Test("A peer that dies behind a ring full of pieces, each of which is a read of its own, ends")
+        func piecesThenDeath() async throws {
+            let taker = try await Taker()
+            taker.raw.send(17, flags: 2, [])
+            try await taker.awaitMove()
+            let count = 7_000
+            let total = (0..<8).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) }
+            var bytes = RawPeer.frame(2, flags: 0x80, total + RawPeer.call())
+            // The opener is its fourth frame.
+            for index in 0..<count {
+                bytes += RawPeer.frame(255, flags: index == count - 1 ? 1 : 0, [4, 0, 0, 0, 0, 0, 0, 0, 7])
+            }
+            (taker.memory + 4_096).copyMemory(from: bytes, byteCount: bytes.count)
+            taker.memory.storeBytes(of: UInt64(bytes.count), as: UInt64.self)
+            // It does not ring.
+            taker.raw.close()
+            guard case .lost = await taker.connection.ended else {
+                Issue.record("the end was not seen as a loss")
+                return
+            }
+            #expect(taker.connection.statistics.isAtRest)
+            taker.close()
+        }
+
         @Test("A peer that never reads the memory holds up its own connection only, until it goes")
         func unread() async throws {
             let taker = try await Taker()

@@ -349,11 +349,11 @@ extension Connection {
     // MARK: Plain threads
 
     private func checkMayBlock(_ message: OutboundMessage) throws {
-        guard currentTask() == 0, !loop.isCurrent else {
+        guard currentTask() == 0, !loop.isCurrent, !EventLoop.isOnThread else {
             let name = message.name
             coder.recycle(message)
             throw ConnectionError(
-                .wouldBlock, "a blocking call would stop this connection's loop or a task: use the async call here",
+                .wouldBlock, "a blocking call would stop a connection's loop or a task: use the async call here",
                 context: name)
         }
     }

@@ -59,7 +59,7 @@ extension Channel {
         let isInRow = kept != nil
         gate.unlock()
         // An event that the loop was told of before must not make it a second reader; within a row it is none already.
-        if isAlone, !isInRow { readLock.withLock { reading.pointee.isDriven = true } }
+        if isAlone, !isInRow { shutOutLoop() }
         if !isAlone { path?.beginAwaiting() }
         if owesFlush { flush() }
         let tools: DriverTools
@@ -72,6 +72,11 @@ extension Channel {
         }
         defer { leaveSeat(tools) }
         return try drive(tools, done, deadline)
+    }
+
+    /// Makes the calling thread the only reader, unless the input has moved to shared memory a moment ago.
+    private func shutOutLoop() {
+        readLock.withLock { if !reading.pointee.isShared { reading.pointee.isDriven = true } }
     }
 
     /// To be called when something may have become true that a driving thread waits for; allowed under any lock.
@@ -249,7 +254,7 @@ extension Channel {
     }
 
     /// As `leaveSeat`, where the loop reads, too.
-    private func leaveSharedSeat(_ tools: DriverTools) {
+    private func leaveSharedSeat(_ tools: DriverTools?) {
         // What this thread was told of and has not read the loop must read.
         let hasInput = readLock.withLock { path?.hasInputAfterAwaiting() ?? false }
         gate.lock()
@@ -257,13 +262,13 @@ extension Channel {
         if gated.pointee.seat.waiting > 0 { signalSeat() }
         if hasInput, let eventLoop { tellBellAgain(eventLoop) }
         gate.unlock()
-        tools.giveBack()
+        tools?.giveBack()
         leaveIfOver()
     }
 
     /// Gives the seat to a thread that waits for it, or reading back to the loop.
     private func leaveSeat(_ tools: DriverTools?) {
-        if let tools, gate.withLock({ gated.pointee.inputIsShared }) { return leaveSharedSeat(tools) }
+        if gate.withLock({ gated.pointee.inputIsShared }) { return leaveSharedSeat(tools) }
         let sitsOn = tools != nil && maySitOn
         if !sitsOn { readLock.withLock { reading.pointee.isDriven = false } }
         var unused = tools

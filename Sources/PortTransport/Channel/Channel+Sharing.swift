@@ -193,6 +193,8 @@ extension Channel {
         let (outcome, delivered) = readBreath(context, handler, isEndless: true)
         readLock.unlock()
         if delivered { loop.schedule(.turn, on: self) }
+        // A peer may have left more than belongs into one breath.
+        if case .more = outcome { askAgain() }
         settle(outcome)
         return nil
     }

@@ -162,6 +162,9 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     package var isCurrent: Bool { LoopThread.isCurrent(self) }
 
+    /// Whether the calling thread is one of any loop.
+    package static var isOnThread: Bool { LoopThread.current != nil }
+
     /// Polls this long before sleeping; nil: sleeps at once.
     package func setSpin(_ duration: Duration?) {
         spinNanoseconds.store(duration?.nanoseconds ?? 0, ordering: .relaxed)

@@ -157,7 +157,9 @@ final class SharedPath: @unchecked Sendable {
 
     /// Ends the wait of the thread that waits for an answer, now or the next.
     func endWait() {
-        answerWord.pointee.store(AnswerThread.none, ordering: .releasing)
+        // The thread sees either why it is told, or the change of the word.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        answerWord.pointee.store(AnswerThread.none, ordering: .relaxed)
         port_word_wake(answerWord)
     }
 
