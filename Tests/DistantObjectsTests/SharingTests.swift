@@ -401,7 +401,12 @@ import Testing
             try await taker.awaitMove()
             let count = 7_000
             let total = (0..<8).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) }
-            var bytes = RawPeer.frame(2, flags: 0x80, total + RawPeer.call())
+            let openers = (1...17).map { length in
+                let name = [0] + RawPeer.text(String(repeating: "x", count: length))
+                return RawPeer.frame(2, flags: 0x80, total + RawPeer.call(name: name))
+            }
+            // The first read ends between a header and its byte, and so does each that follows.
+            var bytes = try #require(openers.first { ((64 << 10) - $0.count) % 17 == 16 })
             // The opener is its fourth frame.
             for index in 0..<count {
                 bytes += RawPeer.frame(255, flags: index == count - 1 ? 1 : 0, [4, 0, 0, 0, 0, 0, 0, 0, 7])
