@@ -238,6 +238,29 @@ import Testing
             return String(decoding: maps, as: UTF8.self).split(separator: "\n").count { $0.contains("distant-objects") }
         }
 
+        @Test("A process shares memory with so many peers; with the others it stays on the socket")
+        func most() async {
+            await #expect(processExitsWith: .success) {
+                var limit = rlimit()
+                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                limit.rlim_cur = limit.rlim_max
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                var pairs: [(Connection, Connection)] = []
+                for _ in 0..<300 {
+                    let (client, server) = try await Connection.pair(over: .socketpair, first: Self.always)
+                    server.vend(Directory())
+                    try await Self.echo(0..<10, try await client.root)
+                    pairs.append((client, server))
+                }
+                // Both ends of each are in this process.
+                #expect(pairs.count { $0.0.isInSharedMemory } == 256)
+                for (client, server) in pairs { await Self.close(client, server) }
+                let (client, server, root) = try await Self.pair()
+                try await Self.echo(0..<10, root)
+                await Self.close(client, server)
+            }
+        }
+
         @Test("A process without a descriptor left goes on over the socket")
         func noDescriptors() async {
             await #expect(processExitsWith: .success) {

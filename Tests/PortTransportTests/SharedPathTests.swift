@@ -127,9 +127,10 @@ import Testing
             #expect(Self.write(ends.maker, [3]) == 1)
             #expect(taker.hears)
             #expect(!taker.hears)
-            #expect(ends.taker.hasInputOrWishes())
+            _ = Self.read(ends.taker, 10)
             let rest = Self.write(ends.maker, pattern(SharedPath.capacity))
-            #expect(rest == SharedPath.capacity - 2)
+            #expect(rest == SharedPath.capacity)
+            #expect(Self.write(ends.maker, [4]) == -Int(EAGAIN))
             #expect(taker.hears)
             _ = Self.read(ends.taker, SharedPath.capacity / 2 - 1)
             #expect(!maker.hears)
@@ -137,6 +138,41 @@ import Testing
             #expect(maker.hears)
             _ = Self.read(ends.taker, 1)
             #expect(!maker.hears)
+        }
+
+        @Test("A thread that looks for answers is told of them, and the bell rings for the rest")
+        func answers() async throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let bell = Listener(ends.taker.bell)
+            func drain() { #expect(Self.read(ends.taker, 100).0 != 0 && Self.read(ends.taker, 100).0 == -Int(EAGAIN)) }
+            drain()
+            // Nobody looks: an answer rings like anything else.
+            #expect(Self.write(ends.maker, [1], content: .answers) == 1)
+            #expect(bell.hears)
+            drain()
+            ends.taker.beginAwaiting()
+            #expect(Self.write(ends.maker, [2], content: .answers) == 1)
+            #expect(!bell.hears)
+            #expect(Self.write(ends.maker, [3], content: .others) == 1)
+            #expect(bell.hears)
+            drain()
+            #expect(Self.write(ends.maker, [4], content: [.answers, .others]) == 1)
+            #expect(bell.hears)
+            drain()
+            #expect(!ends.taker.hasInputOrAwaitsAnswer())
+            let taker = ends.taker
+            async let woken: Void = onPlainThread { taker.awaitAnswer(-1) }
+            #expect(Self.write(ends.maker, [5], content: .answers) == 1)
+            await woken
+            #expect(!bell.hears)
+            #expect(ends.taker.hasInputOrAwaitsAnswer())
+            // It leaves without having read, and is told that somebody must.
+            #expect(ends.taker.hasInputAfterAwaiting())
+            drain()
+            #expect(!ends.taker.hasInputAfterAwaiting())
+            #expect(Self.write(ends.maker, [6], content: .answers) == 1)
+            #expect(bell.hears)
         }
 
         @Test("A bell that nobody empties is heard each time, however often it rings")
@@ -156,14 +192,14 @@ import Testing
             defer { ends.close() }
             #expect(Self.write(ends.maker, [1, 2]) == 2)
             ends.taker.isPeerFinished.store(true, ordering: .releasing)
-            #expect(ends.taker.hasInputOrWishes())
+            #expect(ends.taker.hasInputOrAwaitsAnswer())
             #expect(Self.read(ends.taker, 10).1 == [1, 2])
             // No bell rings for the end, which is still to be read.
             #expect(!ends.taker.isDrained)
             // What it goes on to write is not read.
             #expect(Self.write(ends.maker, [3]) == 1)
             #expect(Self.read(ends.taker, 10).0 == 0)
-            #expect(ends.taker.hasInputOrWishes())
+            #expect(ends.taker.hasInputOrAwaitsAnswer())
         }
 
         @Test("Counters that cannot be right are an error, and never a reason to read or write beside the ring")
@@ -174,7 +210,7 @@ import Testing
                 // Both directions: what the peer says it has written, and what it says it has read.
                 ends.memory.storeBytes(of: value, as: UInt64.self)
                 #expect(Self.read(ends.maker, 10).0 == -Int(EPROTO))
-                #expect(ends.maker.hasInputOrWishes())
+                #expect(ends.maker.hasInputOrAwaitsAnswer())
                 ends.memory.storeBytes(of: value, toByteOffset: 128 + 64, as: UInt64.self)
                 _ = Self.write(ends.maker, pattern(SharedPath.capacity))
                 #expect(Self.write(ends.maker, [1]) == -Int(EPROTO))
@@ -236,7 +272,7 @@ import Testing
             while Glibc.write(ends.maker.bell, bytes, bytes.count) > 0 {}
             #expect(fcntl(ends.maker.bell, F_SETFL, flags & ~O_NONBLOCK) == 0)
             #expect(fcntl(ends.descriptors[1], F_SETFL, 0) == 0)
-            #expect(!ends.maker.hasInputOrWishes())
+            #expect(Self.read(ends.maker, 10).0 == -Int(EAGAIN))
             #expect(Self.write(ends.taker, [1]) == 1)
             #expect(Self.read(ends.maker, 10).1 == [1])
         }

@@ -35,6 +35,20 @@ final class SharedPath: @unchecked Sendable {
     /// Memory, the bell its maker hears, the bell its taker hears.
     static let descriptorCount = 3
 
+    /// The most that a process has at a time: with more connections the memory would be worth more than the time.
+    static let maximumCount = 512
+    private static let count = Atomic<Int>(0)
+
+    /// Counts another one, if there may be one; false: there may not.
+    private static func reserve() -> Bool {
+        let (before, _) = count.add(1, ordering: .relaxed)
+        if before < maximumCount { return true }
+        giveBack()
+        return false
+    }
+
+    private static func giveBack() { count.subtract(1, ordering: .relaxed) }
+
     private init(_ memory: UnsafeMutableRawPointer, isMaker: Bool, bell: CInt, peerBell: CInt) {
         self.memory = memory
         self.bell = bell
@@ -51,9 +65,16 @@ final class SharedPath: @unchecked Sendable {
 
     /// Makes one.
     ///
-    /// Returns it and what the peer takes it from, which the caller closes; nil if the system has no such thing, or no
-    /// descriptor left.
+    /// Returns it and what the peer takes it from, which the caller closes; nil if the system has no such thing or no
+    /// descriptor left, or the process has enough of them.
     static func make() -> (path: SharedPath, descriptors: [CInt])? {
+        guard reserve() else { return nil }
+        if let made = open() { return made }
+        giveBack()
+        return nil
+    }
+
+    private static func open() -> (path: SharedPath, descriptors: [CInt])? {
         let descriptor = port_memory_make(size)
         guard descriptor >= 0 else { return nil }
         guard let memory = port_memory_map(descriptor, size) else {
@@ -73,9 +94,17 @@ final class SharedPath: @unchecked Sendable {
 
     /// The peer's end of one it has made, from its descriptors, which stay the caller's.
     ///
-    /// Nil if this process cannot open it.
+    /// Nil if this process cannot open it, or has enough of them.
     /// - Throws: `protocolViolation` if they are not what `make` makes.
     static func take(_ descriptors: [CInt]) throws(TransportError) -> SharedPath? {
+        guard reserve() else { return nil }
+        var path: SharedPath?
+        defer { if path == nil { giveBack() } }
+        path = try open(descriptors)
+        return path
+    }
+
+    private static func open(_ descriptors: [CInt]) throws(TransportError) -> SharedPath? {
         guard descriptors.count == descriptorCount else {
             throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
         }
@@ -133,13 +162,10 @@ final class SharedPath: @unchecked Sendable {
     /// The end is left, and no bell rings for it.
     var isDrained: Bool { reader.isDrained && !knowsEnd }
 
-    /// By the one thread that reads: whether a read would give something; if not, the bell rings when it would.
-    func hasInputOrWishes() -> Bool { reader.hasInputOrWishes() || isPeerFinished.load(ordering: .acquiring) }
-
     /// A thread reads beside the loop from now on, and will look before it waits.
     func beginAwaiting() { reader.beginAwaiting() }
 
-    /// By that thread: as `hasInputOrWishes`, but that `awaitAnswer` waits.
+    /// By that thread: whether a read would give something; if not, `awaitAnswer` waits for it.
     func hasInputOrAwaitsAnswer() -> Bool {
         reader.hasInputOrAwaitsAnswer() || isPeerFinished.load(ordering: .acquiring)
     }
@@ -149,7 +175,7 @@ final class SharedPath: @unchecked Sendable {
         reader.hasInputAfterAwaiting() || isPeerFinished.load(ordering: .acquiring)
     }
 
-    /// Waits for an answer, or for `endWait`, after `hasInputOrAwaitsAnswer`; so many nanoseconds, for ever if negative.
+    /// Waits for an answer, or for `endWait`, after `hasInputOrAwaitsAnswer`: so many nanoseconds, for ever if negative.
     func awaitAnswer(_ nanoseconds: Int64) {
         port_word_wait(answerWord, AnswerThread.sleeps, nanoseconds)
         reader.beginAwaiting()
@@ -168,5 +194,6 @@ final class SharedPath: @unchecked Sendable {
         port_close(bell)
         port_close(peerBell)
         port_memory_unmap(memory, Self.size)
+        Self.giveBack()
     }
 }

@@ -233,17 +233,11 @@ struct RingReader: ~Copyable {
         return Int(truncatingIfNeeded: available) - left
     }
 
-    /// Whether there are bytes, or the writer cannot be trusted; if not, it tells of those that come.
-    mutating func hasInputOrWishes() -> Bool {
-        wish()
-        atomicMemoryFence(ordering: .sequentiallyConsistent)
-        return written != position
-    }
-
     /// A thread looks for answers from now on.
     func beginAwaiting() { counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed) }
 
-    /// As `hasInputOrWishes`, for that thread: if there is nothing, it is told by a change of `answerWaits`.
+    /// Whether there are bytes, or the writer cannot be trusted; if not, that thread is told of answers by a change of
+    /// `answerWaits`.
     func hasInputOrAwaitsAnswer() -> Bool {
         counters.answerWaits.pointee.store(AnswerThread.sleeps, ordering: .relaxed)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
