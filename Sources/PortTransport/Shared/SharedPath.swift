@@ -12,7 +12,8 @@ internal import Synchronization
 /// A bell means: look at both rings. It is rung only for a side that has wished for it, which is the one system call of a
 /// message, and is never emptied by whoever hears it. The peer's end is not told here: a socket beside it does that.
 final class SharedPath: @unchecked Sendable {
-    // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes until `close`.
+    // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes until
+    // `close`.
     @exclusivity(unchecked) private var writer: RingWriter
     @exclusivity(unchecked) private var reader: RingReader
     @exclusivity(unchecked) private var knowsEnd = false
