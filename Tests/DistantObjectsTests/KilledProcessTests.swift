@@ -19,6 +19,15 @@ struct KilledProcessTests {
         await #expect(processExitsWith: .success) { try await Helper.killAll(over: .socketpair) }
     }
 
+    #if !canImport(Darwin)
+        @Test("At any moment in the memory it shares: each call ends once, and nothing of it is left")
+        func sharedMemory() async {
+            await #expect(processExitsWith: .success) {
+                try await Helper.killAll(over: .socketpair, inSharedMemory: true)
+            }
+        }
+    #endif
+
     @Test("At any moment over its standard streams: each call ends once, and nothing of it is left")
     func pipes() async {
         await #expect(processExitsWith: .success) { try await Helper.killAll(over: .pipes) }
@@ -68,13 +77,13 @@ private final class Helper: Sendable {
         { try await $0.running() }, { try await $0.queued() }, { try await $0.closing() }, { try await $0.busy() },
     ]
 
-    static func killAll(over transport: ChildProcess.Transport) async throws {
+    static func killAll(over transport: ChildProcess.Transport, inSharedMemory: Bool = false) async throws {
         // What is kept for the next time is there after the first round.
-        for moment in moments { try await moment(Helper(over: transport)) }
+        for moment in moments { try await moment(Helper(over: transport, inSharedMemory)) }
         let channels = Usage.channels
         let (descriptors, threads) = (Usage.descriptors, Usage.threads)
         for _ in 0..<2 {
-            for moment in moments { try await moment(Helper(over: transport)) }
+            for moment in moments { try await moment(Helper(over: transport, inSharedMemory)) }
         }
         await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
         #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
@@ -83,11 +92,13 @@ private final class Helper: Sendable {
         await eventually("no child is left") { waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD }
     }
 
-    private init(over transport: ChildProcess.Transport) async throws {
+    private init(over transport: ChildProcess.Transport, _ inSharedMemory: Bool) async throws {
         var configuration = Connection.Configuration()
+        if inSharedMemory { configuration.busy = .always }
         let end = end
         configuration.onEvent = { if case .ended = $0 { end.send() } }
         connection = try await Connection.launch(try Self.server(), over: transport, configuration: configuration)
+        while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
     }
 
     /// The programs are built beside the tests.
