@@ -27,11 +27,13 @@ extension Connection {
         /// `nil`: not at all. With two idle cores a call
         /// gets several times faster; on busy ones it takes time from others. Connections with one duration share a loop.
         public var spin: Duration?
-        /// Whether a connection over a socket that is busy goes on in memory shared with the other process, if that wants it too.
+        /// Whether a connection over a socket that is busy goes on in memory shared with the other process, if that wants it
+        /// too and runs as the same user.
         ///
         /// A message then costs one system call less on each side, and none where both look for new bytes before they sleep
         /// (`spin`). Such a connection has two more descriptors on each side and 260 KiB of memory that belong to both
-        /// processes, each of which does this for 512 connections at most. Linux alone has memory fit for that; elsewhere, and over pipes, nothing changes.
+        /// processes, each of which does this for 512 connections at most. Linux alone has memory fit for that; elsewhere,
+        /// and over pipes, nothing changes. Off for a peer that must not be able to have this process wait: see the README.
         public var sharesMemory = true
         /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
         ///
