@@ -300,28 +300,16 @@ static int fail_closing(int descriptor) {
     return -1;
 }
 
-// connect() interrupted by a signal goes on by itself; wait for its outcome.
-static int finish_connect(int socket) {
-    struct pollfd polled = {socket, POLLOUT, 0};
-    while (poll(&polled, 1, -1) < 0) {
-        if (errno != EINTR) return -1;
-    }
-    int error = 0;
-    socklen_t length = sizeof error;
-    if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) < 0) return -1;
-    errno = error;
-    return error ? -1 : 0;
-}
-
 int port_connect(const char *path) {
     struct sockaddr_un address;
     socklen_t length;
     if (make_address(path, &address, &length) < 0) return -1;
     int socket_ = prepared(socket(AF_UNIX, STREAM, 0));
     if (socket_ < 0) return -1;
-    if (connect(socket_, (struct sockaddr *)&address, length) == 0) return socket_;
-    if (errno == EINTR && finish_connect(socket_) == 0) return socket_;
-    return fail_closing(socket_);
+    // A blocking connect() waits for room in the listener's queue, and a listener that never accepts makes none.
+    if (port_set_nonblocking(socket_) < 0) return fail_closing(socket_);
+    if (connect(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
+    return socket_;
 }
 
 int port_bind(const char *path, uint32_t mode) {

@@ -21,6 +21,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         public static let notFound = Code(rawValue: "notFound")
         /// A socket file exists, and nobody listens at it.
         public static let nobodyListens = Code(rawValue: "nobodyListens")
+        /// The listener's queue is full: it accepts nothing, or not fast enough.
+        public static let listenerBusy = Code(rawValue: "listenerBusy")
         /// Another listener has the path.
         public static let nameTaken = Code(rawValue: "nameTaken")
         /// A descriptor that is not open, or is neither a socket nor a pipe, or the wrong one of the two.

@@ -47,6 +47,7 @@ int port_socketpair(int ends[2]);
 int port_pipe(int ends[2]);
 
 /// Sockets at a path. The return value is a descriptor; ENAMETOOLONG if the path does not fit `sun_path`.
+/// Connecting never waits: EAGAIN if the listener's queue is full, of which no poller tells when there is room.
 int port_connect(const char *path);
 int port_bind(const char *path, uint32_t mode);
 int port_accept(int listener);

@@ -37,17 +37,21 @@ extension Connection {
     ///
     /// - Parameters:
     ///   - address: Where it listens.
-    ///   - limit: How long to wait for somebody to listen there, as a process that was just started will; `nil`: not at all.
-    ///     It is looked at again after a millisecond, and then less and less often, at last every 50.
+    ///   - limit: How long to wait for somebody to listen there, as a process that was just started will, or for room in the
+    ///     queue of a listener that has not accepted others yet. `nil`: the first not at all, the second as long as the
+    ///     handshake may take (`Configuration.handshakeTimeout`). It is looked at again after a millisecond, and then less
+    ///     and less often, at last every 50. No thread waits.
     ///   - configuration: Bounds, rules and hooks of the connection.
     /// - Returns: When both sides have accepted each other.
     /// - Throws: `ConnectionError.transport` if nobody listens there or the path cannot be used (which of them says the
-    ///   `TransportError` in `underlying`: `.notFound` and `.nobodyListens` are what is waited for), `.closed` if the peer
-    ///   ends first, `.peerRefused`, `.protocolViolation`, `.handshakeTimeout`; `CancellationError` while it waits.
+    ///   `TransportError` in `underlying`: `.notFound`, `.nobodyListens` and `.listenerBusy` are what is waited for),
+    ///   `.closed` if the peer ends first, `.peerRefused`, `.protocolViolation`, `.handshakeTimeout`; `CancellationError`
+    ///   while it waits.
     public static func open(
         _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
     ) async throws -> Connection {
-        let endpoint = try await connect(to: address, waitingUpTo: limit)
+        let endpoint = try await connect(
+            to: address, waitingUpTo: limit, orForRoom: limit ?? configuration.handshakeTimeout)
         var configuration = configuration
         if configuration.name == "connection" { configuration.name = address.path }
         return try await establish(endpoint, configuration, isInitiator: true)
@@ -193,15 +197,24 @@ extension Connection {
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
     }
 
-    private static func connect(to address: Address, waitingUpTo limit: Duration?) async throws -> ChannelEndpoint {
+    private static func connect(
+        to address: Address, waitingUpTo limit: Duration?, orForRoom limitForRoom: Duration
+    ) async throws -> ChannelEndpoint {
         let start = ContinuousClock.now
         var pause = Duration.milliseconds(1)
         while true {
             do {
                 return try ChannelEndpoint.connect(path: address.path)
             } catch {
-                let rest = (limit ?? .zero) - start.duration(to: .now)
-                guard rest > .zero, error.code == .notFound || error.code == .nobodyListens else {
+                let bound: Duration? =
+                    switch error.code {
+                    case .notFound, .nobodyListens: limit
+                    // The kernel tells nobody when there is room.
+                    case .listenerBusy: limitForRoom
+                    default: nil
+                    }
+                let rest = (bound ?? .zero) - start.duration(to: .now)
+                guard rest > .zero else {
                     throw ConnectionError(.transport, error.message, context: address.path, underlying: error)
                 }
                 try await Task.sleep(for: min(pause, rest))

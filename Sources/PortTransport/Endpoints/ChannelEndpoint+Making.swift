@@ -9,7 +9,9 @@ internal import CPortShims
 extension ChannelEndpoint {
     /// Connects to the listener at `path`.
     ///
-    /// - Throws: `pathTooLong`, `notFound`, `nobodyListens`, `wrongDescriptor`, or `system`, each naming the path.
+    /// Never waits: a listener with a full queue is an error, and the caller may try again.
+    /// - Throws: `pathTooLong`, `notFound`, `nobodyListens`, `listenerBusy`, `wrongDescriptor`, or `system`, each naming
+    ///   the path.
     package static func connect(path: String) throws(TransportError) -> ChannelEndpoint {
         try checkPath(path)
         let descriptor = port_connect(path)
@@ -24,6 +26,10 @@ extension ChannelEndpoint {
                 throw TransportError(.wrongDescriptor, "\(path) is not a socket.", context: [path], errno: number)
             case ECONNREFUSED:
                 throw TransportError(.nobodyListens, "Nobody listens at \(path).", context: [path], errno: number)
+            case EAGAIN:
+                throw TransportError(
+                    .listenerBusy, "The listener at \(path) does not accept: its queue is full.", context: [path],
+                    errno: number)
             default: throw .system("connecting to \(path)", number, context: [path])
             }
         }

@@ -111,10 +111,10 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             }
             // Somebody who takes no lock may listen there.
             let probe = port_connect(path)
-            if probe >= 0 {
-                port_close(probe)
-                throw taken(path)
-            }
+            // A full queue has an owner, too.
+            let isAlive = probe >= 0 || errno == EAGAIN
+            if probe >= 0 { port_close(probe) }
+            if isAlive { throw taken(path) }
             unlink(path)
         }
         let descriptor = port_bind(path, 0o600)

@@ -1,0 +1,108 @@
+import CPortShims
+import DistantObjects
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+
+    /// Listeners that accept nothing, until nothing more fits in their queue.
+    ///
+    /// Apple's systems refuse such a connection as if nobody listened.
+    @Suite("A listener whose queue is full", .bounded())
+    struct FullQueueTests {
+        /// A socket that listens at a path, with a full queue.
+        final class Clogged: @unchecked Sendable {  // Its parts never change.
+            let place: Place
+            let descriptor: CInt
+            private let waiting: [CInt]
+
+            init() throws {
+                place = try Place()
+                descriptor = port_bind(place.socket, 0o600)
+                try #require(port_listen(descriptor, 1) == 0)
+                var waiting: [CInt] = []
+                while waiting.count < 64 {
+                    let next = port_connect(place.socket)
+                    guard next >= 0 else { break }
+                    waiting.append(next)
+                }
+                try #require(errno == EAGAIN && !waiting.isEmpty && waiting.count < 64)
+                self.waiting = waiting
+            }
+
+            deinit { for descriptor in waiting + [descriptor] { port_close(descriptor) } }
+
+            /// The process at the other end goes on: all that wait are accepted, and this is the next one.
+            func acceptNext() async throws -> CInt {
+                for _ in waiting { port_close(port_accept(descriptor)) }
+                var next: CInt = -1
+                await eventually("somebody else connects") {
+                    next = port_accept(descriptor)
+                    return next >= 0
+                }
+                return next
+            }
+        }
+
+        static func isBusy(_ body: () async throws -> Void) async -> Bool {
+            do {
+                try await body()
+                return false
+            } catch {
+                let underlying = (error as? ConnectionError)?.underlying as? TransportError
+                return underlying?.code == .listenerBusy
+            }
+        }
+
+        @Test("Opening gives up at its limit, by default that of the handshake, and blocks no thread meanwhile")
+        func limits() async throws {
+            let clogged = try Clogged()
+            let path = clogged.place.socket
+            var configuration = Connection.Configuration()
+            configuration.handshakeTimeout = .milliseconds(20)
+            // More than there are threads for tasks: were these blocked, nothing would end.
+            await withTaskGroup(of: Bool.self) { [configuration] group in
+                for index in 0..<64 {
+                    let limit: Duration? = index % 2 == 0 ? nil : .milliseconds(20)
+                    group.addTask {
+                        await Self.isBusy {
+                            _ = try await Connection.open(
+                                .path(path), waitingUpTo: limit, configuration: configuration)
+                        }
+                    }
+                }
+                for await isBusy in group { #expect(isBusy) }
+            }
+        }
+
+        @Test("Who is cancelled waits no longer")
+        func cancelled() async throws {
+            let clogged = try Clogged()
+            let opening = Task {
+                try await Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
+            }
+            opening.cancel()
+            await #expect(throws: CancellationError.self) { try await opening.value }
+        }
+
+        @Test("Opening succeeds once there is room")
+        func room() async throws {
+            let clogged = try Clogged()
+            async let opened = Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
+            let server = try await Connection.adopt(socket: try await clogged.acceptNext(), isInitiator: false)
+            server.vend(Directory())
+            let client = try await opened
+            let back: Int = try await client.root.echo(1)
+            #expect(back == 1)
+            await client.close()
+            await server.close()
+        }
+
+        @Test("A second listener sees that the path is in use, and does not wait")
+        func listening() throws {
+            let clogged = try Clogged()
+            let error = #expect(throws: ConnectionError.self) { try Listener(at: .path(clogged.place.socket)) }
+            #expect((error?.underlying as? TransportError)?.code == .nameTaken)
+        }
+    }
+#endif
