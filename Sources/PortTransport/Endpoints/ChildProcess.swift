@@ -10,7 +10,7 @@ internal import Synchronization
 /// A program this process has started, and how it ended.
 ///
 /// It is reaped when it ends, whether or not anybody still holds this object, so no zombie stays.
-public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit` and `watchers`.
+public final class ChildProcess: @unchecked Sendable {  // `lock` protects `descriptor`, `exit` and `watchers`.
     /// What the frames between parent and child travel over.
     public enum Transport: Sendable, Hashable {
         /// A socketpair, descriptor 3 of the child. Carries descriptors and credentials.
@@ -34,12 +34,11 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
 
     /// The process's number.
     public let pid: Int32
-    /// Readable once the process has ended; -1 where the system has no such descriptor.
-    private let descriptor: CInt
+    /// Readable once the process has ended; -1 where the system has no such descriptor, and after the process was reaped.
+    private var descriptor: CInt
     private let lock = Lock()
     private var exit: ExitStatus?
     private var watchers: [@Sendable (ExitStatus) -> Void] = []
-    private var source: UInt64 = 0
 
     private init(pid: Int32) {
         self.pid = pid
@@ -120,23 +119,35 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
     }
 
     /// Reaps the process if it has ended.
-    private func reap() {
-        lock.lock()
-        var status: Int32 = 0
-        let result = exit == nil ? port_process_reap(pid, &status) : 0
-        guard result != 0 else { return lock.unlock() }
-        let ended: ExitStatus = result < 0 ? .unknown : status < 0 ? .signalled(-status) : .exited(status)
-        exit = ended
-        let watchers = self.watchers
-        self.watchers = []
-        lock.unlock()
-        for watcher in watchers { watcher(ended) }
+    ///
+    /// - Returns: What tells those who wait, to be called once, with no lock held; `nil` if the process runs or was reaped
+    ///   before.
+    private func reap() -> (@Sendable () -> Void)? {
+        lock.withLock {
+            guard exit == nil else { return nil }
+            var status: Int32 = 0
+            let result = port_process_reap(pid, &status)
+            guard result != 0 else { return nil }
+            let ended: ExitStatus = result < 0 ? .unknown : status < 0 ? .signalled(-status) : .exited(status)
+            exit = ended
+            let watchers = self.watchers
+            self.watchers = []
+            return { for watcher in watchers { watcher(ended) } }
+        }
+    }
+
+    /// Closes the descriptor, which nothing needs once the process is reaped: this object may be held for long.
+    private func closeDescriptor() {
+        lock.withLock {
+            if descriptor >= 0 { port_close(descriptor) }
+            descriptor = -1
+        }
     }
 
     /// Holds the object until the process is reaped.
     private func watch(_ loop: EventLoop) {
         if descriptor >= 0 {
-            let watcher = Watcher(child: self, loop: loop)
+            let watcher = Watcher(child: self, descriptor: descriptor, loop: loop)
             if (try? watcher.start()) != nil { return }
         }
         // Without a descriptor to poll, a thread waits.
@@ -146,7 +157,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
                 guard let context else { return nil }
                 let child = Unmanaged<ChildProcess>.fromOpaque(context).takeRetainedValue()
                 port_process_await(child.pid)
-                child.reap()
+                let tell = child.reap()
+                child.closeDescriptor()
+                tell?()
                 return nil
             }, retained.toOpaque(), "distant-reap")
         if result != 0 { retained.release() }
@@ -154,12 +167,14 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
 
     private final class Watcher: PollHandler, @unchecked Sendable {  // `lock` protects `source`.
         private let child: ChildProcess
+        private let descriptor: CInt
         private let loop: EventLoop
         private let lock = Lock()
         private var source: UInt64 = 0
 
-        init(child: ChildProcess, loop: EventLoop) {
+        init(child: ChildProcess, descriptor: CInt, loop: EventLoop) {
             self.child = child
+            self.descriptor = descriptor
             self.loop = loop
         }
 
@@ -167,17 +182,19 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `exit
 
         func start() throws(TransportError) {
             try lock.withLock { () throws(TransportError) in
-                source = try loop.addSource(child.descriptor, interest: UInt32(PORT_READABLE), self)
+                source = try loop.addSource(descriptor, interest: UInt32(PORT_READABLE), self)
             }
         }
 
         func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
+            // A loop that cannot poll asks sources that are not ready. The reaper answers once.
+            guard let tell = child.reap() else { return nil }
             lock.withLock {
-                loop.removeSource(source, child.descriptor, interest: UInt32(PORT_READABLE))
+                loop.removeSource(source, descriptor, interest: UInt32(PORT_READABLE))
             }
-            // The watchers are somebody else's code.
-            let ended = child
-            loop.perform { ended.reap() }
+            child.closeDescriptor()
+            // Those who wait are somebody else's code.
+            loop.perform(tell)
             return nil
         }
     }
