@@ -63,6 +63,15 @@ extension DistantObject: Equatable {
     }
 }
 
+extension DistantObject: Hashable {
+    /// Hashes what `==` compares.
+    public func hash(into hasher: inout Hasher) {
+        if let object = place.object { return hasher.combine(ObjectIdentifier(object)) }
+        if let connection { hasher.combine(ObjectIdentifier(connection)) }
+        hasher.combine(place.id)
+    }
+}
+
 extension DistantObject: CustomStringConvertible {
     /// Where the object lives; not a message to it.
     public var description: String {
