@@ -40,8 +40,8 @@ extension Connection {
         /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left; `acceptPaused` is
         /// the listener's and of no connection.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
-        /// A name for log lines.
-        public var name = "connection"
+        /// A name for log lines; `nil`: where the peer was reached.
+        public var name: String?
         /// What this program calls itself to the peer.
         public var programName = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
 

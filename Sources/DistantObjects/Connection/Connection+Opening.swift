@@ -53,7 +53,7 @@ extension Connection {
         let endpoint = try await connect(
             to: address, waitingUpTo: limit, orForRoom: limit ?? configuration.handshakeTimeout)
         var configuration = configuration
-        if configuration.name == "connection" { configuration.name = address.path }
+        configuration.name = configuration.name ?? address.path
         return try await establish(endpoint, configuration, isInitiator: true)
     }
 
@@ -73,7 +73,7 @@ extension Connection {
         over transport: ChildProcess.Transport = .socketpair, configuration: Configuration = .init()
     ) async throws -> Connection {
         var configuration = configuration
-        if configuration.name == "connection" { configuration.name = executable }
+        configuration.name = configuration.name ?? executable
         _ = try eventLoop(configuration)
         let (child, endpoint) = try transporting(executable) {
             try ChildProcess.launch(
@@ -125,7 +125,7 @@ extension Connection {
     /// - Throws: `ConnectionError.transport` if this process was not started by `launch`.
     public static func parent(configuration: Configuration = .init()) async throws -> Connection {
         var configuration = configuration
-        if configuration.name == "connection" { configuration.name = "parent" }
+        configuration.name = configuration.name ?? "parent"
         let endpoint = try transporting("parent") { try ChannelEndpoint.parent() }
         return try await establish(endpoint, configuration, isInitiator: false)
     }

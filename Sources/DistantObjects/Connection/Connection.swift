@@ -53,8 +53,8 @@ public final class Connection: Sendable {
         }
     }
 
-    /// A name for log lines: the configured one, or where the peer was reached.
-    public var name: String { configuration.name }
+    /// A name for log lines: the configured one, or where the peer was reached; “connection” if that has no name.
+    public var name: String { configuration.name ?? "connection" }
 
     /// Who is at the other end, as the kernel says; `nil` over pipes, which cannot tell.
     public var peer: PeerCredentials? { channel.peer }
