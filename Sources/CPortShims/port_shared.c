@@ -47,7 +47,8 @@ void *port_memory_map(int descriptor, size_t size) {
     // Asked first: it fails for every other kind of file without asking whoever serves it.
     int seals = fcntl(descriptor, F_GET_SEALS);
     struct stat status;
-    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(descriptor, &status) < 0 || status.st_size != (off_t)size) {
+    const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
+    if (seals < 0 || (seals & needed) != needed || fstat(descriptor, &status) < 0 || status.st_size != (off_t)size) {
         errno = EINVAL;
         return NULL;
     }
@@ -149,7 +150,7 @@ int port_bell_make(int *own, int *given) {
 void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) {
     struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
     // Not private to the process.
-    syscall(SYS_futex, word, FUTEX_WAIT, value, nanoseconds < 0 ? NULL : &time, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &time, NULL, 0);
 }
 
 void port_word_wake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0); }

@@ -162,7 +162,7 @@ import Testing
             drain()
             #expect(!ends.taker.hasInputOrAwaitsAnswer())
             let taker = ends.taker
-            async let woken: Void = onPlainThread { taker.awaitAnswer(-1) }
+            async let woken: Void = onPlainThread { taker.awaitAnswer(-1, atMost: .max) }
             #expect(Self.write(ends.maker, [5], content: .answers) == 1)
             await woken
             #expect(!bell.hears)
@@ -236,16 +236,34 @@ import Testing
             #expect(ftruncate(unsealed, off_t(Ends.size)) == 0)
             let small = port_memory_make(4_096)
             let other = open("/dev/null", O_RDWR)
-            defer { for descriptor in [unsealed, small, other] { port_close(descriptor) } }
+            // Sealed against one of the two ways to change its size.
+            let halfSealed = [Self.sealShrink, Self.sealGrow].map { seal -> CInt in
+                let memory = Self.sealable()
+                #expect(ftruncate(memory, off_t(Ends.size)) == 0 && fcntl(memory, Self.addSeals, seal) == 0)
+                return memory
+            }
+            defer { for descriptor in [unsealed, small, other] + halfSealed { port_close(descriptor) } }
             let wrong: [[CInt]] = [
                 [], [good[0]], [good[0], good[1]], good + [good[1]], [unsealed, good[1], good[2]],
                 [small, good[1], good[2]], [other, good[1], good[2]], [good[0], other, good[2]],
                 [good[0], good[1], good[0]], [good[1], good[1], good[2]],
+                [halfSealed[0], good[1], good[2]], [halfSealed[1], good[1], good[2]],
             ]
             for descriptors in wrong {
                 let error = #expect(throws: TransportError.self) { try SharedPath.take(descriptors) }
                 #expect(error?.code == .protocolViolation)
             }
+        }
+
+        // What the system's headers show only to those who ask for its extensions.
+        private static let (addSeals, sealShrink, sealGrow): (CInt, CInt, CInt) = (1_033, 2, 4)
+
+        /// Memory that can still be sealed.
+        private static func sealable() -> CInt {
+            typealias Make = @convention(c) (UnsafePointer<CChar>, CUnsignedInt) -> CInt
+            guard let make = dlsym(nil, "memfd_create") else { return -1 }
+            // To be closed on exec, and to be sealed.
+            return unsafeBitCast(make, to: Make.self)("half-sealed", 1 | 2)
         }
 
         @Test("A pipe with a name, whose opening somebody else may hold up, is no bell")

@@ -24,7 +24,8 @@ int port_bell_open(int descriptor);
 /// Tells whoever polls the bell edge-triggered. Never waits.
 void port_bell_ring(int bell);
 
-/// Waits while a word of shared memory is `value`, at most so many nanoseconds, for ever if negative. May return for nothing.
+/// Waits while a word of shared memory is `value`, at most so many nanoseconds. May return for nothing. There is no way to
+/// wait without a bound: who shares the memory can move the waiter to another word, where no wake finds it.
 void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds);
 /// Ends the waits for a word that has been changed.
 void port_word_wake(const void *word);

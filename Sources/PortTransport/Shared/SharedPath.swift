@@ -176,9 +176,19 @@ final class SharedPath: @unchecked Sendable {
         reader.hasInputAfterAwaiting() || isPeerFinished.load(ordering: .acquiring)
     }
 
-    /// Waits for an answer, or for `endWait`, after `hasInputOrAwaitsAnswer`: so many nanoseconds, for ever if negative.
-    func awaitAnswer(_ nanoseconds: Int64) {
-        port_word_wait(answerWord, AnswerThread.sleeps, nanoseconds)
+    /// The longest sleep on the word of the memory, in nanoseconds.
+    ///
+    /// The peer can move a sleeper to a word of its own (FUTEX_REQUEUE), where nothing wakes it but its time.
+    static let longestSleep: Int64 = 50_000_000
+
+    /// Waits for an answer, or for `endWait`, after `hasInputOrAwaitsAnswer`.
+    ///
+    /// The caller looks again at all that may have ended the wait: it may be over for nothing.
+    /// - Parameters:
+    ///   - nanoseconds: When it is over in any case; negative: only when `longest` says so.
+    ///   - longest: The most that it may take; tests have to choose another.
+    func awaitAnswer(_ nanoseconds: Int64, atMost longest: Int64 = longestSleep) {
+        port_word_wait(answerWord, AnswerThread.sleeps, nanoseconds < 0 ? longest : min(nanoseconds, longest))
         reader.beginAwaiting()
     }
 

@@ -1,0 +1,72 @@
+import DistantObjects
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+
+    /// A peer moves those who sleep on the word of the shared memory to a word where nobody wakes them.
+    @Suite("Blocking calls whose sleep the peer takes away", .bounded())
+    struct RequeueTests {
+        /// A thread that goes on to move sleepers until it is stopped.
+        final class Thief: @unchecked Sendable {  // What changes is atomic.
+            private let word: Int
+            private let other: Int
+            private let stolen = Atomic<Int>(0)
+            private let isOver = Atomic<Bool>(false)
+
+            init(from word: UnsafeMutableRawPointer, to other: UnsafeMutableRawPointer) {
+                (self.word, self.other) = (Int(bitPattern: word), Int(bitPattern: other))
+            }
+
+            /// So many sleepers were moved so far.
+            var count: Int { stolen.load(ordering: .relaxed) }
+
+            func run() {
+                typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int, Int) -> Int
+                let call = unsafeBitCast(dlsym(nil, "syscall"), to: Call.self)
+                // FUTEX_CMP_REQUEUE: wakes none, moves all, and only while the word says that somebody sleeps.
+                while !isOver.load(ordering: .relaxed) {
+                    let moved = call(Self.futex, word, 4, 0, Int(Int32.max), other, 1)
+                    if moved > 0 { stolen.wrappingAdd(moved, ordering: .relaxed) }
+                    sched_yield()
+                }
+            }
+
+            func stop() { isOver.store(true, ordering: .relaxed) }
+
+            #if arch(x86_64)
+                static let futex = 202
+            #elseif arch(arm64)
+                static let futex = 98
+            #else
+                static let futex = 240
+            #endif
+        }
+
+        @Test("They end at their deadline and with their connection all the same")
+        func requeued() async throws {
+            let taker = try await SharingAbuseTests.Taker()
+            taker.raw.send(17, flags: 2, [])
+            try await taker.awaitMove()
+            let directory = try await SharingAbuseTests.root(of: taker)
+            let thief = Thief(from: taker.memory + 76, to: taker.memory + 1_024)
+            let thieving = Task { try await onThread { thief.run() } }
+            await expectCode(.deadlineExceeded) {
+                _ = try await onThread {
+                    try directory.message("echo").blocking(1, deadline: .milliseconds(100)) as Int
+                }
+            }
+            let before = thief.count
+            let calling = Task { try await onThread { try directory.message("echo").blocking(1) as Int } }
+            await eventually("the sleep is taken away") { thief.count > before }
+            taker.raw.close()
+            await expectCode(.outcomeUnknown) { _ = try await calling.value }
+            _ = await taker.connection.ended
+            #expect(taker.connection.statistics.isAtRest)
+            thief.stop()
+            try await thieving.value
+            taker.close()
+        }
+    }
+#endif
