@@ -200,6 +200,29 @@ struct BlockingTests {
         #expect(try await second.value == .outcomeUnknown)
         _ = await client.ended
     }
+
+    #if canImport(Glibc)
+        @Test("Without a descriptor left for the poller of its own a plain thread waits for the loop to read")
+        func noDescriptors() async {
+            await #expect(processExitsWith: .success) {
+                let overSocket = try await Pair()
+                let overPipes = try await Pair(over: .pipes)
+                Usage.exhaustDescriptors()
+                for pair in [overSocket, overPipes] {
+                    let root = try await pair.client.root
+                    let counts = try await onThread {
+                        try (0..<100).map { try root.add.blocking(Foo(name: "\($0)", age: 1)) as Int }
+                    }
+                    // Each ran once, and was told so.
+                    #expect(counts == Array(1...100))
+                    let waiting = Task { try await onThread { try root.message("wait").blocking() as Int } }
+                    await pair.directory.started.wait()
+                    pair.server.invalidate()
+                    await expectCode(.outcomeUnknown) { _ = try await waiting.value }
+                }
+            }
+        }
+    #endif
 }
 
 /// Runs the body on a thread of its own that no task or loop knows.

@@ -266,12 +266,7 @@ import Testing
             await #expect(processExitsWith: .success) {
                 let (client, server) = try await Connection.pair(over: .socketpair, first: Self.always)
                 server.vend(Directory())
-                var limit = rlimit()
-                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                limit.rlim_cur = rlim_t(Usage.open.keys.max() ?? 0) + 1
-                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                // What lies free below is taken.
-                while dup(0) >= 0 {}
+                Usage.exhaustDescriptors()
                 let root = try await client.root
                 try await Self.echo(0..<50, root)
                 #expect(!client.isInSharedMemory)

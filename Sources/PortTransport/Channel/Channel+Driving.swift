@@ -9,6 +9,9 @@ extension Channel {
     /// `signalDrivers`. Frames are delivered on this thread (`receive`, then `turnEnded(onLoop: false)`), but that of shared
     /// memory the loop reads, too, and above all what is no answer: who acts on its deliveries signals.
     ///
+    /// What the reading takes, a poller above all, is there before anything is written; where the system has none left the
+    /// thread waits without one, and the loop reads.
+    ///
     /// - Parameter flushing: What is enqueued is written once the thread is ready for what answers it.
     /// - Throws: `wouldBlockLoop` on a loop's thread, which must read itself; `forked` in a child.
     package func driveReading(
@@ -21,6 +24,7 @@ extension Channel {
             throw TransportError(.forked, "The connection was made before fork and belongs to the parent process.")
         }
         var owesFlush = flushing
+        var mayRead = true
         while true {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
@@ -33,7 +37,15 @@ extension Channel {
                 gate.unlock()
                 continue
             }
-            if !gated.pointee.seat.isTaken, gated.pointee.end == nil, !gated.pointee.inputEnded { break }
+            if mayRead, !gated.pointee.seat.isTaken, gated.pointee.end == nil, !gated.pointee.inputEnded {
+                guard let tools = takeSeatAndUnlock() else {
+                    mayRead = false
+                    continue
+                }
+                if owesFlush { flush() }
+                defer { leaveSeat(tools) }
+                return drive(tools, done, deadline)
+            }
             if owesFlush {
                 gate.unlock()
                 owesFlush = false
@@ -46,6 +58,13 @@ extension Channel {
             gate.unlock()
             if !inTime { return done() ? .done : .deadlineExceeded }
         }
+    }
+
+    /// Makes the calling thread the one that reads.
+    ///
+    /// Called with the gate held, which it releases.
+    /// - Returns: Nil if the system has nothing left to wait with; then all is as before.
+    private func takeSeatAndUnlock() -> DriverTools? {
         gated.pointee.seat.isTaken = true
         // Of shared memory the loop may read beside this thread.
         let isAlone = !gated.pointee.inputIsShared
@@ -54,24 +73,23 @@ extension Channel {
             setReadInterest(false)
             countRow()
         }
-        let kept = gated.pointee.seat.tools.take()
         // They stay in the seat as long as it was left with the loop kept away.
-        let isInRow = kept != nil
+        let kept = gated.pointee.seat.tools.take()
         gate.unlock()
         // An event that the loop was told of before must not make it a second reader; within a row it is none already.
-        if isAlone, !isInRow { shutOutLoop() }
+        if isAlone, kept == nil { shutOutLoop() }
         if !isAlone { path?.beginAwaiting() }
-        if owesFlush { flush() }
-        let tools: DriverTools
-        do throws(TransportError) {
-            tools = if let kept { kept } else { try DriverTools.take() }
-            if isAlone, case .memory = link {} else if isAlone { try tools.watch(link.inputDescriptor) }
-        } catch {
+        guard let tools = kept ?? DriverTools.take() else {
             leaveSeat(nil)
-            throw error
+            return nil
         }
-        defer { leaveSeat(tools) }
-        return try drive(tools, done, deadline)
+        if isAlone, case .memory = link { return tools }
+        if isAlone, !tools.watch(link.inputDescriptor) {
+            leaveSeat(nil)
+            tools.giveBack()
+            return nil
+        }
+        return tools
     }
 
     /// Makes the calling thread the only reader, unless the input has moved to shared memory a moment ago.
@@ -156,9 +174,7 @@ extension Channel {
         case ended
     }
 
-    private func drive(
-        _ tools: DriverTools, _ done: () -> Bool, _ deadline: UInt64?
-    ) throws(TransportError) -> DriveResult {
+    private func drive(_ tools: DriverTools, _ done: () -> Bool, _ deadline: UInt64?) -> DriveResult {
         while true {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }

@@ -14,13 +14,13 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
     /// What it waits for input of; -1: nothing.
     @exclusivity(unchecked) private var watched: CInt = -1
 
-    private init() throws(TransportError) {
+    /// Nil if the system has no descriptor left.
+    private init?() {
         poller = .allocate(capacity: 1)
         poller.initialize(to: port_poller())
         guard port_poller_open(poller) >= 0 else {
-            let number = errno
             poller.deallocate()
-            throw .system("opening a poller", number)
+            return nil
         }
         context = .allocate(capacity: 1)
         context.initialize(to: ReadContext())
@@ -35,12 +35,13 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
     }
 
     /// Has it wait for input of that descriptor.
-    func watch(_ descriptor: CInt) throws(TransportError) {
-        guard watched != descriptor else { return }
-        guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else {
-            throw .system("registering a descriptor", errno)
-        }
+    ///
+    /// False if the system cannot.
+    func watch(_ descriptor: CInt) -> Bool {
+        guard watched != descriptor else { return true }
+        guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else { return false }
         watched = descriptor
+        return true
     }
 
     /// Waits for input or a wake, so many nanoseconds, for ever if negative; the number of descriptors with input, below 0
@@ -53,9 +54,10 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
     /// Ends one wait, now or the next.
     func wake() { port_poller_wake(poller) }
 
-    static func take() throws(TransportError) -> DriverTools {
+    /// From the pool, or new; nil if the system has no descriptor left.
+    static func take() -> DriverTools? {
         if pool.isUsable, let free = pool.lock.withLock({ pool.free.popLast() }) { return free }
-        return try DriverTools()
+        return DriverTools()
     }
 
     /// Back to the pool.

@@ -1,5 +1,6 @@
 #if canImport(FoundationEssentials)
     import FoundationEssentials
+    import Glibc
 #else
     import Foundation
 #endif
@@ -22,6 +23,18 @@ enum Usage {
             if let name, let number = CInt(number) { open[number] = name }
         }
     }
+
+    #if canImport(Glibc)
+        /// Leaves the process no descriptor: every attempt to open one fails until something is closed.
+        static func exhaustDescriptors() {
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            limit.rlim_cur = rlim_t(open.keys.max() ?? 0) + 1
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            // What lies free below is taken.
+            while dup(0) >= 0 {}
+        }
+    #endif
 
     static var threads: Int { entries("/proc/self/task") }
 
