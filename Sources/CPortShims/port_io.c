@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "include/port_io.h"
-#include "include/port_shared.h"
+#include "include/port_closing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@
 #define WRITE write
 #endif
 
-static void close_all(port_ancillary *ancillary) {
+void port_close_ancillary(port_ancillary *ancillary) {
     port_close_foreign(ancillary->descriptors, (size_t)ancillary->count);
     ancillary->count = 0;
 }
@@ -111,9 +111,9 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
         }
     }
     if (message.msg_flags & MSG_CTRUNC) ancillary->truncated = true;
-    if (ancillary->truncated) close_all(ancillary);
+    if (ancillary->truncated) port_close_ancillary(ancillary);
 #if __APPLE__
-    if (!keeps) close_all(ancillary);
+    if (!keeps) port_close_ancillary(ancillary);
 #endif
     return received;
 }
@@ -308,6 +308,8 @@ int port_connect(const char *path) {
     if (socket_ < 0) return -1;
     // A blocking connect() waits for room in the listener's queue, and a listener that never accepts makes none.
     if (port_set_nonblocking(socket_) < 0) return fail_closing(socket_);
+    // Before the peer can send: what follows from a descriptor that nobody asked for would follow here.
+    port_pass_descriptors(socket_, false);
     if (connect(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
     return socket_;
 }
@@ -330,6 +332,8 @@ int port_bind(const char *path, uint32_t mode) {
 int port_listen(int socket, int backlog) {
     int flags = fcntl(socket, F_GETFL);
     if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0) return -1;
+    // For the sockets it accepts, which a peer can send to before they are.
+    port_pass_descriptors(socket, false);
     return listen(socket, backlog);
 }
 

@@ -154,37 +154,6 @@ void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) {
 }
 
 void port_word_wake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0); }
-
-struct foreign {
-    size_t count;
-    int descriptors[];
-};
-
-static void *close_foreign(void *context) {
-    struct foreign *foreign = context;
-    for (size_t i = 0; i < foreign->count; i++) close(foreign->descriptors[i]);
-    free(foreign);
-    return NULL;
-}
-
-void port_close_foreign(const int *descriptors, size_t count) {
-    struct foreign *foreign = NULL;
-    for (size_t i = 0; i < count; i++) {
-        int descriptor = descriptors[i];
-        bool is_prompt = fcntl(descriptor, F_GET_SEALS) >= 0 || fcntl(descriptor, F_GETPIPE_SZ) >= 0;
-        if (!is_prompt && !foreign) {
-            foreign = malloc(sizeof *foreign + count * sizeof(int));
-            if (foreign) foreign->count = 0;
-        }
-        if (is_prompt || !foreign) {
-            close(descriptor);
-        } else {
-            foreign->descriptors[foreign->count++] = descriptor;
-        }
-    }
-    // A file system that a process serves can have even that wait, so that it is a thread of its own that does.
-    if (foreign && port_thread_start(close_foreign, foreign, "distant-close") != 0) close_foreign(foreign);
-}
 #else
 bool port_shares_memory(int socket) {
     (void)socket;
@@ -222,8 +191,4 @@ void port_bell_ring(int bell) { (void)bell; }
 void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) { (void)word, (void)value, (void)nanoseconds; }
 
 void port_word_wake(const void *word) { (void)word; }
-
-void port_close_foreign(const int *descriptors, size_t count) {
-    for (size_t i = 0; i < count; i++) close(descriptors[i]);
-}
 #endif

@@ -24,9 +24,11 @@ typedef struct port_ancillary {
     port_credentials credentials;
 } port_ancillary;
 
-/// Receives without waiting; `ancillary` (null: what comes beside the bytes is thrown away) is filled, its descriptors
-/// close-on-exec and owned by the caller.
+/// Receives without waiting; `ancillary` is filled, its descriptors close-on-exec and owned by the caller. Null: what comes
+/// beside the bytes is thrown away, and the kernel closes descriptors in this thread, however long that takes.
 ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary);
+/// Closes the descriptors of a receive, which a peer chose.
+void port_close_ancillary(port_ancillary *ancillary);
 
 /// Sends without waiting and without SIGPIPE. The descriptors leave with the first byte.
 ssize_t port_send(

@@ -30,7 +30,4 @@ void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds);
 /// Ends the waits for a word that has been changed.
 void port_word_wake(const void *word);
 
-/// Closes descriptors that a peer chose, without waiting for what may be behind them.
-void port_close_foreign(const int *descriptors, size_t count);
-
 #endif

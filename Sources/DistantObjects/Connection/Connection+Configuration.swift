@@ -49,6 +49,8 @@ extension Connection {
         package var loop: (any PortLoop)?
         /// From which traffic on a connection shares memory.
         package var busy = Busy()
+        /// Whether the kernel is asked to refuse descriptors; false: as on one that cannot, for tests.
+        package var asksKernel = true
 
         /// The defaults.
         public init() {}

@@ -187,12 +187,12 @@ extension Connection {
         var configuration = configuration
         configuration.limits.clamp()
         let loop = try configuration.loop ?? eventLoop(configuration)
-        let channel = Channel(
-            endpoint: endpoint, loop: loop,
-            // Descriptors have no typed value yet; those that a peer sends all the same are closed.
-            configuration: ChannelConfiguration(
-                maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false,
-                answerKind: FrameKind.return.rawValue))
+        // Descriptors have no typed value yet.
+        var bounds = ChannelConfiguration(
+            maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false,
+            answerKind: FrameKind.return.rawValue)
+        bounds.asksKernel = configuration.asksKernel
+        let channel = Channel(endpoint: endpoint, loop: loop, configuration: bounds)
         return Connection(
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
     }

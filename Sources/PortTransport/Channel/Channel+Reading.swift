@@ -172,8 +172,10 @@ extension Channel {
         let rest = iovec(iov_base: memory + end, iov_len: room)
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
-        let takesAncillary = acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.expectsPath
         let shared = reading.pointee.isShared ? path : nil
+        let takesAncillary =
+            acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.expectsPath
+            || (reading.pointee.foreignBytes > 0 && shared == nil)
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
                 shared?.read($0, count, wishes: !reading.pointee.isPolled)
@@ -191,7 +193,7 @@ extension Channel {
             received < room + (direct?.count ?? 0) && !reading.pointee.expectsPath
             && (shared?.isDrained ?? true || reading.pointee.isPolled)
         do {
-            if takesAncillary { try takeAncillary(context.pointee.ancillary) }
+            if takesAncillary { try takeAncillary(context.pointee.ancillary, received) }
             var filled = received
             if let direct {
                 let part = min(received, direct.count)
@@ -326,7 +328,37 @@ extension Channel {
         framesRead.store(framesRead.load(ordering: .relaxed) &+ frames, ordering: .relaxed)
     }
 
-    private func takeAncillary(_ ancillary: UnsafeMutablePointer<port_ancillary>) throws(TransportError) {
+    /// Has the kernel refuse a peer that sends descriptors, which come only where they are asked for.
+    ///
+    /// What is not read yet may have come with some. If the kernel cannot, any byte may: then each read takes what comes
+    /// beside it, because the kernel closes what nobody takes in the thread that reads, and a peer decides how long that
+    /// takes.
+    ///
+    /// Called with the read lock held, or before the channel is used.
+    func refuseDescriptors() {
+        guard let socket = link.inputSocket else { return }
+        if !asksKernel {
+            reading.pointee.foreignBytes = .max
+            passDescriptors()
+        } else if port_pass_descriptors(socket, false) >= 0 {
+            let unread = port_unread(socket)
+            reading.pointee.foreignBytes = unread < 0 ? .max : Int(unread)
+        } else if errno != EOPNOTSUPP {
+            reading.pointee.foreignBytes = .max
+        }
+    }
+
+    /// Has the kernel let descriptors through.
+    func passDescriptors() {
+        guard let socket = link.inputSocket else { return }
+        _ = port_pass_descriptors(socket, true)
+    }
+
+    private func takeAncillary(
+        _ ancillary: UnsafeMutablePointer<port_ancillary>, _ received: Int
+    ) throws(TransportError) {
+        let foreign = reading.pointee.foreignBytes
+        if foreign > 0, foreign < .max { reading.pointee.foreignBytes = max(0, foreign - received) }
         if ancillary.pointee.truncated {
             throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
         }
@@ -336,7 +368,9 @@ extension Channel {
                 for index in 0..<Int(ancillary.pointee.count) { reading.pointee.descriptors.append(numbers[index]) }
             }
             // Two messages' worth: see `OutboundQueue.planLane`.
-            let bound = acceptsDescriptors ? 2 * Self.maximumDescriptors : SharedPath.descriptorCount
+            let bound =
+                acceptsDescriptors
+                ? 2 * Self.maximumDescriptors : reading.pointee.expectsPath ? SharedPath.descriptorCount : 0
             guard reading.pointee.descriptors.count <= bound else {
                 throw TransportError(.protocolViolation, "descriptors came that no frame claims")
             }

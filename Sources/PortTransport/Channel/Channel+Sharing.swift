@@ -23,6 +23,7 @@ extension Channel {
     ///
     /// To be called while a frame is delivered.
     package func expectPath() {
+        passDescriptors()
         reading.pointee.expectsPath = true
         reading.pointee.reader.carriesDescriptors = true
     }
@@ -34,6 +35,7 @@ extension Channel {
     package func expectPathNoLonger() throws(TransportError) {
         reading.pointee.expectsPath = false
         reading.pointee.reader.carriesDescriptors = false
+        refuseDescriptors()
         guard reading.pointee.descriptors.count == 0 else {
             throw TransportError(.protocolViolation, "descriptors came that no frame claims")
         }
@@ -167,7 +169,11 @@ extension Channel {
         var byte: UInt8 = 0
         let received = withUnsafeMutableBytes(of: &byte) { bytes in
             var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
-            return link.receive(&vector, 1, nil)
+            guard reading.pointee.foreignBytes > 0 else { return link.receive(&vector, 1, nil) }
+            let ancillary = context.pointee.ancillary
+            let received = link.receive(&vector, 1, ancillary)
+            if received > 0 { port_close_ancillary(ancillary) }
+            return received
         }
         switch CInt(-received) {
         case EAGAIN, EWOULDBLOCK:

@@ -68,6 +68,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var lastWasShort = false
         /// The descriptors of memory to share are on their way here.
         var expectsPath = false
+        /// The next so many bytes may have come with descriptors; `.max`: all may.
+        var foreignBytes = 0
         /// The frame being delivered is the last that comes from the endpoint itself.
         var isMoving = false
         /// Everything comes from the memory shared with the peer.
@@ -119,8 +121,9 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let eventLoopReference: Unmanaged<EventLoop>?
     let link: Link
     package let carriesDescriptors: Bool
-    /// Where none are accepted a cheaper system call does, where the system has one; what a peer sends all the same is closed.
+    /// Where none are accepted the kernel refuses a peer that sends some, if it can, and a cheaper system call reads.
     let acceptsDescriptors: Bool
+    let asksKernel: Bool
     let credentialSource: ChannelEndpoint.CredentialSource
     let maximumFrame: Int
     let answerKind: UInt8?
@@ -174,6 +177,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     ) {
         carriesDescriptors = endpoint.carriesDescriptors
         acceptsDescriptors = carriesDescriptors && configuration.acceptsDescriptors
+        asksKernel = configuration.asksKernel
         credentialSource = endpoint.credentialSource
         let peer = endpoint.peer
         // An endpoint that another channel has taken looks like one whose peer is gone.
@@ -198,6 +202,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         gated.initialize(to: GateState())
         gated.pointee.peer = peer
         gated.pointee.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
+        if acceptsDescriptors { passDescriptors() } else { refuseDescriptors() }
         if credentialSource == .message {
             writing.pointee.sendsCredentials = true
             reading.pointee.wantsCredentials = true

@@ -14,6 +14,8 @@ package struct ChannelConfiguration: Sendable {
     package var window: UInt64
     /// Whether descriptors are accepted, where the endpoint can carry them.
     package var acceptsDescriptors: Bool
+    /// Whether the kernel is asked to refuse those that are not accepted; false: as on one that cannot, for tests.
+    package var asksKernel = true
     /// The kind of frames that answer a thread that waits for them, which then is woken at once where memory is shared.
     package var answerKind: UInt8?
 

@@ -32,6 +32,15 @@ enum Link: Sendable {
         }
     }
 
+    /// The socket that is read; nil if it is none.
+    var inputSocket: CInt? {
+        switch self {
+        case .socket(let descriptor): descriptor
+        case .streams(let input, _): input.isSocket ? input.descriptor : nil
+        case .memory: nil
+        }
+    }
+
     var outputDescriptor: CInt {
         switch self {
         case .socket(let descriptor): descriptor
@@ -50,7 +59,7 @@ enum Link: Sendable {
         case .socket(let descriptor):
             return result(port_receive(descriptor, vectors, CInt(count), ancillary))
         case .streams(let input, _):
-            if input.isSocket { return result(port_receive(input.descriptor, vectors, CInt(count), nil)) }
+            if input.isSocket { return result(port_receive(input.descriptor, vectors, CInt(count), ancillary)) }
             if input.isShared, port_wait_one(input.descriptor, UInt32(PORT_READABLE), 0) == 0 {
                 return -Int(EAGAIN)
             }
@@ -131,9 +140,9 @@ enum Link: Sendable {
 
     func close(alsoOutput: Bool = true) {
         switch self {
-        case .socket(let descriptor): port_close(descriptor)
+        case .socket(let descriptor): port_close_socket(descriptor)
         case .streams(let input, let output):
-            port_close(input.descriptor)
+            if input.isSocket { port_close_socket(input.descriptor) } else { port_close(input.descriptor) }
             if alsoOutput { port_close(output.descriptor) }
         case .memory(let end): end.close()
         }

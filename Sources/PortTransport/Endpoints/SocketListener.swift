@@ -78,6 +78,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         // Shared with the service manager, which only polls it. Of a connection that was given up meanwhile the poller may
         // still tell, and a loop that waits for the next one would do nothing else.
         _ = port_set_nonblocking(descriptor)
+        _ = port_pass_descriptors(descriptor, false)
         lockFile = -1
         identity = (0, 0)
         path = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
@@ -170,7 +171,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             return
         }
         if let found = Self.identity(at: path), found == identity { unlink(path) }
-        port_close(descriptor)
+        port_close_listener(descriptor)
         // While the lock is held, so that a successor never sees its own lock file go.
         unlink(path + ".lock")
         port_close(lockFile)

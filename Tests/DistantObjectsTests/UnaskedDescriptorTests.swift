@@ -1,0 +1,108 @@
+#if os(Linux)
+    import CPortShims
+    import DistantObjects
+    import FoundationEssentials
+    import Glibc
+    import Testing
+
+    /// Peers that send descriptors with frames that carry none.
+    @Suite("Descriptors nobody asked for", .bounded(), .serialized)
+    struct UnaskedDescriptorTests {
+        /// Whether this kernel can refuse them.
+        static let kernelRefuses: Bool = {
+            let probe = socket(AF_UNIX, streamSocket, 0)
+            defer { close(probe) }
+            return port_pass_descriptors(probe, false) == 0
+        }()
+
+        /// Sends bytes with a descriptor; 0, or an `errno`.
+        static func send(_ bytes: [UInt8], with descriptor: CInt, over raw: RawPeer) -> CInt {
+            var bytes = bytes
+            return bytes.withUnsafeMutableBytes { bytes in
+                var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                var descriptor = descriptor
+                return port_send(raw.descriptor, &vector, 1, &descriptor, 1, false) == bytes.count ? 0 : errno
+            }
+        }
+
+        @Test("Who connects cannot send any, neither before its greeting nor after it", .enabled(if: kernelRefuses))
+        func connecting() async throws {
+            let place = try Place()
+            let listener = try Listener(at: .path(place.socket))
+            let raw = try RawPeer(connectingTo: place.socket)
+            #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
+            let serving = Task {
+                for try await connection in listener { connection.vend(Directory()) }
+            }
+            raw.send(1, RawPeer.hello)
+            #expect(try await onThread { raw.read()?.kind } == 1)
+            #expect(Self.send(RawPeer.frame(2, RawPeer.call()), with: 0, over: raw) == EPERM)
+            // What it asks for without is answered.
+            raw.send(2, RawPeer.call())
+            #expect(try await onThread { raw.read()?.kind } == 3)
+            listener.close()
+            raw.close()
+            try await serving.value
+        }
+
+        @Test("A listener cannot send any to who connects to it", .enabled(if: kernelRefuses))
+        func listening() async throws {
+            let place = try Place()
+            let listener = port_bind(place.socket, 0o600)
+            try #require(listener >= 0 && port_listen(listener, 1) == 0)
+            async let opening = Connection.open(.path(place.socket))
+            #expect(port_wait_one(listener, UInt32(PORT_READABLE), 300_000_000_000) > 0)
+            let raw = RawPeer(descriptor: port_accept(listener))
+            #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
+            raw.send(1, RawPeer.hello)
+            let connection = try await opening
+            #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
+            raw.close()
+            _ = await connection.ended
+            close(listener)
+        }
+
+        @Test(
+            "The other end of a socketpair cannot send any after it was adopted, and ends the connection with what it sent before",
+            .enabled(if: kernelRefuses))
+        func adopted() async throws {
+            let bereaved = try await Bereaved(.socketpair)
+            #expect(Self.send(RawPeer.frame(3, RawPeer.result()), with: 0, over: bereaved.raw) == EPERM)
+            bereaved.raw.close()
+            await bereaved.expectEnd(Bereaved.isLost)
+
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == 0)
+            await expectCode(.protocolViolation) {
+                _ = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration())
+            }
+            raw.close()
+        }
+
+        @Test(
+            "A kernel that cannot refuse them hands them on, and they end their connection alone",
+            arguments: [false, true])
+        func olderKernel(greets: Bool) async throws {
+            var configuration = Connection.Configuration()
+            configuration.asksKernel = false
+            let pair = try await Pair(client: configuration, server: configuration)
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let adopting = Task { try await Bereaved.adopt(ours, isInitiator: true, configuration) }
+            #expect(try await onThread { raw.read()?.kind } == 1)
+            if greets {
+                raw.send(1, RawPeer.hello)
+                let connection = try await adopting.value
+                #expect(Self.send(RawPeer.frame(2, RawPeer.call()), with: 0, over: raw) == 0)
+                guard case .protocolViolation = await connection.ended else {
+                    Issue.record("it was not refused")
+                    return
+                }
+            } else {
+                #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == 0)
+                await expectCode(.protocolViolation) { _ = try await adopting.value }
+            }
+            _ = try await pair.client.root
+            await pair.close()
+        }
+    }
+#endif
