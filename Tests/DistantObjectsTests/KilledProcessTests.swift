@@ -97,19 +97,9 @@ private final class Helper: Sendable {
         if inSharedMemory { configuration.busy = .always }
         let end = end
         configuration.onEvent = { if case .ended = $0 { end.send() } }
-        connection = try await Connection.launch(try Self.server(), over: transport, configuration: configuration)
+        connection = try await Connection.launch(
+            try builtProgram("FooBarServer"), over: transport, configuration: configuration)
         while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
-    }
-
-    /// The programs are built beside the tests.
-    private static func server() throws -> String {
-        var folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        for _ in 0..<6 {
-            let file = folder.appendingPathComponent("FooBarServer").path
-            if FileManager.default.isExecutableFile(atPath: file) { return file }
-            folder.deleteLastPathComponent()
-        }
-        throw NotFound(name: "FooBarServer")
     }
 
     private func kill() { connection.child?.kill() }

@@ -223,19 +223,13 @@ import Testing
                     _ = await server.ended
                 }
                 for round in 0..<6 { try await use(round) }
-                let (descriptors, mappings) = (Usage.descriptors, Self.mappings)
+                let (descriptors, mappings) = (Usage.descriptors, Usage.sharedMemory())
                 #expect(mappings == 0)
                 for round in 0..<60 { try await use(round) }
                 await eventually("the descriptors are closed") { Usage.descriptors <= descriptors }
                 #expect(Usage.descriptors <= descriptors)
-                #expect(Self.mappings == 0)
+                #expect(Usage.sharedMemory() == 0)
             }
-        }
-
-        /// How often memory to be shared is mapped in this process.
-        static var mappings: Int {
-            let maps = FileManager.default.contents(atPath: "/proc/self/maps") ?? Data()
-            return String(decoding: maps, as: UTF8.self).split(separator: "\n").count { $0.contains("distant-objects") }
         }
 
         @Test("A process shares memory with so many peers; with the others it stays on the socket")

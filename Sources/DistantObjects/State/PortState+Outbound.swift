@@ -201,8 +201,8 @@ extension PortState {
         prefix.reset()
         for byte in ProtocolLimits.magic { prefix.append(byte: byte) }
         prefix.append(ProtocolLimits.version)
-        prefix.append(
-            (isInitiator ? ProtocolLimits.initiator : 0) | (sharing == .never ? 0 : ProtocolLimits.sharesMemory))
+        let sharing = sharing == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
+        prefix.append((isInitiator ? ProtocolLimits.initiator : 0) | sharing)
         prefix.append(limits.queuedCalls)
         prefix.append(limits.runningCalls)
         prefix.append(UInt64(limits.message))
@@ -299,6 +299,8 @@ enum ProtocolLimits {
     static let initiator: UInt64 = 1
     /// The bit of the features that says: this party goes on in shared memory if the other one does.
     static let sharesMemory: UInt64 = 2
+    /// The bit of the features that says: this party knows what it means if its memory is declined.
+    static let knowsDecline: UInt64 = 8
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152

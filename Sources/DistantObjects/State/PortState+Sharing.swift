@@ -49,10 +49,13 @@ extension PortState {
         case (.move, true, .agreed):
             sharing = .done
             connection.channel.moveInput()
-        case (.move, false, .agreed):
+        case (.move, false, .agreed) where connection.channel.hasPath:
             sharing = .done
             connection.channel.moveInput()
             move(on: connection.channel)
+        case (.decline, false, .agreed):
+            sharing = .never
+            connection.channel.dropPath()
         default:
             throw ProtocolViolation(.outOfStep, "a Share says \(step) out of its turn")
         }
@@ -72,21 +75,34 @@ extension PortState {
         guard !goodbyeSent else { return }
         prefix.reset()
         sent += 1
-        _ = channel.enqueue(
+        channel.enqueuePath(
             kind: FrameKind.share.rawValue, flags: ShareStep.give.rawValue, prefix: prefix.bytes,
             descriptors: descriptors ?? [])
     }
 
     private mutating func take(_ descriptors: [CInt], on channel: Channel) throws(ProtocolViolation) {
         sharing = .never
+        let wasLost: Bool
+        let isTaken: Bool
         do {
-            try channel.expectPathNoLonger()
-            guard !descriptors.isEmpty, !goodbyeSent, try channel.takePath(descriptors) else { return }
+            wasLost = try channel.expectPathNoLonger()
+            isTaken = descriptors.isEmpty || goodbyeSent ? false : try channel.takePath(descriptors)
         } catch {
             throw ProtocolViolation(.malformed, error.message)
         }
-        sharing = .agreed
-        move(on: channel)
+        if isTaken {
+            sharing = .agreed
+            move(on: channel)
+        } else if wasLost || !descriptors.isEmpty {
+            decline(on: channel)
+        }
+    }
+
+    /// This process has no descriptor left for the memory, say; its maker need not keep it.
+    private mutating func decline(on channel: Channel) {
+        guard !goodbyeSent, grants.features & ProtocolLimits.knowsDecline != 0 else { return }
+        prefix.reset()
+        append(.share, flags: ShareStep.decline.rawValue, to: channel)
     }
 
     /// The last frame on the socket.

@@ -29,6 +29,8 @@ package enum ShareStep: UInt8, Sendable {
     case give = 1
     /// All that follows comes through the memory.
     case move = 2
+    /// The initiator has no use for the memory it was given, and stays; only where the other party knows this step.
+    case decline = 3
 }
 
 /// The flag bits of a `Call` frame.

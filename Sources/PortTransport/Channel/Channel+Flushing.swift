@@ -106,6 +106,7 @@ extension Channel {
             queueLock.unlock()
 
             let planned = plan.bytes
+            let descriptorFrames = plan.descriptorFrames
             let written =
                 shared?.write(vectors, plan.vectors, bound: bound, content: content)
                 ?? link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
@@ -116,11 +117,27 @@ extension Channel {
             let spent = writing.pointee.queue.takeSpent()
             defer { withExtendedLifetime(spent) {} }
             budget -= max(0, written)
+            if written < 0, descriptorFrames > 0, Self.mayBeOfDescriptors(written),
+                let withdrawn = writing.pointee.queue.withdrawDescriptors(ofFirst: descriptorFrames)
+            {
+                queueLock.unlock()
+                for descriptor in withdrawn { port_close(descriptor) }
+                pathWasWithdrawn()
+                return .more
+            }
             if writing.pointee.queue.passBoundary() { shareOutput() }
             let outcome = settleWrite(written, planned)
             for descriptor in sent { port_close(descriptor) }
             return outcome
         }
+    }
+
+    /// Whether a write may have failed because of the descriptors that it carried.
+    ///
+    /// What says that the peer is gone, or reads too slowly, does not; any other error comes again without them if it was
+    /// not theirs.
+    private static func mayBeOfDescriptors(_ result: Int) -> Bool {
+        ![EAGAIN, EWOULDBLOCK, EPIPE, ECONNRESET, ENOTCONN].contains(CInt(-result))
     }
 
     /// Called with the queue's lock held, which it releases.

@@ -360,7 +360,12 @@ extension Channel {
         let foreign = reading.pointee.foreignBytes
         if foreign > 0, foreign < .max { reading.pointee.foreignBytes = max(0, foreign - received) }
         if ancillary.pointee.truncated {
-            throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
+            guard reading.pointee.expectsPath else {
+                throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
+            }
+            // No descriptor was free for them. The connection can do without the memory.
+            reading.pointee.pathIsLost = true
+            Self.closeForeign(reading.pointee.takeDescriptors())
         }
         if ancillary.pointee.count > 0 {
             withUnsafeBytes(of: &ancillary.pointee.descriptors) { raw in
@@ -388,6 +393,7 @@ extension Channel {
     }
 
     private func claim(_ count: UInt16, _ number: UInt64) throws(TransportError) -> [CInt] {
+        if reading.pointee.pathIsLost { return [] }
         guard reading.pointee.descriptors.count >= count else {
             throw TransportError(
                 .protocolViolation, "a frame announces \(count) descriptors that did not come with it",

@@ -31,14 +31,18 @@ extension Channel {
     /// It has sent them, or will not.
     ///
     /// To be called while a frame is delivered.
+    /// - Returns: Whether they were lost on their way, because this process has no room for them; then the frame has none.
     /// - Throws: `protocolViolation` if there are more than the frame had.
-    package func expectPathNoLonger() throws(TransportError) {
+    package func expectPathNoLonger() throws(TransportError) -> Bool {
+        let isLost = reading.pointee.pathIsLost
+        reading.pointee.pathIsLost = false
         reading.pointee.expectsPath = false
         reading.pointee.reader.carriesDescriptors = false
         refuseDescriptors()
         guard reading.pointee.descriptors.count == 0 else {
             throw TransportError(.protocolViolation, "descriptors came that no frame claims")
         }
+        return isLost
     }
 
     /// Makes memory to share, while a frame is delivered.
@@ -48,6 +52,44 @@ extension Channel {
         guard canShare, path == nil, let made = SharedPath.make() else { return nil }
         path = made.path
         return made.descriptors
+    }
+
+    /// Adds the frame that gives the peer the memory made here.
+    ///
+    /// The system may refuse to send the descriptors: too many of this user's are on their way already, or the peer takes
+    /// none. Then the frame leaves without them, and the memory is let go of.
+    package func enqueuePath(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
+        guard !isForked else { return }
+        queueLock.lock()
+        let isOpen = !writing.pointee.isClosed && !writing.pointee.finishRequested
+        if isOpen {
+            _ = writing.pointee.queue.append(
+                kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: descriptors, areOptional: true)
+        }
+        queueLock.unlock()
+        if !isOpen { for descriptor in descriptors { port_close(descriptor) } }
+    }
+
+    /// Whether there is memory that this end has made or taken.
+    ///
+    /// To be called while a frame is delivered.
+    package var hasPath: Bool { path != nil }
+
+    /// Lets go of memory that the peer will not use, while a frame is delivered.
+    ///
+    /// Does nothing once it is used.
+    package func dropPath() {
+        // After the end it goes with the link.
+        guard !reading.pointee.isShared, !reading.pointee.isMoving, !reading.pointee.isEnded, let dropped = path else {
+            return
+        }
+        path = nil
+        dropped.close()
+    }
+
+    /// The peer was not given the memory made for it.
+    func pathWasWithdrawn() {
+        loop.perform { [self] in readLock.withLock { dropPath() } }
     }
 
     /// Takes the memory that the peer has made, while a frame is delivered; the descriptors stay the caller's.

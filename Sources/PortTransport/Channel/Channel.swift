@@ -70,6 +70,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var expectsPath = false
         /// The next so many bytes may have come with descriptors; `.max`: all may.
         var foreignBytes = 0
+        /// They came, and this process had no room for them.
+        var pathIsLost = false
         /// The frame being delivered is the last that comes from the endpoint itself.
         var isMoving = false
         /// Everything comes from the memory shared with the peer.
@@ -130,7 +132,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
-    /// Written once, under the read lock, before either direction goes through it.
+    /// Written under the read lock, and never while a direction goes through it.
     @exclusivity(unchecked) var path: SharedPath?
 
     let queueLock: Lock

@@ -21,6 +21,8 @@ package struct OutboundQueue: ~Copyable {
         let start: UInt64
         let end: UInt64
         let numbers: [CInt]
+        /// The frame may leave without them.
+        let areOptional: Bool
     }
 
     package struct Plan: ~Copyable {
@@ -82,7 +84,8 @@ package struct OutboundQueue: ~Copyable {
     /// Adds a whole frame and returns its number.
     @inline(__always)
     package mutating func append(
-        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer?, descriptors: [CInt]
+        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer?, descriptors: [CInt],
+        areOptional: Bool = false
     ) -> UInt64 {
         let length = prefix.count + (body?.count ?? 0)
         let size = FrameHeader.size + length
@@ -97,7 +100,7 @@ package struct OutboundQueue: ~Copyable {
         if let body, let base = body.baseAddress {
             (target + FrameHeader.size + prefix.count).copyMemory(from: base, byteCount: body.count)
         }
-        return numbered(size, descriptors)
+        return numbered(size, descriptors, areOptional)
     }
 
     /// Adds a large message: its opener and its bulk.
@@ -124,9 +127,11 @@ package struct OutboundQueue: ~Copyable {
     }
 
     @inline(__always)
-    private mutating func numbered(_ size: Int, _ numbers: [CInt]) -> UInt64 {
+    private mutating func numbered(_ size: Int, _ numbers: [CInt], _ areOptional: Bool = false) -> UInt64 {
         if !numbers.isEmpty {
-            descriptors.append(Descriptors(start: laneEnd, end: laneEnd + UInt64(size), numbers: numbers))
+            descriptors.append(
+                Descriptors(
+                    start: laneEnd, end: laneEnd + UInt64(size), numbers: numbers, areOptional: areOptional))
         }
         laneEnd &+= UInt64(size)
         ends.append(laneEnd)
@@ -379,6 +384,20 @@ package struct OutboundQueue: ~Copyable {
         }
         if !delayedAborts.isEmpty { abortDelayed() }
         return sent
+    }
+
+    /// After a write that failed: has the first `count` frames with descriptors leave without them.
+    ///
+    /// - Returns: The descriptors, for the caller to close; nil if not all of these frames may do so.
+    mutating func withdrawDescriptors(ofFirst count: Int) -> [CInt]? {
+        guard !isPlanned, count > 0, (0..<count).allSatisfy({ descriptors[$0].areOptional }) else { return nil }
+        var withdrawn: [CInt] = []
+        for _ in 0..<count {
+            guard let frame = descriptors.popFirst(), let start = draining.start else { break }
+            FrameHeader.clearDescriptors(at: start + Int(frame.start - laneWritten))
+            withdrawn += frame.numbers
+        }
+        return withdrawn
     }
 
     @inline(never)

@@ -46,4 +46,11 @@ package struct FrameHeader: Sendable, Hashable {
         let bits = UInt64(length) | UInt64(kind) << 32 | UInt64(flags) << 40 | UInt64(descriptors) << 48
         address.storeBytes(of: bits.littleEndian, as: UInt64.self)
     }
+
+    /// Has the header that was written at `address` count no descriptors.
+    static func clearDescriptors(at address: UnsafeMutableRawPointer) {
+        var header = FrameHeader(at: address)
+        header.descriptors = 0
+        header.write(to: address)
+    }
 }

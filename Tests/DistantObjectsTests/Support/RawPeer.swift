@@ -161,6 +161,13 @@ final class RawPeer: @unchecked Sendable {
         return Frame(kind: header[4], flags: header[5], body: body)
     }
 
+    /// The bytes of the next frame, its header included.
+    func readWhole() -> [UInt8]? {
+        guard let header = read(8) else { return nil }
+        guard let body = read((0..<4).reduce(0) { $0 | Int(header[$1]) << (8 * $1) }) else { return nil }
+        return header + body
+    }
+
     /// Reads so many bytes, whatever they are.
     func skip(_ count: Int) {
         if count > 0 { _ = read(count) }

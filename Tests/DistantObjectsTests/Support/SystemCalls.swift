@@ -40,3 +40,19 @@ func systemLimitDescriptors(_ count: Int) -> Bool {
         return setrlimit(RLIMIT_NOFILE, &limit) == 0
     #endif
 }
+
+/// All of a file; empty if it cannot be read.
+///
+/// For the kernel's files, which are longer than one read brings and have no size.
+func systemContents(of path: String) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return [] }
+    defer { close(descriptor) }
+    var contents: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+        let count = systemRead(descriptor, &chunk)
+        guard count > 0 else { return contents }
+        contents += chunk[..<count]
+    }
+}

@@ -25,6 +25,14 @@ enum Usage {
     }
 
     #if canImport(Glibc)
+        /// Lets the process open descriptors again.
+        static func allowDescriptors() {
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            limit.rlim_cur = limit.rlim_max
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+
         /// Leaves the process no descriptor: every attempt to open one fails until something is closed.
         static func exhaustDescriptors() {
             var limit = rlimit()
@@ -35,6 +43,12 @@ enum Usage {
             while dup(0) >= 0 {}
         }
     #endif
+
+    /// How often memory to be shared is mapped in a process; nil: in this one.
+    static func sharedMemory(of process: Int32? = nil) -> Int {
+        let maps = systemContents(of: "/proc/\(process.map { "\($0)" } ?? "self")/maps")
+        return String(decoding: maps, as: UTF8.self).split(separator: "\n").count { $0.contains("distant-objects") }
+    }
 
     static var threads: Int { entries("/proc/self/task") }
 

@@ -1,0 +1,138 @@
+import CPortShims
+import DistantObjects
+import PortTransport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+
+    /// The descriptors of the memory cannot be handed over: the connection stays on its socket, and nothing is kept.
+    @Suite("Shared memory that cannot be handed over", .bounded())
+    struct SharingLimitTests {
+        @Test("A process without a descriptor left declines what its helper gives it, and both stay on the socket")
+        func noRoomHere() async {
+            await #expect(processExitsWith: .success) {
+                var configuration = Connection.Configuration()
+                configuration.busy.messages = 64
+                configuration.busy.nanoseconds = .max
+                let connection = try await Connection.launch(
+                    try builtProgram("FooBarServer"), configuration: configuration)
+                let helper = try #require(connection.child?.pid)
+                Usage.exhaustDescriptors()
+                // It asks with the sixty-fourth frame, and is answered before the next one.
+                for _ in 0..<100 { try await connection.ping() }
+                #expect(!connection.isInSharedMemory)
+                Usage.allowDescriptors()
+                #expect(FileManager.default.fileExists(atPath: "/proc/\(helper)/maps"))
+                await eventually("the helper keeps no memory") { Usage.sharedMemory(of: helper) == 0 }
+                for _ in 0..<100 { try await connection.ping() }
+                await connection.close()
+                guard case .closedHere = await connection.ended else {
+                    Issue.record("it had ended before")
+                    return
+                }
+            }
+        }
+
+        @Test("Only a peer that knows what that means is told that its memory is declined")
+        func declining() async {
+            await #expect(processExitsWith: .success) {
+                for (features, isTold) in [(10 as UInt64, true), (2, false)] {
+                    let (raw, ours) = try Bereaved.ends(.socketpair)
+                    raw.send(1, RawPeer.greeting(features: features))
+                    let connection = try await Bereaved.adopt(ours, isInitiator: true, SharingTests.always)
+                    _ = try await onThread { raw.read() }
+                    raw.send(11, [1])
+                    let kinds = try await onThread { [raw.read()?.kind, raw.read()?.kind] }
+                    #expect(kinds.contains(17) && kinds.contains(12))
+                    var frame = RawPeer.frame(17, flags: 1, descriptors: 3, [])
+                    Usage.exhaustDescriptors()
+                    let sent = frame.withUnsafeMutableBytes { bytes in
+                        var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                        return port_send(raw.descriptor, &vector, 1, [0, 1, 2], 3, false)
+                    }
+                    #expect(sent == 8)
+                    raw.send(11, [2])
+                    let first = try await onThread { raw.read() }
+                    if isTold {
+                        #expect(first?.kind == 17 && first?.flags == 3)
+                        let second = try await onThread { raw.read() }
+                        #expect(second?.kind == 12)
+                    } else {
+                        #expect(first?.kind == 12)
+                    }
+                    #expect(!connection.isInSharedMemory)
+                    raw.close()
+                    _ = await connection.ended
+                    Usage.allowDescriptors()
+                }
+            }
+        }
+
+        /// SO_PASSRIGHTS, which Linux has since 6.16: a socket that takes no descriptors has the sender's call fail.
+        private static let passRights: CInt = 83
+
+        private static let canRefuse: Bool = {
+            let descriptor = socket(AF_UNIX, streamSocket, 0)
+            defer { port_close(descriptor) }
+            return refuse(descriptor)
+        }()
+
+        private static func refuse(_ descriptor: CInt) -> Bool {
+            var off: CInt = 0
+            return setsockopt(descriptor, SOL_SOCKET, passRights, &off, socklen_t(MemoryLayout<CInt>.size)) == 0
+        }
+
+        @Test(
+            "Where the system does not send the descriptors the peer gets none, and the connection goes on",
+            .enabled(if: canRefuse, "this system always sends descriptors"))
+        func notSent() async {
+            await #expect(processExitsWith: .success) {
+                let (raw, ours) = try Bereaved.ends(.socketpair)
+                #expect(Self.refuse(raw.descriptor))
+                raw.send(1, RawPeer.greeting(features: 11))
+                let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration())
+                _ = try await onThread { raw.read() }
+                // The question, and others around it.
+                raw.send(RawPeer.frame(11, [1]) + RawPeer.frame(17, flags: 0, []) + RawPeer.frame(11, [2]))
+                let answers = try await onThread { (0..<3).map { _ in raw.readWhole() } }
+                #expect(
+                    answers == [RawPeer.frame(12, [1]), RawPeer.frame(17, flags: 1, []), RawPeer.frame(12, [2])])
+                await eventually("the memory is let go of") { Usage.sharedMemory() == 0 }
+                raw.send(11, [3])
+                let pong = try await onThread { raw.readWhole() }
+                #expect(pong == RawPeer.frame(12, [3]))
+                #expect(!connection.isInSharedMemory)
+                // What it was not given it cannot go over to.
+                raw.send(17, flags: 2, [])
+                guard case .protocolViolation = await connection.ended else {
+                    Issue.record("it was not refused")
+                    return
+                }
+                #expect(connection.statistics.isAtRest)
+                raw.close()
+            }
+        }
+
+        @Test("A peer that declines has its memory let go of, and the connection goes on")
+        func declined() async {
+            await #expect(processExitsWith: .success) {
+                let taker = try await SharingAbuseTests.Taker()
+                // Here, and in the tests' own hands.
+                #expect(Usage.sharedMemory() == 2)
+                taker.raw.send(17, flags: 3, [])
+                await eventually("the memory is let go of") { Usage.sharedMemory() == 1 }
+                taker.raw.send(11, [1])
+                let pong = try await onThread { taker.raw.read() }
+                #expect(pong?.kind == 12)
+                taker.raw.send(17, flags: 3, [])
+                guard case .protocolViolation = await taker.connection.ended else {
+                    Issue.record("it was not refused")
+                    return
+                }
+                taker.close()
+            }
+        }
+    }
+#endif
