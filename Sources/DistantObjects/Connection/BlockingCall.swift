@@ -19,12 +19,14 @@ final class BlockingCall: @unchecked Sendable {
 
     var isDone: Bool { phase.load(ordering: .acquiring) == Phase.done }
 
-    func complete(_ result: Result<Reply?, any Error>) {
+    /// - Returns: False if it was completed before; nobody takes the result then.
+    func complete(_ result: Result<Reply?, any Error>) -> Bool {
         let (isFirst, _) = phase.compareExchange(
             expected: Phase.waiting, desired: Phase.completing, ordering: .acquiringAndReleasing)
-        guard isFirst else { return }
+        guard isFirst else { return false }
         outcome = result
         phase.store(Phase.done, ordering: .releasing)
+        return true
     }
 
     /// The answer, to be taken once; `nil` for a one-way message that was committed, or if there is none yet.

@@ -63,9 +63,14 @@ extension Connection {
     func sendBlocking(_ message: consuming OutboundMessage) throws -> Reply {
         try checkMayBlock(message)
         let name = message.name
+        let deadline = message.deadline
         let call = BlockingCall()
-        commit(message, nil, in: nil, .blocking(call), flushes: false)
-        try wait(for: call)
+        let ticket = commit(message, nil, in: nil, .blocking(call), isBlocking: true)
+        try wait(for: call, until: deadline) { deadline in
+            let error = ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name)
+            if let ticket { giveUp(ticket, error) }
+            return error
+        }
         guard let reply = try call.get() else {
             throw ConnectionError(.closed, "the connection ended", context: name)
         }
@@ -89,7 +94,7 @@ extension Connection {
         if try commitOneWay(message) { return }
         let call = BlockingCall()
         queueOneWay(message, OneWayPlace(), .blocking(call))
-        try wait(for: call)
+        try wait(for: call, until: nil) { _ in CancellationError() }
         _ = try call.get()
     }
 
@@ -205,23 +210,29 @@ extension Connection {
     /// - Parameters:
     ///   - reserved: Nil if nobody has to know the question before it is committed.
     ///   - scope: What cancels the call together with its task.
+    ///   - isBlocking: The calling thread flushes, and sees to the deadline, while it waits.
+    /// - Returns: The question; nil if the call has failed.
     @inline(never)
+    @discardableResult
     private func commit(
         _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
-        _ waiter: consuming Waiter, flushes: Bool = true
-    ) {
+        _ waiter: consuming Waiter, isBlocking: Bool = false
+    ) -> Ticket? {
         let deadline = message.deadline.map { ($0, message.name) }
         let outcome = commit(message: message, reserved, in: scope, waiter)
         switch outcome {
         case .committed(let ticket):
             coder.recycle(message)
-            if flushes { channel.setNeedsFlush() }
-            if let (deadline, name) = deadline { startTimer(ticket, deadline, name) }
+            if !isBlocking { channel.setNeedsFlush() }
+            if let (deadline, name) = deadline, !isBlocking { startTimer(ticket, deadline, name) }
+            return ticket
         case .waiting(let ticket):
-            if let (deadline, name) = deadline { startTimer(ticket, deadline, name) }
+            if let (deadline, name) = deadline, !isBlocking { startTimer(ticket, deadline, name) }
+            return ticket
         case .failed(let error):
             coder.recycle(message)
             Completion.fail(waiter, error).perform(on: self)
+            return nil
         }
     }
 
@@ -358,9 +369,31 @@ extension Connection {
         }
     }
 
-    private func wait(for call: BlockingCall) throws {
+    /// Reads, until the call is answered, the deadline has passed or nothing more comes.
+    ///
+    /// - Parameter giveUp: What to do at the deadline; returns the error that the call then ends with.
+    private func wait(
+        for call: BlockingCall, until deadline: Deadline?, _ giveUp: (Deadline) -> any Error
+    ) throws {
+        // By the thread's own clock: a loop whose threads are all blocked runs no timer.
+        var end = deadline.map { monotonicNow(after: .microseconds(Int64(clamping: $0.microseconds(on: loop)))) }
         while !call.isDone {
-            _ = try channel.driveReading(until: { call.isDone }, deadline: nil, flushing: true)
+            var isLate = false
+            switch try channel.driveReading(until: { call.isDone }, deadline: end, flushing: true) {
+            case .done:
+                return
+            case .deadlineExceeded:
+                isLate = true
+            case .ended:
+                let signals = channel.signals
+                if let reason = channel.endOfInput() { failCalls(reason, onLoop: false) }
+                // Another thread may be about to answer it, or to fail it, and signals then.
+                if !call.isDone { isLate = !channel.awaitSignal(after: signals, until: end) }
+            }
+            guard isLate, let deadline else { continue }
+            end = nil
+            // An answer may be on its way to this thread; the first of the two counts.
+            _ = call.complete(.failure(giveUp(deadline)))
         }
     }
 }

@@ -24,7 +24,7 @@ extension Connection {
                 let failure = state.withLock { state -> (any Error)? in
                     guard state.phase == .open || state.phase == .closing, !state.goodbyeSent else {
                         return ConnectionError(
-                            .closed, state.phase == .ended ? "the connection has ended" : "the connection is closing",
+                            .closed, state.verdict != nil ? "the connection has ended" : "the connection is closing",
                             context: name)
                     }
                     if wait.isCancelled { return CancellationError() }

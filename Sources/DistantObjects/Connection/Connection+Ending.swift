@@ -133,13 +133,15 @@ extension Connection {
                 return (state.pending.removeAll(), true)
             case .handshake:
                 return ([], false)
-            case .closing, .ended:
+            case .closing, .ending, .ended:
                 return ([], true)
             }
         }
         if let decision { life.withLock { if $0.decision == nil { $0.decision = decision } } }
         guard wasOpen else { return channel.cancel(.byThisSide) }
-        fail(pending, ConnectionError(.notSent, "the connection is closing; the call was not sent"))
+        let failures = failures(
+            of: pending, ConnectionError(.notSent, "the connection is closing; the call was not sent"))
+        perform(failures, onLoop: false)
         finishClosingIfIdle()
     }
 
@@ -180,14 +182,9 @@ extension Connection {
             return (state.peerGoodbye, state.questions.removeUnanswered(), state.takeControls())
         }
         let end = ConnectionEnd.closedByPeer(goodbye?.text ?? "")
-        for question in questions {
-            if let timer = question.timer { loop.cancelTimer(timer) }
-            guard let waiter = question.waiter else { continue }
-            Completion.fail(waiter, outcome(of: question.number, end, goodbye?.entered)).perform(on: self)
-        }
-        for ping in pings {
-            ping.resume(throwing: ConnectionError(.closed, end.description, context: name))
-        }
+        let unanswered = PortState.Unanswered(
+            questions: questions, pending: [], controls: pings, entered: goodbye?.entered)
+        perform(failures(of: unanswered, end), onLoop: false)
     }
 
     /// Nothing more is taken from the peer; what is queued, the Goodbye last, is still written.
@@ -199,7 +196,9 @@ extension Connection {
         loop.perform { self.channel.cancel(.byThisSide) }
     }
 
-    private func fail(_ pending: [PendingCommit], _ error: ConnectionError) {
+    /// Takes back what waited for credit.
+    private func failures(of pending: [PendingCommit], _ error: ConnectionError) -> [Completion] {
+        var failures: [Completion] = []
         for item in pending {
             switch item.kind {
             case .question(let ticket, let waiter):
@@ -208,19 +207,91 @@ extension Connection {
                     return state.questions.finish(ticket.index).timer
                 }
                 if let timer { loop.cancelTimer(timer) }
-                Completion.fail(waiter, error).perform(on: self)
+                failures.append(.fail(waiter, error))
             case .oneWay(_, let waiter):
-                waiter.complete(error, self)
+                failures.append(.oneWay(waiter, error))
             }
-            coder.recycle(item.message)
+            failures.append(.recycle(item.message))
         }
+        return failures
     }
 
     // MARK: The end
 
+    /// Whether the connection takes no more calls, because it has ended or is about to.
+    ///
+    /// True before any call fails for that reason, so that a loop of calls can ask it. Why it ended, says `ended`.
+    public var isEnded: Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .handshake: false
+            case .open: state.peerGoodbye != nil
+            case .closing, .ending, .ended: true
+            }
+        }
+    }
+
+    /// Fails what waits for the peer, once nothing more comes from it.
+    ///
+    /// The first thread that finds the end does this, also one that waits for an answer: an error does not wait for a loop
+    /// whose threads are all in methods that block.
+    @discardableResult
+    func failCalls(_ reason: ChannelEnd, onLoop: Bool) -> ConnectionEnd {
+        let (end, unanswered) = state.withLock { state -> (ConnectionEnd, PortState.Unanswered?) in
+            if let verdict = state.verdict { return (verdict, nil) }
+            let end = connectionEnd(reason, state.violation, state.peerGoodbye?.reason, state.peerGoodbye?.text)
+            return (end, state.endCalls(end))
+        }
+        guard let unanswered else { return end }
+        // Answers that have come count.
+        state.withLock { $0.takeCompletions() }.perform(on: self, onLoop: onLoop)
+        perform(failures(of: consume unanswered, end), onLoop: onLoop)
+        return end
+    }
+
+    /// A function of its own: when it returns, nothing but its result refers to what waited.
+    @inline(never)
+    private func failures(of unanswered: consuming PortState.Unanswered, _ end: ConnectionEnd) -> [Completion] {
+        var failures = unanswered.questions.flatMap { self.failures(of: $0, end, unanswered.entered) }
+        for control in unanswered.controls {
+            failures.append(.pong(control, ConnectionError(.closed, end.description, context: name)))
+        }
+        let notSent = ConnectionError(.notSent, "\(end); the call was not sent", context: name)
+        return failures + self.failures(of: unanswered.pending, notSent)
+    }
+
+    private func failures(of question: Question, _ end: ConnectionEnd, _ entered: UInt64?) -> [Completion] {
+        var failures: [Completion] = []
+        if let timer = question.timer { failures.append(.cancelTimer(timer)) }
+        if let waiter = question.waiter {
+            failures.append(.fail(waiter, outcome(of: question.number, end, entered)))
+        }
+        return failures
+    }
+
     package func ended(_ reason: ChannelEnd) {
-        let end = dissolve(reason)
+        let end = failCalls(reason, onLoop: true)
         channel.signalDrivers()
+        handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
+        var work = letGo()
+        work.append(.ended(end))
+        hand(&work, onLoop: true)
+    }
+
+    /// Empties every table.
+    ///
+    /// - Returns: What is left to the user's code: methods are cancelled, and what the peer held of ours is let go. Who waits for
+    ///   the end is told after it, and may count on that.
+    @inline(never)
+    private func letGo() -> [Completion] {
+        let (remains, serving, resting) = state.withLock { $0.end() }
+        resting?.dismiss()
+        coder.detach()
+        return serving.map { .cancel($0) } + [.release(remains), .perform { [roots] in roots.end() }]
+    }
+
+    /// The last that the user hears of the connection.
+    func tell(_ end: ConnectionEnd) {
         if configuration.onEvent != nil { LoopWatch.shared.remove(self) }
         report(.ended(end))
         let (waiting, timer) = life.withLock { life in
@@ -232,39 +303,13 @@ extension Connection {
         for continuation in waiting { continuation.resume(returning: end) }
     }
 
-    /// Answers, cancels and lets go of everything.
-    ///
-    /// Nothing of it is left when this returns: who waits for the end is told
-    /// after it, and may count on that.
-    private func dissolve(_ reason: ChannelEnd) -> ConnectionEnd {
-        let remains = state.withLock { $0.end() }
-        let end = connectionEnd(reason, remains)
-        fail(remains.pending, ConnectionError(.notSent, "\(end); the call was not sent", context: name))
-        for question in remains.questions {
-            if let timer = question.timer { loop.cancelTimer(timer) }
-            guard let waiter = question.waiter else { continue }
-            Completion.fail(waiter, outcome(of: question.number, end, remains.peerGoodbye?.entered)).perform(on: self)
-        }
-        for ping in remains.pings {
-            ping.resume(throwing: ConnectionError(.closed, end.description, context: name))
-        }
-        state.withLock { $0.takeCompletions() }.perform(on: self)
-        for call in remains.serving { call.cancel() }
-        remains.resting?.dismiss()
-        roots.end()
-        coder.detach()
-        handshakeEnded(
-            ConnectionError(end.handshakeCode, end.description, context: name))
-        // What the peer held of ours is let go here, outside every lock: its `deinit` is the user's.
-        return end
-    }
-
-    private func connectionEnd(_ reason: ChannelEnd, _ remains: PortState.Remains) -> ConnectionEnd {
-        if let violation = remains.violation { return .protocolViolation(violation) }
+    /// Called with the state's lock held.
+    private func connectionEnd(
+        _ reason: ChannelEnd, _ violation: String?, _ goodbye: GoodbyeReason?, _ text: String?
+    ) -> ConnectionEnd {
+        if let violation { return .protocolViolation(violation) }
         if let decision = life.withLock({ $0.decision }) { return decision }
-        if let goodbye = remains.peerGoodbye {
-            return goodbye.reason == .closed ? .closedByPeer(goodbye.text) : .refused(goodbye.text)
-        }
+        if let text { return goodbye == .closed ? .closedByPeer(text) : .refused(text) }
         switch reason {
         case .endOfFile: return .lost
         case .failed(let error) where error.code == .truncated || error.code == .brokenPipe: return .lost

@@ -62,7 +62,7 @@ extension Connection: FrameHandler {
     private func perform(_ turn: consuming EndOfTurn, onLoop: Bool) {
         let hasCalls = turn.hasCalls
         let started = turn.started.take()
-        turn.completions.perform(on: self)
+        turn.completions.perform(on: self, onLoop: onLoop)
         if let started {
             drain(from: started)
         } else if hasCalls, !onLoop {

@@ -210,15 +210,6 @@ extension Connection {
         let cause = (failure as? ArgumentFailure)?.underlying ?? (failure as? MethodFailure)?.underlying
         reportOnLoop(.oneWayFailedHere(message: name, cause ?? failure))
     }
-
-    /// Tells of something that a method's thread has found, which may not be the loop's any more: in order with all other
-    /// events, and not after the last.
-    private func reportOnLoop(_ event: ConnectionEvent) {
-        guard configuration.onEvent != nil else { return }
-        loop.perform { [self] in
-            if state.withLock({ $0.phase != .ended }) { report(event) }
-        }
-    }
 }
 
 extension PortState {

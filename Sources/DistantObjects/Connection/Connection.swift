@@ -24,6 +24,7 @@ public final class Connection: Sendable {
     let isInitiator: Bool
     let state: Mutex<PortState>
     let life = Mutex<Life>(Life())
+    let userWork = Mutex(UserWork())
     /// Ids of references that are gone.
     ///
     /// A lock of its own: a reference may die anywhere, also under the connection's lock.

@@ -1,7 +1,9 @@
 import PortTransport
 
 /// What a transition of the state wants done; performed after the lock is given up.
-enum Completion {
+enum Completion: @unchecked Sendable {
+    // Owned by one thread at a time: handed over, never shared.
+
     case reply(Waiter, Reply)
     case fail(Waiter, any Error)
     /// A one-way message was committed, or never will be.
@@ -21,6 +23,19 @@ enum Completion {
     case event(ConnectionEvent)
     case pong(UnsafeContinuation<Void, any Error>, (any Error)?)
     case perform(@Sendable () -> Void)
+    /// The last of all: the end is told.
+    case ended(ConnectionEnd)
+
+    /// Whether the user's code runs, which belongs on the loop.
+    var runsUserCode: Bool {
+        switch self {
+        case .release, .cancel, .event, .perform, .ended: true
+        // Their objects are let go.
+        case .discard(let reply): reply.tables != nil
+        case .recycle(let message): message.encoder.hasTables
+        case .reply, .fail, .oneWay, .peerSaidGoodbye, .closeIfIdle, .abort, .cancelTimer, .pong: false
+        }
+    }
 
     func perform(on connection: Connection) {
         switch self {
@@ -54,6 +69,8 @@ enum Completion {
             continuation.resume(throwing: error)
         case .perform(let work):
             work()
+        case .ended(let end):
+            connection.tell(end)
         }
     }
 }
@@ -68,7 +85,7 @@ enum OneWayWaiter {
         case .task(let continuation):
             if let error { continuation.resume(throwing: error) } else { continuation.resume() }
         case .blocking(let call):
-            call.complete(error.map { .failure($0) } ?? .success(nil))
+            _ = call.complete(error.map { .failure($0) } ?? .success(nil))
             if !call.isOwn { connection.channel.signalDrivers() }
         }
     }
@@ -110,9 +127,9 @@ struct Completions: ~Copyable {
         waiter.complete(with: consume reply, connection)
     }
 
-    consuming func perform(on connection: Connection) {
+    consuming func perform(on connection: Connection, onLoop: Bool) {
         if waiter != nil { answer(connection) }
-        guard let rest else { return }
-        for completion in rest { completion.perform(on: connection) }
+        guard let rest = rest.take() else { return }
+        connection.perform(consume rest, onLoop: onLoop)
     }
 }

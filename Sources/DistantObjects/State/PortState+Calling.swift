@@ -45,7 +45,7 @@ extension PortState {
             ConnectionError(.closed, "the connection is not open yet")
         case .closing:
             ConnectionError(.closed, "the connection is closing; the call was not sent")
-        case .ended:
+        case .ending, .ended:
             ConnectionError(.closed, "the connection has ended; the call was not sent")
         }
     }

@@ -13,6 +13,8 @@ struct PortState: ~Copyable {
         case open
         /// Our side has begun an orderly close: no new calls in either direction, answers still go out.
         case closing
+        /// Nothing more comes from the peer: calls of ours have failed. Those of the peer that were read still start.
+        case ending
         case ended
     }
 
@@ -80,6 +82,8 @@ struct PortState: ~Copyable {
     /// What the peer said in its `Goodbye`.
     var peerGoodbye: (entered: UInt64, reason: GoodbyeReason?, text: String)?
     var goodbyeSent = false
+    /// Why the connection ends, from `ending` on.
+    var verdict: ConnectionEnd?
     /// The rule of the protocol that the peer broke.
     var violation: String?
     var framesIn: UInt64 = 0

@@ -15,7 +15,7 @@ enum Waiter {
         case .scope(let scope):
             connection.answer(scope, .success(reply))
         case .blocking(let call):
-            call.complete(.success(reply))
+            guard call.complete(.success(reply)) else { return connection.perform([.discard(reply)], onLoop: false) }
             if !call.isOwn { connection.channel.signalDrivers() }
         }
     }
@@ -27,7 +27,10 @@ enum Waiter {
         case .scope(let scope):
             connection.answer(scope, result)
         case .blocking(let call):
-            call.complete(result.map { $0 })
+            guard call.complete(result.map { $0 }) else {
+                guard case .success(let reply) = result else { return }
+                return connection.perform([.discard(reply)], onLoop: false)
+            }
             if !call.isOwn { connection.channel.signalDrivers() }
         }
     }

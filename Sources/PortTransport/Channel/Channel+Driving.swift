@@ -29,7 +29,8 @@ extension Channel {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
             gate.lock()
-            if gated.pointee.isOver {
+            // Its end is told on the loop, for which nobody waits here.
+            if gated.pointee.isOver || gated.pointee.end != nil {
                 gate.unlock()
                 return .ended
             }
@@ -37,7 +38,7 @@ extension Channel {
                 gate.unlock()
                 continue
             }
-            if mayRead, !gated.pointee.seat.isTaken, gated.pointee.end == nil, !gated.pointee.inputEnded {
+            if mayRead, !gated.pointee.seat.isTaken, !gated.pointee.inputEnded {
                 guard let tools = takeSeatAndUnlock() else {
                     mayRead = false
                     continue
@@ -107,6 +108,29 @@ extension Channel {
     func signalSeat() {
         driverSignals.store(driverSignals.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         gated.pointee.seat.signal()
+    }
+
+    /// Counts the signals so far.
+    package var signals: UInt64 { driverSignals.load(ordering: .acquiring) }
+
+    /// Waits until there is another signal than the first so many, without reading; for a thread that `driveReading` has
+    /// told of the end.
+    ///
+    /// - Returns: False at the deadline.
+    package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {
+        gate.withLock {
+            while driverSignals.load(ordering: .relaxed) == count {
+                guard gated.pointee.seat.wait(gate, until: deadline) else { return false }
+            }
+            return true
+        }
+    }
+
+    /// Why the channel ends, if it does; nothing is delivered once this has said so.
+    package func endOfInput() -> ChannelEnd? {
+        guard !isForked, let end = gate.withLock({ gated.pointee.end }) else { return nil }
+        readLock.withLock { reading.pointee.isEnded = true }
+        return end
     }
 
     /// How soon after another a blocking call has to begin to count as the next of a row, and how many make one.

@@ -57,3 +57,9 @@ struct Condition: @unchecked Sendable {  // As `Lock`.
 
 /// The monotonic clock in nanoseconds: what deadlines of this module are measured by.
 package func monotonicNow() -> UInt64 { port_now() }
+
+/// The time of the monotonic clock once so long has passed, or the last it can show.
+package func monotonicNow(after delay: Duration) -> UInt64 {
+    let (sum, isFar) = port_now().addingReportingOverflow(delay.nanoseconds)
+    return isFar ? .max : sum
+}

@@ -1,0 +1,201 @@
+import Dispatch
+import DistantObjects
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+@Suite("Where the user's code runs", .bounded())
+struct UserCodeTests {
+    @Test(
+        "Hooks, cancellations and last releases never run on a thread that waits for its own answer, nor two at a time")
+    func threads() async throws {
+        let log = ThreadLog()
+        var client = Connection.Configuration()
+        client.onEvent = { if case .oneWayFailed = $0 { log.note("event") } }
+        // The thread in the call is the only reader here.
+        let pair = try await Pair(client: client, over: .pipes)
+        let other = Directory()
+        pair.server.vend(other, as: "other")
+        let directory = try await pair.client.root
+        do {
+            let proxy = try await pair.client.root(named: "other")
+            try await proxy.block.oneWay()
+            for number in 0..<20 { try await proxy.noteAndThrow.oneWay(number) }
+            try await directory.keep(Witness(log))
+            pair.client.vend(Witness(log), as: "waiting")
+            let waiting = try await pair.server.root(named: "waiting")
+            let call = Task { try await waiting.wait() }
+            await log.waits.wait()
+            let caller = Task {
+                try await onThread {
+                    log.caller.withLock { $0 = ThreadLog.thread }
+                    let _: Int = try directory.hold.blocking()
+                }
+            }
+            await pair.directory.started.wait()
+            // From here on the caller reads what its own side has to run.
+            other.gate.signal()
+            call.cancel()
+            pair.directory.observer.withLock { $0 = nil }
+            await log.noted.wait(for: 22)
+            pair.directory.go.send()
+            try await caller.value
+            _ = await call.result
+        }
+        let noted = log.entries.withLock { $0 }
+        #expect(noted.count { $0.what == "event" } == 20)
+        #expect(noted.contains { $0.what == "deinit" } && noted.contains { $0.what == "cancel" })
+        #expect(!noted.contains { $0.thread == log.caller.withLock { $0 } })
+        #expect(log.mostAtOnce.withLock { $0 } == 1)
+        pair.client.invalidate()
+        _ = await pair.server.ended
+    }
+
+    @Test("When every thread of the loop is in a method that blocks, a blocking caller still gets its errors in time")
+    func exhausted() async {
+        // It stops the loop of the whole process.
+        await #expect(processExitsWith: .success) {
+            let exhausted = Signal()
+            var client = Connection.Configuration()
+            client.onEvent = { if case .threadsExhausted = $0 { exhausted.send() } }
+            // The peer has a loop of its own.
+            var server = Connection.Configuration()
+            server.spin = .nanoseconds(1)
+            let pair = try await Pair(client: client, server: server, over: .pipes)
+            let directory = try await pair.client.root
+            let blocked = (0..<64).map { _ in Directory() }
+            pair.client.vend(Dictionary(uniqueKeysWithValues: blocked.enumerated().map { ("\($0)", $1) }))
+            for index in blocked.indices {
+                try await pair.server.root(named: "\(index)").block.oneWay()
+            }
+            await exhausted.wait()
+
+            let late = Task {
+                try await onThread { let _: Int = try directory.wait.blocking(deadline: .milliseconds(20)) }
+            }
+            await expectCode(.deadlineExceeded) { try await late.value }
+            let callers = (0..<4).map { _ in
+                Task { try await onThread { let _: Int = try directory.wait.blocking() } }
+            }
+            await pair.directory.started.wait(for: 5)
+            pair.server.invalidate()
+            for caller in callers { await expectCode(.outcomeUnknown) { try await caller.value } }
+            for directory in blocked { directory.gate.signal() }
+            _ = await pair.client.ended
+        }
+    }
+
+    @Test("A blocking caller gets its error while an object that goes with the connection blocks in its `deinit`")
+    func tearDown() async throws {
+        var server = Connection.Configuration()
+        server.limits.queuedCalls = 1
+        let pair = try await Pair(server: server, over: .pipes)
+        let gate = DispatchSemaphore(value: 0)
+        let going = Signal()
+        let other = Directory()
+        pair.server.vend(other, as: "other")
+        let directory = try await pair.client.root
+        let proxy = try await pair.client.root(named: "other")
+        let caller = Task { try await onThread { let _: Int = try directory.hold.blocking() } }
+        await pair.directory.started.wait()
+        let blocked = Task { try await proxy.block() }
+        await other.started.wait()
+        // One takes the only place in the queue, the next waits here, with an object that nothing else holds.
+        let queued = (0..<2).map { _ in
+            Task { let _: Int = try await proxy.message("echo").call(Stand(gate, going), deadline: nil) }
+        }
+        await eventually("a call waits for room") { pair.client.statistics.pending == 1 }
+        pair.client.invalidate()
+        await expectCode(.outcomeUnknown) { try await caller.value }
+        await going.wait()
+        for _ in queued { gate.signal() }
+        for task in queued { _ = await task.result }
+        _ = await blocked.result
+        other.gate.signal()
+        _ = await pair.client.ended
+        _ = await pair.server.ended
+    }
+}
+
+/// Which threads ran the user's code, and how many at a time.
+private final class ThreadLog: Sendable {
+    let entries = Mutex<[(what: String, thread: UInt)]>([])
+    let mostAtOnce = Mutex(0)
+    let caller = Mutex<UInt>(0)
+    let noted = Signal()
+    let waits = Signal()
+    private let now = Atomic<Int>(0)
+
+    static var thread: UInt { UInt(bitPattern: pthread_self().hashValue) }
+
+    func note(_ what: String) {
+        let count = now.add(1, ordering: .acquiringAndReleasing).newValue
+        mostAtOnce.withLock { $0 = max($0, count) }
+        entries.withLock { $0.append((what, Self.thread)) }
+        for _ in 0..<100 { sched_yield() }
+        now.subtract(1, ordering: .acquiringAndReleasing)
+        noted.send()
+    }
+}
+
+private final class Witness: Vendable {
+    private let log: ThreadLog
+
+    init(_ log: ThreadLog) { self.log = log }
+
+    deinit { log.note("deinit") }
+
+    static var messages: MessageTable<Witness> { Message("wait", Witness.wait) }
+
+    func wait() async {
+        await withTaskCancellationHandler {
+            let stopped = Signal()
+            log.waits.send()
+            await withTaskCancellationHandler {
+                await stopped.wait()
+            } onCancel: {
+                stopped.send()
+            }
+        } onCancel: {
+            log.note("cancel")
+        }
+    }
+}
+
+/// Goes as another object, which its message alone holds and which blocks when it is let go.
+private final class Stand: Vendable {
+    private let gate: DispatchSemaphore
+    private let going: Signal
+
+    init(_ gate: DispatchSemaphore, _ going: Signal) {
+        self.gate = gate
+        self.going = going
+    }
+
+    static var messages: MessageTable<Stand> { Message("nothing") { (_: Stand) in { () -> Void in } } }
+
+    func replacementObject(for coder: PortCoder) throws -> PortReplacement? { .reference(Substitute(gate, going)) }
+}
+
+private final class Substitute: Vendable {
+    private let gate: DispatchSemaphore
+    private let going: Signal
+
+    init(_ gate: DispatchSemaphore, _ going: Signal) {
+        self.gate = gate
+        self.going = going
+    }
+
+    deinit {
+        going.send()
+        gate.wait()
+    }
+
+    static var messages: MessageTable<Substitute> { Message("nothing") { (_: Substitute) in { () -> Void in } } }
+}
