@@ -148,7 +148,7 @@ ssize_t port_send(
 #if !__APPLE__
     if (with_credentials) {
         struct cmsghdr *header = (struct cmsghdr *)(control + used);
-        struct ucred me = {getpid(), getuid(), getgid()};
+        struct ucred me = {getpid(), geteuid(), getegid()};
         memset(header, 0, CMSG_SPACE(sizeof me));
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_CREDENTIALS;
@@ -314,6 +314,11 @@ int port_connect(const char *path) {
     return socket_;
 }
 
+static bool is_socket_of_mode(const char *path, uint32_t mode) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) && (status.st_mode & 0777) == mode;
+}
+
 int port_bind(const char *path, uint32_t mode) {
     struct sockaddr_un address;
     socklen_t length;
@@ -325,8 +330,12 @@ int port_bind(const char *path, uint32_t mode) {
     if (fchmod(socket_, (mode_t)mode) < 0) return fail_closing(socket_);
 #endif
     if (bind(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
-    if (chmod(path, (mode_t)mode) < 0) return fail_closing(socket_);
+    if (port_set_mode(path, mode) < 0 && !is_socket_of_mode(path, mode)) return fail_closing(socket_);
     return socket_;
+}
+
+int port_set_mode(const char *path, uint32_t mode) {
+    return fchmodat(AT_FDCWD, path, (mode_t)mode, AT_SYMLINK_NOFOLLOW);
 }
 
 int port_listen(int socket, int backlog) {

@@ -68,6 +68,22 @@ struct EndpointTests {
         unlink(path)
     }
 
+    @Test("The mode of a socket's file is set, and what a link in its place leads to is left alone")
+    func modes() throws {
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
+        let (file, link) = (directory.path + "/file", directory.path + "/link")
+        close(open(file, O_CREAT | O_WRONLY, 0o640))
+        #expect(chmod(file, 0o640) == 0 && symlink(file, link) == 0)
+        #expect(port_set_mode(link, 0o600) < 0)
+        var status = stat()
+        #expect(lstat(file, &status) == 0 && status.st_mode & 0o777 == 0o640)
+        #expect(port_set_mode(file, 0o600) == 0)
+        #expect(lstat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        unlink(link)
+        unlink(file)
+    }
+
     @Test(
         "Both sides of a path socket and of a socketpair know each other; pipes do not",
         arguments: ChannelTests.Kind.allCases)

@@ -52,6 +52,8 @@ int port_pipe(int ends[2]);
 /// Connecting never waits: EAGAIN if the listener's queue is full, of which no poller tells when there is room.
 int port_connect(const char *path);
 int port_bind(const char *path, uint32_t mode);
+/// Sets the mode of a file that is no symbolic link: what a link leads to is somebody else's, and stays as it is.
+int port_set_mode(const char *path, uint32_t mode);
 int port_accept(int listener);
 int port_listen(int socket, int backlog);
 /// True if the descriptor is a Unix domain stream socket that listens.

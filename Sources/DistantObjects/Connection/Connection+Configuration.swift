@@ -77,6 +77,10 @@ extension Connection {
         ///
         /// A message that would give it more is not sent.
         public var exports = 65_536
+        /// Connections of one listener that are open at one time, 10,000, those included that nobody has taken from it.
+        ///
+        /// Above it processes that connect wait, in the kernel, until one has ended.
+        public var connections = 10_000
         /// Bytes of one message, 1 GiB; large ones come in fragments.
         ///
         /// The archive inside has a smaller bound of its own, `archive.bytes`, 256 MiB: for larger ones raise that, on both
@@ -94,6 +98,7 @@ extension Connection {
             runningCalls = min(max(1, runningCalls), 1 << 20)
             references = min(max(1, references), Int(UInt32.max))
             exports = min(max(2, exports), Int(UInt32.max))
+            connections = max(1, connections)
             message = min(max(1_024, message), 1 << 40)
         }
     }
@@ -111,10 +116,17 @@ extension Connection {
         }
 
         /// Processes of the same user, and whoever holds the other end of a pipe this process made or was given.
+        ///
+        /// In a user namespace of Linux that does not know all users, those without a number there share one (65534).
+        /// A process that runs under it itself cannot tell its own user from others, and refuses all of that number: there,
+        /// use a rule of your own.
         public static let sameUser = AcceptRule { peer in
-            guard let peer, peer.uid != PeerCredentials.current.uid else { return nil }
-            return
-                "only processes of user \(PeerCredentials.current.uid) may connect, the peer runs as user \(peer.uid)"
+            guard let peer, !peer.isOfThisUser else { return nil }
+            let own = PeerCredentials.current.uid
+            guard peer.uid != own else {
+                return "the peer may be anybody: user \(own) stands for all without a number in this user namespace"
+            }
+            return "only processes of user \(own) may connect, the peer runs as user \(peer.uid)"
         }
 
         /// Everybody who can reach the socket.
@@ -137,7 +149,7 @@ public enum ConnectionEvent: Sendable {
     /// until one of them returns.
     case threadsExhausted(Int)
     /// The listener whose configuration this is cannot accept, and tries again: most often the process or the system has no
-    /// descriptor left. It comes once until it has accepted again.
+    /// descriptor left, or as many connections are open as `Connection.Limits.connections` allows. It comes once until it has accepted again.
     case acceptPaused(ConnectionError)
     /// The connection has ended; nothing follows.
     case ended(ConnectionEnd)

@@ -11,4 +11,7 @@ extension PeerCredentials {
     public static var current: PeerCredentials {
         PeerCredentials(pid: getpid(), uid: geteuid(), gid: getegid())
     }
+
+    /// Whether the peer certainly runs as the user of this process.
+    var isOfThisUser: Bool { uid == PeerCredentials.current.uid && !UserNamespace.isAmbiguous(uid) }
 }

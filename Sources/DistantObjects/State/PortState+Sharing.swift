@@ -65,7 +65,7 @@ extension PortState {
     ///
     /// Another one that had a bell could have us wait where we ring it, in ways that take some doing; this one could stop
     /// us anyway.
-    private static func isTrusted(_ channel: Channel) -> Bool { channel.peer?.uid == PeerCredentials.current.uid }
+    private static func isTrusted(_ channel: Channel) -> Bool { channel.peer?.isOfThisUser == true }
 
     /// Makes the memory, or says that there is none to be had.
     private mutating func give(to channel: Channel) {
