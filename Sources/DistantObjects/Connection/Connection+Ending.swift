@@ -14,6 +14,8 @@ extension Connection {
         /// Why this side ended it, if it did.
         var decision: ConnectionEnd?
         var waiting: [CheckedContinuation<ConnectionEnd, Never>] = []
+        /// The listener's, which has accepted the connection.
+        var endHook: (@Sendable () -> Void)?
     }
 
     // MARK: Handshake
@@ -125,6 +127,12 @@ extension Connection {
         }
     }
 
+    /// Whether `ended` has a value.
+    var hasEnded: Bool { life.withLock { $0.end != nil } }
+
+    /// Calls the hook once the connection has ended; to be set before it begins.
+    func whenEnded(_ hook: @escaping @Sendable () -> Void) { life.withLock { $0.endHook = hook } }
+
     private func beginClosing(decision: ConnectionEnd?) {
         let (pending, wasOpen) = state.withLock { state -> ([PendingCommit], Bool) in
             switch state.phase {
@@ -162,16 +170,30 @@ extension Connection {
         if reason == .closed {
             failUnanswered()
             beginClosing(decision: nil)
+            boundGoodbye(unsent: .max)
         } else {
             channel.finishWriting()
-            // It takes nothing more; one that keeps the stream open all the same must not hold our calls up.
-            let timer = loop.addTimer(after: configuration.handshakeTimeout) { self.channel.cancel(.byThisSide) }
-            let isOver = life.withLock { life in
-                life.goodbyeTimer = timer
-                return life.end != nil
-            }
-            if isOver { loop.cancelTimer(timer) }
+            // It takes nothing more, so nothing has to be waited for.
+            boundGoodbye(unsent: 0)
         }
+    }
+
+    /// Ends a connection whose peer has said goodbye and then keeps the stream open.
+    ///
+    /// - Parameter unsent: The bytes that lay unsent when this was looked at last. While the peer takes some, and while it
+    ///   may wait for answers of methods that run here, the end is not due.
+    private func boundGoodbye(unsent: Int) {
+        let timer = loop.addTimer(after: configuration.handshakeTimeout) { [self] in
+            let isAwaited = unsent > 0 && state.withLock { !$0.goodbyeSent }
+            let left = channel.queuedBytes
+            guard isAwaited || left < unsent && left > 0 else { return channel.cancel(.byThisSide) }
+            boundGoodbye(unsent: isAwaited ? .max : left)
+        }
+        let isOver = life.withLock { life in
+            life.goodbyeTimer = timer
+            return life.end != nil
+        }
+        if isOver { loop.cancelTimer(timer) }
     }
 
     /// The peer has answered, before its goodbye, every call it took: no answer comes to the others.
@@ -301,6 +323,7 @@ extension Connection {
         }
         if let timer { loop.cancelTimer(timer) }
         for continuation in waiting { continuation.resume(returning: end) }
+        life.withLock { $0.endHook.take() }?()
     }
 
     /// Called with the state's lock held.

@@ -218,6 +218,8 @@ extension PortState {
         prefix.append(reason.rawValue)
         prefix.append(text.cut(toBytes: 1_024))
         append(.goodbye, to: channel)
+        // What others commit from here on comes too late.
+        channel.enqueueNoMore()
     }
 
     mutating func commitNumber(_ kind: FrameKind, _ number: UInt64, flags: UInt8 = 0, to channel: Channel) {

@@ -169,6 +169,12 @@ extension Channel {
         queueLock.withLock { writing.pointee.outlivesInput = true }
     }
 
+    /// Frames enqueued from now on are not sent; `finishWriting` follows.
+    package func enqueueNoMore() {
+        guard !isForked else { return }
+        queueLock.withLock { writing.pointee.finishRequested = true }
+    }
+
     /// Ends the output after what is enqueued; frames enqueued later are not sent.
     package func finishWriting() {
         guard !isForked else { return }

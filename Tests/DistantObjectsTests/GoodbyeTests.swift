@@ -1,0 +1,41 @@
+import DistantObjects
+import Testing
+
+@Suite("Around a Goodbye", .bounded())
+struct GoodbyeTests {
+    @Test("A peer that says goodbye in order and keeps its socket open is cut off")
+    func heldOpen() async throws {
+        let (raw, ours) = try Bereaved.ends(.socketpair)
+        raw.send(1, RawPeer.greeting(features: 1))
+        var configuration = Connection.Configuration()
+        configuration.handshakeTimeout = .seconds(2)
+        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        raw.send(16, [1, 0, 0])
+        guard case .closedByPeer = await connection.ended else {
+            Issue.record("it was not closed by the peer")
+            return
+        }
+        // It was answered, as always.
+        let kinds = try await onThread { raw.readToEnd().map(\.kind) }
+        #expect(kinds == [1, 16])
+        raw.close()
+    }
+
+    @Test("Nothing leaves behind a Goodbye, whatever is answered meanwhile")
+    func last() async throws {
+        for round in 0..<100 {
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            raw.send(1, RawPeer.greeting(features: 1))
+            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration())
+            let pings = (0..<200).flatMap { RawPeer.frame(11, RawPeer.number(UInt64($0))) }
+            async let closed: Void = connection.close()
+            let kinds = try await onThread {
+                raw.send(pings)
+                raw.finishSending()
+                return raw.readToEnd().map(\.kind)
+            }
+            await closed
+            #expect(kinds.last == 16 || !kinds.contains(16), "round \(round)")
+        }
+    }
+}
