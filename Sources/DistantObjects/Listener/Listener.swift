@@ -8,7 +8,8 @@ import Synchronization
 /// for try await connection in listener { connection.vend(directory) }
 /// ```
 ///
-/// The handshake is done, and the accept rule was asked, before a connection is given out. The socket's file is readable
+/// The handshake is done, and the accept rule was asked, before a connection is given out; one that ends before it was
+/// given out is not. At most `Connection.Limits.connections` are open at a time, and others wait until one has ended. The socket's file is readable
 /// and writable by its owner only; a file that a dead process left is replaced, one in use is not. The file is removed when
 /// the listener is closed, or let go by its owner and those who iterate; beside it stays a file `PATH.lock`, which must not be
 /// removed while a process may be listening.
@@ -28,7 +29,9 @@ public final class Listener: AsyncSequence, Sendable {
     ///   - configuration: For every connection that is accepted.
     /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be made.
     public convenience init(at address: Connection.Address, configuration: Connection.Configuration = .init()) throws {
-        try self.init(address.path, configuration) { loop in try SocketListener(path: address.path, loop: loop) }
+        try self.init(address.path, configuration) { loop, maximum in
+            try SocketListener(path: address.path, loop: loop, maximum: maximum)
+        }
     }
 
     /// Listens at a socket that a service manager such as systemd opened and passed to this process.
@@ -40,29 +43,30 @@ public final class Listener: AsyncSequence, Sendable {
     ///   - configuration: For every connection that is accepted.
     /// - Throws: `ConnectionError.transport` if no such socket was passed, or it is no listening Unix domain stream socket.
     public convenience init(activatedAs name: String?, configuration: Connection.Configuration = .init()) throws {
-        try self.init(name ?? "activation", configuration) { loop in
-            try SocketListener(activatedAs: name, loop: loop)
+        try self.init(name ?? "activation", configuration) { loop, maximum in
+            try SocketListener(activatedAs: name, loop: loop, maximum: maximum)
         }
     }
 
     private init(
-        _ place: String, _ configuration: Connection.Configuration, _ listen: (EventLoop) throws -> SocketListener
+        _ place: String, _ configuration: Connection.Configuration, _ listen: (EventLoop, Int) throws -> SocketListener
     ) throws {
         // Each connection of the listener uses the one loop made here.
         let loop = try Connection.eventLoop(configuration)
         var configuration = configuration
         configuration.loop = loop
+        configuration.limits.clamp()
         let queue = AcceptQueue(configuration: configuration)
         self.queue = queue
         let onEvent = configuration.onEvent
         let socket = try Connection.transporting(place) {
-            let socket = try listen(loop)
+            let socket = try listen(loop, configuration.limits.connections)
             try socket.start { error in
                 onEvent?(
                     .acceptPaused(
                         ConnectionError(.transport, error.message, context: place, underlying: error)))
-            } _: { endpoint, _ in
-                queue.accept(endpoint)
+            } _: { [weak socket] endpoint, _ in
+                queue.accept(endpoint) { [weak socket] in socket?.connectionEnded() }
             }
             return socket
         }
@@ -115,9 +119,14 @@ private final class AcceptQueue: Sendable {
         self.configuration = configuration
     }
 
-    func accept(_ endpoint: ChannelEndpoint) {
+    /// - Parameter onEnd: Called once, when nothing of the connection is left.
+    func accept(_ endpoint: ChannelEndpoint, onEnd: @escaping @Sendable () -> Void) {
         // The loop is there, so nothing can fail; an endpoint nobody takes is closed.
-        guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else { return }
+        guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else { return onEnd() }
+        connection.whenEnded { [weak self, unowned connection] in
+            self?.forget(connection)
+            onEnd()
+        }
         connection.begin()
         connection.whenHandshakeEnds { [self] isOpen in
             if isOpen { deliver(connection) }
@@ -128,11 +137,17 @@ private final class AcceptQueue: Sendable {
         let (waiter, isEnded) = state.withLock { state -> (CheckedContinuation<Connection?, Never>?, Bool) in
             if state.isEnded { return (nil, true) }
             if let (_, waiter) = state.waiting.popFirst() { return (waiter, false) }
-            state.ready.append(connection)
+            // One that has ended was forgotten, or will be.
+            if !connection.hasEnded { state.ready.append(connection) }
             return (nil, false)
         }
         waiter?.resume(returning: connection)
         if isEnded { connection.invalidate() }
+    }
+
+    /// Nobody has to be given a connection that is no more.
+    private func forget(_ connection: Connection) {
+        _ = state.withLock { $0.ready.removeFirst { $0 === connection } }
     }
 
     func next() async -> Connection? {

@@ -24,10 +24,16 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var onPause: (@Sendable (TransportError) -> Void)?
         /// Nothing was accepted since it last paused, which was told.
         var pausesAgain = false
+        /// Connections accepted whose end nobody has told of.
+        var open = 0
+        /// There are as many as there may be.
+        var isFull = false
     }
 
     package let path: String
     private let loop: EventLoop
+    /// The most connections that may be open at a time.
+    private let maximum: Int
     private let descriptor: CInt
     /// -1: the socket and its file are somebody else's, who may hand them to this process's successor.
     private let lockFile: CInt
@@ -42,12 +48,16 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     /// Takes the path and listens; connections wait in the kernel until `start`.
     ///
+    /// - Parameter maximum: How many connections may be open at a time; further ones wait in the kernel.
     /// - Throws: `pathTooLong`; `nameTaken` if somebody listens there; `wrongDescriptor` if a file that is no socket is
     ///   in the way; `notFound` if the folder does not exist; `system`.
-    package init(path: String, loop: EventLoop = .shared, backlog: Int = 512) throws(TransportError) {
+    package init(
+        path: String, loop: EventLoop = .shared, backlog: Int = 512, maximum: Int = .max
+    ) throws(TransportError) {
         try ChannelEndpoint.checkPath(path)
         self.path = path
         self.loop = loop
+        self.maximum = maximum
         lockFile = port_lock_file(path + ".lock")
         guard lockFile >= 0 else {
             let number = errno
@@ -69,11 +79,16 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     /// Listens at a socket that a service manager opened and passed to this process; its file stays when this one closes.
     ///
-    /// - Parameter name: What the service manager calls it; nil: the first that is not taken.
+    /// - Parameters:
+    ///   - name: What the service manager calls it; nil: the first that is not taken.
+    ///   - maximum: How many connections may be open at a time; further ones wait in the kernel.
     /// - Throws: `notActivated` if there is none; `wrongDescriptor` if it is no listening Unix domain socket.
-    package init(activatedAs name: String?, loop: EventLoop = .shared) throws(TransportError) {
+    package init(
+        activatedAs name: String?, loop: EventLoop = .shared, maximum: Int = .max
+    ) throws(TransportError) {
         let passed = try ActivationSockets.shared.take(named: name)
         self.loop = loop
+        self.maximum = maximum
         descriptor = passed.descriptor
         // Shared with the service manager, which only polls it. Of a connection that was given up meanwhile the poller may
         // still tell, and a loop that waits for the next one would do nothing else.
@@ -137,8 +152,10 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     ///
     /// The loop holds the listener until `close`.
     ///
-    /// - Parameter onPause: Called on the loop when it waits before it accepts more, most often because the process or the
-    ///   system has no descriptor left; once until it has accepted again.
+    /// - Parameters:
+    ///   - onPause: Called on the loop when it waits before it accepts more, most often because the process or the
+    ///   system has no descriptor left, or when as many connections are open as may be; once until it has accepted again.
+    ///   - acceptor: Calls `connectionEnded` once for each connection it was given, sooner or later.
     package func start(
         onPause: (@Sendable (TransportError) -> Void)? = nil, _ acceptor: @escaping Acceptor
     ) throws(TransportError) {
@@ -186,6 +203,10 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         for _ in 0..<Self.breath {
             lock.lock()
             guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock() }
+            guard state.open < maximum else {
+                rest()
+                return lock.unlock()
+            }
             let accepted = port_accept(descriptor)
             let number = errno
             guard accepted >= 0 else {
@@ -193,29 +214,60 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
                 return lock.unlock()
             }
             state.pausesAgain = false
+            state.open += 1
             lock.unlock()
             let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
             loop.perform { acceptor(endpoint, endpoint.peer) }
         }
     }
 
+    /// One of the connections accepted is no more: there is room for another.
+    package func connectionEnded() {
+        lock.withLock {
+            state.open -= 1
+            guard state.isFull else { return }
+            state.isFull = false
+            listen()
+        }
+    }
+
     /// Leaves the queue alone for a while: it stays readable, and looking again at once would spin.
+    ///
+    /// Called with the lock held.
     private func pause(_ number: CInt) {
+        ignore(.system("accepting a connection", number, context: [path]))
+        state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
+    }
+
+    /// Leaves the queue alone until a connection ends.
+    ///
+    /// Called with the lock held.
+    private func rest() {
+        state.isFull = true
+        ignore(
+            TransportError(
+                .limitExceeded, "\(state.open) connections are open, as many as the listener may have.",
+                context: [path]))
+    }
+
+    private func ignore(_ reason: TransportError) {
         loop.changeSource(state.source, descriptor, from: state.interest, to: 0)
         state.interest = 0
-        state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
         guard !state.pausesAgain, let onPause = state.onPause else { return }
         state.pausesAgain = true
-        let error = TransportError.system("accepting a connection", number, context: [path])
-        loop.perform { onPause(error) }
+        loop.perform { onPause(reason) }
+    }
+
+    private func listen() {
+        guard !state.isClosed, state.interest == 0 else { return }
+        state.interest = UInt32(PORT_READABLE)
+        loop.changeSource(state.source, descriptor, from: 0, to: state.interest)
     }
 
     private func resume() {
         lock.withLock {
-            guard !state.isClosed, state.interest == 0 else { return }
             state.timer = nil
-            state.interest = UInt32(PORT_READABLE)
-            loop.changeSource(state.source, descriptor, from: 0, to: state.interest)
+            listen()
         }
     }
 }

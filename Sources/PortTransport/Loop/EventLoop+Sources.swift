@@ -59,6 +59,8 @@ extension EventLoop {
         guard isAlive else { return }
         _ = port_poller_remove(poller, descriptor, interest)
         lock.lock()
+        // Removed twice, its slot would be given to two others.
+        guard self.handler(of: token) != nil else { return lock.unlock() }
         let handler = freeSource(Int(truncatingIfNeeded: token & 0xFFFF_FFFF))
         if let handler, state.pointee.isDelivering { state.pointee.removed.append(handler) }
         lock.unlock()

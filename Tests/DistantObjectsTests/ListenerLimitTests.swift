@@ -1,0 +1,125 @@
+import CPortShims
+import DistantObjects
+import PortTransport
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+@Suite("What a listener holds, and whom it knows", .bounded())
+struct ListenerLimitTests {
+    @Test("Connections that have ended are not kept for who iterates later")
+    func endedUntaken() async throws {
+        struct Weak { weak var connection: Connection? }
+        let place = try Place()
+        let known = Mutex<[Weak]>([])
+        var configuration = Connection.Configuration()
+        configuration.onEvent = { event in
+            guard case .opened = event else { return }
+            known.withLock { $0.append(Weak(connection: Connection.current)) }
+        }
+        let listener = try Listener(at: .path(place.socket), configuration: configuration)
+        for _ in 0..<20 {
+            let connection = try await Connection.open(.path(place.socket))
+            connection.invalidate()
+            _ = await connection.ended
+        }
+        await eventually("all of them were accepted") { known.withLock { $0.count } == 20 }
+        await eventually("nothing of them is left") { known.withLock { $0.allSatisfy { $0.connection == nil } } }
+        // One that lives is kept.
+        let last = try await Connection.open(.path(place.socket))
+        var iterator = listener.makeAsyncIterator()
+        try #require(try await iterator.next()).vend(Directory())
+        let back: Int = try await last.root.echo(1)
+        #expect(back == 1)
+        await last.close()
+        listener.close()
+    }
+
+    @Test("No more connections are open at a time than allowed, and the next one is accepted when one has ended")
+    func mostConnections() async throws {
+        let place = try Place()
+        let paused = Signal()
+        var configuration = Connection.Configuration()
+        configuration.limits.connections = 2
+        configuration.onEvent = { if case .acceptPaused = $0 { paused.send() } }
+        let listener = try Listener(at: .path(place.socket), configuration: configuration)
+        let serving = Task {
+            for try await connection in listener { connection.vend(Directory()) }
+        }
+        let one = try await Connection.open(.path(place.socket))
+        let two = try await Connection.open(.path(place.socket))
+        let next = Task { try await Connection.open(.path(place.socket), configuration: Self.patient) }
+        await paused.wait()
+        // It waits in the kernel, and those that are open go on.
+        for connection in [one, two] {
+            let back: Int = try await connection.root.echo(1)
+            #expect(back == 1)
+        }
+        await one.close()
+        let three = try await next.value
+        let back: Int = try await three.root.echo(3)
+        #expect(back == 3)
+        await two.close()
+        await three.close()
+        listener.close()
+        try await serving.value
+    }
+
+    private static let patient: Connection.Configuration = {
+        var configuration = Connection.Configuration()
+        configuration.handshakeTimeout = .seconds(800)
+        return configuration
+    }()
+
+    #if canImport(Glibc)
+        @Test(
+            "A program whose effective user is another one is known by that over a socketpair",
+            .enabled(if: geteuid() == 0, "only the superuser can become another one"))
+        func effectiveUser() async {
+            await #expect(processExitsWith: .success) {
+                #expect(setegid(4_712) == 0 && seteuid(4_711) == 0)
+                let (client, server) = try await Connection.pair()
+                #expect(client.peer == PeerCredentials.current && server.peer == PeerCredentials.current)
+                #expect(client.peer?.uid == 4_711 && client.peer?.gid == 4_712)
+                await client.close()
+                _ = await server.ended
+            }
+        }
+
+        private static let hasNamespaces = system("/usr/bin/unshare -U true 2>/dev/null") == 0
+
+        @Test(
+            "In a user namespace a number that stands for all unknown users is nobody's",
+            .enabled(if: hasNamespaces, "no user namespace may be made here"))
+        func unknownUser() async throws {
+            let place = try Place()
+            let server = try builtProgram("FooBarServer")
+            let (child, _) = try ChildProcess.launch(
+                "/usr/bin/unshare", arguments: ["-U", server, "--path", place.socket])
+            defer { child.kill() }
+            // It runs as 65534 there, as this process seems to.
+            do {
+                _ = try await Connection.open(.path(place.socket), waitingUpTo: .seconds(600))
+                Issue.record("it was accepted")
+            } catch let error as ConnectionError {
+                #expect(error.code == .peerRefused)
+                #expect(error.message.contains("namespace"), "\(error)")
+            }
+        }
+    #endif
+
+    @Test("A table of users is complete if it has all of them")
+    func userTables() {
+        #expect(UserNamespace.mapsAll(nil))
+        #expect(UserNamespace.mapsAll("         0          0 4294967295\n"))
+        #expect(UserNamespace.mapsAll("0 0 1000\n1000 1000 4294966295\n"))
+        #expect(!UserNamespace.mapsAll("0 100000 65536\n"))
+        #expect(!UserNamespace.mapsAll(""))
+    }
+}
