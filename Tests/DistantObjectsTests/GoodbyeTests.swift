@@ -23,7 +23,7 @@ struct GoodbyeTests {
 
     @Test("Nothing leaves behind a Goodbye, whatever is answered meanwhile")
     func last() async throws {
-        for round in 0..<100 {
+        for round in 0..<500 {
             let (raw, ours) = try Bereaved.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
             let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration())
