@@ -140,15 +140,12 @@ struct FormatAllowanceTests {
         var wide = Limits()
         wide.depth = 1000
         var list = PropertyList.string("x")
-        var converted = 0
         for level in 1...120 {
             list = .array([list])
             let graph = try ArchivedGraph(KeyedArchiver.archive(list, format: .binary, limits: wide))
-            guard let bytes = try? graph.bytes(format: .compact) else { continue }
+            let bytes = try graph.bytes(format: .compact)
             #expect(throws: Never.self, "\(level) levels") { try ArchivedGraph(bytes) }
-            converted += 1
         }
-        #expect((64..<120).contains(converted))
     }
 
     @Test("A message without values is two bytes")

@@ -122,7 +122,11 @@ extension HandMade {
 extension HandMade {
     /// A compact archive of such shapes, values and bodies of objects, whatever these are.
     static func compact(_ shapes: [Shape], values: [UInt8], objects: [[UInt8]] = []) -> [UInt8] {
-        CompactFile.file(shapes, body(values: values, objects: objects))
+        var front = ByteSink()
+        defer { front.deallocate() }
+        front.varint(UInt64(shapes.count))
+        return CompactFile.magic + Array(front.bytes) + shapes.flatMap(\.definition)
+            + body(values: values, objects: objects)
     }
 
     /// The body of a compact archive.

@@ -19,9 +19,7 @@ extension NSCodingArchiver {
     /// - Throws: `ArchiveError`, what went wrong first.
     /// - Complexity: The size of the archive.
     public func data() throws -> Data {
-        let graph = try graph()
-        let laidOut = outputFormat == .compact ? try CompactLayout.convert(graph) : graph
-        return Data(try laidOut.bytes(format: outputFormat, limits: limits))
+        Data(try graph().bytes(format: outputFormat, limits: limits))
     }
 
     /// Completes the archive and gives its graph.

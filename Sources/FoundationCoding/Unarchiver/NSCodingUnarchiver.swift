@@ -67,16 +67,17 @@ public class NSCodingUnarchiver: OneWayCoder {
 
     init(_ data: Data, limits: Limits, sequential: Bool) throws {
         var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
-        let archiver = graph.archiver ?? CompactLayout.archiver(graph)
-        if archiver == nil {
+        if graph.archiver == nil {
             // The compact format's graph as it would be in Apple's.
             graph = try ArchivedGraph(
                 try graph.bytes(format: .binary, limits: limits), limits: limits, anyArchiver: true)
         }
-        guard sequential == (archiver == SequentialLayout.archiver) else {
+        guard sequential == (graph.archiver == SequentialLayout.archiver) else {
             throw ArchiveError(
                 .misuse,
-                sequential ? "not a sequential archive, but one with keys" : "a sequential archive, without keys")
+                sequential
+                    ? "an archive with keys: open it with an NSCodingUnarchiver"
+                    : "a sequential archive: open it with an NSCodingSequentialUnarchiver")
         }
         self.graph = graph
         self.limits = limits

@@ -48,13 +48,10 @@ struct AppleReader {
     private var budget: Int
     private let mostBytes: Int
     private var depth = 0
-    /// Whether the body is for a file, in which all bytes lie.
-    private let isFile: Bool
     private var needsFile = false
 
-    private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: Limits, isFile: Bool) {
+    private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: Limits) {
         self.layout = layout
-        self.isFile = isFile
         table = layout.table
         self.limits = limits
         self.classes = classes
@@ -64,22 +61,11 @@ struct AppleReader {
         mostBytes = min(limits.bytes, (16 << 20) + 64 * table.file.count)
     }
 
-    /// The archive as a whole one in the compact format.
-    static func file(of layout: KeyedLayout, limits: Limits) throws -> [UInt8] {
-        var reader = AppleReader(layout, ClassRegistry(), limits, isFile: true)
-        defer {
-            reader.out.deallocate()
-            reader.lengths.deallocate()
-        }
-        let (shapes, body) = try reader.read()
-        return CompactFile.file(shapes, body)
-    }
-
     /// What a decoder needs to read the archive, and whether that is all, or some bytes are left in the file.
     static func body(
         of layout: KeyedLayout, classes: ClassRegistry, limits: Limits
     ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]], needsFile: Bool) {
-        var reader = AppleReader(layout, classes, limits, isFile: false)
+        var reader = AppleReader(layout, classes, limits)
         defer {
             reader.out.deallocate()
             reader.lengths.deallocate()
@@ -223,7 +209,7 @@ struct AppleReader {
 
     /// The class of Foundation's that a name stands for, or the first of the hints that is known, as far as can be told.
     private func foundationClass(_ name: String, _ hints: [String]) -> FoundationClass? {
-        for name in isFile ? [name] : [name] + hints {
+        for name in [name] + hints {
             // A class of the user's may have been given the name of one of Foundation's.
             if classes.renamed[name] != nil { return nil }
             if let foundation = FoundationClass.named(name) { return foundation }
@@ -380,7 +366,7 @@ struct AppleReader {
 
     /// Writes bytes; of many only where they lie in the file.
     mutating func data(_ node: PlistNode) {
-        guard node.count >= Self.smallestOutside, !isFile else {
+        guard node.count >= Self.smallestOutside else {
             out.byte(Tag.bytes)
             out.varint(UInt64(node.count))
             return out.append(table.bytes(node))

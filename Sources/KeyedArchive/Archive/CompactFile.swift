@@ -5,16 +5,6 @@ enum CompactFile {
     /// The first byte is not ASCII and the last two show line end conversions.
     static let magic: [UInt8] = [0x89, 0x4B, 0x41, 0x52, 0x43, 0x01, 0x0D, 0x0A]
 
-    /// A file of shapes and a body.
-    static func file(_ shapes: [Shape], _ body: [UInt8]) -> [UInt8] {
-        var front = ByteSink()
-        defer { front.deallocate() }
-        for byte in magic { front.byte(byte) }
-        front.varint(UInt64(shapes.count))
-        for shape in shapes { shape.definition.withUnsafeBytes { front.append($0) } }
-        return Array(front.bytes) + body
-    }
-
     static func parse(
         _ bytes: UnsafeRawBufferPointer, limits: Limits
     ) throws -> (shapes: [Shape], body: UnsafeRawBufferPointer) {

@@ -62,6 +62,13 @@ public final class KeyedUnarchiver {
         try decoder.completeTop { try decoder.decodeIfPresent(type, forKey: key) }
     }
 
+    /// Decodes the value or object under a key; the default if nil was encoded, or nothing.
+    public func decode<T: Decodable>(
+        _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
+    ) throws -> T {
+        try decodeIfPresent(type, forKey: key) ?? value()
+    }
+
     /// Decodes a value below which no classes come but those in the list and the one asked for.
     public func decode<T: Decodable>(
         _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
@@ -97,32 +104,42 @@ extension ObjectDecoder {
         _ owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry
     ) throws -> (ObjectDecoder, ArchiveFormat) {
         let format = try ArchiveFormat.recognise(owner.bytes, limits: limits)
-        let decoder: ObjectDecoder
-        if format == .compact {
-            let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
-            decoder = try ObjectDecoder(
-                bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
-        } else {
+        guard format == .compact else {
             let table = try PlistTable.open(owner, format, limits: limits)
-            let layout = try KeyedLayout(table, limits: limits, anyArchiver: false)
-            let (shapes, bytes, hints, needsFile) = try AppleReader.body(of: layout, classes: classes, limits: limits)
-            let body = ArchiveBytes(bytes)
-            decoder = try ObjectDecoder(
-                bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes,
-                handsOutSlices: false)
-            // A file whose content is all in the body is let go here, before what is made from it takes its place.
-            decoder.foreign = ForeignArchive(
-                outside: needsFile ? table.file : UnsafeRawBufferPointer(start: nil, count: 0),
-                owner: needsFile ? table.owner : nil, hints: hints)
+            return (try open(KeyedLayout(table, limits: limits, anyArchiver: false), limits, classes), format)
         }
+        let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
+        let decoder = try ObjectDecoder(
+            bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
         try decoder.openRoots()
-        return (decoder, format)
+        guard decoder.openStoredKeys.first == KeyedCompact.archiverKey else { return (decoder, format) }
+        // Apple's layout in the compact format: what is read of it is what is read of Apple's.
+        let graph = ArchivedGraph(try CompactLayout(owner, limits: limits))
+        let binary = ArchiveBytes(try graph.bytes(format: .binary, limits: limits))
+        let table = try PlistTable(binary.bytes, owner: binary, limits: limits)
+        return (try open(KeyedLayout(table, limits: limits, anyArchiver: false), limits, classes), format)
+    }
+
+    /// Opens an archive of Apple's layout.
+    private static func open(
+        _ layout: KeyedLayout, _ limits: Limits, _ classes: ClassRegistry
+    ) throws -> ObjectDecoder {
+        let (shapes, bytes, hints, needsFile) = try AppleReader.body(of: layout, classes: classes, limits: limits)
+        let body = ArchiveBytes(bytes)
+        let decoder = try ObjectDecoder(
+            bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
+        // A file whose content is all in the body is let go here, before what is made from it takes its place.
+        let table = layout.table
+        decoder.foreign = ForeignArchive(
+            outside: needsFile ? table.file : UnsafeRawBufferPointer(start: nil, count: 0),
+            owner: needsFile ? table.owner : nil, hints: hints)
+        try decoder.openRoots()
+        return decoder
     }
 
     /// Whether the open record has no key that is not a position.
     var hasOnlyPositions: Bool {
-        UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount)
-            .allSatisfy { StoredKey.position($0) != nil }
+        openStoredKeys.allSatisfy { StoredKey.position($0) != nil }
     }
 
     /// Opens the record of roots, which is the only value of a whole archive.
@@ -139,9 +156,11 @@ extension ObjectDecoder {
         try checkEnd()
     }
 
-    var openKeys: [String] {
+    var openKeys: [String] { openStoredKeys.map(StoredKey.unescaped) }
+
+    /// The keys of the open record as they stand there.
+    private var openStoredKeys: UnsafeBufferPointer<String> {
         UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount)
-            .map(StoredKey.unescaped)
     }
 
     /// Runs `body`, which reads values at the top of a whole archive, and makes what was only referred to.

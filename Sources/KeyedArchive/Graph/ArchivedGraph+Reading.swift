@@ -31,7 +31,10 @@ extension ArchivedGraph {
 
     private init(_ owner: ArchiveBytes, _ limits: Limits, _ anyArchiver: Bool) throws {
         switch try ArchiveFormat.recognise(owner.bytes, limits: limits) {
-        case .compact: self.init(try CompactLayout(owner, limits: limits))
+        case .compact:
+            let layout = try CompactLayout(owner, limits: limits)
+            if let archiver = layout.keyed?.archiver, !anyArchiver { try KeyedLayout.check(archiver: archiver) }
+            self.init(layout)
         case let format:
             let table = try PlistTable.open(owner, format, limits: limits)
             self.init(try KeyedLayout(table, limits: limits, anyArchiver: anyArchiver))

@@ -5,10 +5,11 @@
 #endif
 
 extension ArchivedGraph {
-    /// The graph as a whole archive; reading it gives an equal graph if the format has the layout of this one.
+    /// The graph as a whole archive; reading it gives an equal graph.
     ///
-    /// Where it has the other layout, the objects the roots lead to are laid out anew: values become objects of Foundation's
-    /// classes and these become values, as archivers do it.
+    /// Two things differ afterwards. A graph of the compact format's layout is laid out anew in Apple's formats: values become
+    /// objects of Foundation's classes, as archivers do it. And in the compact format, lists and maps of `sharedValues` are
+    /// objects.
     /// - Parameters:
     ///   - format: The format to write.
     ///   - limits: Bounds beyond which writing throws.
@@ -16,33 +17,31 @@ extension ArchivedGraph {
     ///   would take too much room where none can be shared, or if the other layout has no place for something.
     /// - Complexity: Linear in the size of the archive.
     public func bytes(format: ArchiveFormat, limits: Limits = Limits()) throws -> [UInt8] {
-        guard archiver != nil else {
-            let compact = try compactBytes(limits: limits)
-            if format == .compact { return compact }
-            let binary = try AppleWriter.write(compact: compact, limits: limits)
-            return format == .xml ? try XMLPlistWriter.write(binary, limits: limits) : binary
-        }
-        let binary = try KeyedGraphWriter.write(self, limits: limits)
-        if format == .binary { return binary }
-        if format == .xml { return try XMLPlistWriter.write(binary, limits: limits) }
-        let owner = ArchiveBytes(binary)
-        let table = try PlistTable(owner.bytes, owner: owner, limits: limits)
-        return try AppleReader.file(
-            of: try KeyedLayout(table, limits: limits, anyArchiver: true), limits: limits)
+        if format == .compact { return try compactBytes(limits: limits) }
+        let binary =
+            archiver == nil
+            ? try AppleWriter.write(compact: try compactBytes(limits: limits), limits: limits)
+            : try KeyedGraphWriter.write(self, limits: limits)
+        return format == .xml ? try XMLPlistWriter.write(binary, limits: limits) : binary
     }
 
     /// The graph as a whole archive in the compact format; reading it gives an equal graph.
     ///
     /// - Throws: `ArchiveError` if values are nested deeper than the limits allow, or refer to no object.
     func compactBytes(limits: Limits = Limits()) throws -> [UInt8] {
-        var writer = GraphWriter(limits: limits, objectCount: objects.count)
+        // Lists and maps that are shared follow the objects.
+        let shared = archiver == nil ? 0 : sharedValues.count
+        let total = objects.count + shared
+        guard total <= limits.objects else { throw ArchiveError(.limit, "more than \(limits.objects) objects") }
+        var writer = GraphWriter(limits: limits, objectCount: total, mostBytes: mostCompactBytes(limits))
         defer { writer.deallocate() }
-        try writer.value(.record(roots))
+        try writer.value(.record(archiver == nil ? roots : KeyedCompact.top(of: self, count: objects.count)))
         let valuesEnd = writer.out.count
-        for (index, object) in objects.enumerated() {
+        for index in 0..<total {
             let start = writer.out.count
-            guard let record = object.record else { throw ArchiveError(.misuse, "an object without class") }
-            do { try writer.record(record, .object) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
+            do { try writer.record(try compactRecord(index), .object) } catch {
+                throw ArchiveError.wrapping(error, at: .index(index))
+            }
             writer.lengths.varint(UInt64(writer.out.count - start))
         }
         var front = ByteSink()
@@ -50,9 +49,35 @@ extension ArchivedGraph {
         for byte in CompactFile.magic { front.byte(byte) }
         front.varint(UInt64(writer.shapes.count))
         for shape in writer.shapes { shape.definition.withUnsafeBytes { front.append($0) } }
-        front.varint(UInt64(objects.count))
+        front.varint(UInt64(total))
         front.varint(UInt64(valuesEnd))
-        return Array(front.bytes) + Array(writer.lengths.bytes) + Array(writer.out.bytes)
+        let parts = [front.bytes, writer.lengths.bytes, writer.out.bytes]
+        return [UInt8](unsafeUninitializedCapacity: parts.reduce(0) { $0 + $1.count }) { target, initialized in
+            for part in parts {
+                UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(target)[initialized...])
+                    .copyMemory(from: part)
+                initialized += part.count
+            }
+        }
+    }
+
+    /// The bytes the archive may take: of a property list, strings and bytes that stand at several places are written out at
+    /// each, and a small archive must not become a big one.
+    private func mostCompactBytes(_ limits: Limits) -> Int {
+        guard let table = objects.layout?.table else { return .max }
+        return min(limits.bytes, (16 << 20) + 64 * table.file.count)
+    }
+
+    /// An object as the compact format has it, or one of the shared values that follow them.
+    private func compactRecord(_ index: Int) throws -> ArchivedRecord {
+        guard archiver != nil else {
+            guard let record = objects[index].record else { throw ArchiveError(.misuse, "an object without class") }
+            return record
+        }
+        let count = objects.count
+        return index < count
+            ? try KeyedCompact.record(of: objects[index], in: self, count: count)
+            : KeyedCompact.record(ofShared: sharedValues[index - count], count: count)
     }
 }
 
@@ -65,10 +90,12 @@ private struct GraphWriter {
     private var depth = 0
     private let limits: Limits
     private let objectCount: Int
+    private let mostBytes: Int
 
-    init(limits: Limits, objectCount: Int) {
+    init(limits: Limits, objectCount: Int, mostBytes: Int) {
         self.limits = limits
         self.objectCount = objectCount
+        self.mostBytes = mostBytes
     }
 
     func deallocate() {
@@ -141,6 +168,9 @@ private struct GraphWriter {
     }
 
     mutating func value(_ value: ArchivedValue) throws {
+        guard out.count <= mostBytes else {
+            throw ArchiveError(.limit, "values shared so often that there is no room for them all")
+        }
         switch value {
         case .present, .list, .set, .map, .record: try container(value)
         default: try leaf(value)

@@ -14,7 +14,8 @@ public struct ArchivedGraph: Sendable {
     /// Who wrote the archive, nearly always `NSKeyedArchiver`, if it has Apple's layout; nil for the compact format's.
     ///
     /// The two lay objects out differently: in Apple's, strings, numbers and classes are objects of their own and nil is
-    /// one too, at index 0; in the compact format values stand where they are used.
+    /// one too, at index 0; in the compact format's own, values stand where they are used. A file in the compact format may
+    /// have either.
     public let archiver: String?
     /// The version of Apple's layout, always 100000 so far; 0 for the compact format.
     public let version: Int
@@ -48,10 +49,11 @@ public struct ArchivedGraph: Sendable {
     }
 
     init(_ layout: CompactLayout) {
-        archiver = nil
-        version = 0
+        archiver = layout.keyed?.archiver
+        version = layout.keyed?.version ?? 0
         objects = ArchivedObjects(compact: layout)
-        roots = layout.roots
+        roots = layout.keyed?.roots ?? layout.roots
+        others = layout.keyed?.others ?? []
     }
 
     init(_ layout: KeyedLayout) {

@@ -5,6 +5,8 @@
 final class CompactLayout: @unchecked Sendable {
     let objectCount: Int
     let roots: ArchivedRecord
+    /// What the top says if the archive holds a graph of Apple's layout.
+    let keyed: KeyedCompact.Top?
     private let owner: ArchiveBytes
     private let shapes: [Shape]
     private let bodies: BodyTable
@@ -22,6 +24,8 @@ final class CompactLayout: @unchecked Sendable {
             var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits)
             roots = try reader.roots(source)
             for number in 0..<count { try check.object(number, bodies.body(number)) }
+            keyed = try KeyedCompact.top(roots)
+            if keyed != nil { try Self.checkClasses(&bodies, shapes, limits) }
         } catch {
             bodies.deallocate()
             throw error
@@ -39,6 +43,31 @@ final class CompactLayout: @unchecked Sendable {
     func object(_ number: Int) -> ArchivedObject {
         var reader = GraphReader(shapes: shapes, objectCount: objectCount, limits: limits)
         guard let record = try? reader.object(number, bodies.fixedBody(number)) else { return .value(.null) }
-        return .instance(record)
+        return keyed == nil ? .instance(record) : KeyedCompact.object(record)
+    }
+
+    /// Checks, of a graph of Apple's layout, what each object is, and that each instance has a class.
+    private static func checkClasses(_ bodies: inout BodyTable, _ shapes: [Shape], _ limits: Limits) throws {
+        var kinds = [KeyedCompact.Kind](repeating: .value, count: bodies.count)
+        func located<T>(_ number: Int, _ body: () throws -> T) throws -> T {
+            do { return try body() } catch { throw ArchiveError.wrapping(error, at: .index(number)) }
+        }
+        for number in kinds.indices {
+            var body = bodies.body(number)
+            kinds[number] = try located(number) {
+                let shape = try body.shape(.object, shapes)
+                return try KeyedCompact.kind(shape, body, limits)
+            }
+        }
+        for number in kinds.indices where kinds[number] == .instance {
+            var body = bodies.body(number)
+            try located(number) {
+                let shape = try body.shape(.object, shapes)
+                let type = try KeyedCompact.classIndex(shape, body, limits)
+                guard kinds.indices.contains(type), kinds[type] == .classRecord else {
+                    throw ArchiveError(.corrupt, "an object whose class is no class record")
+                }
+            }
+        }
     }
 }

@@ -68,9 +68,7 @@ final class KeyedLayout: @unchecked Sendable {
         guard found.version.kind == .integer, let version = Int(exactly: table.integer(found.version)) else {
             throw Self.noArchive("it has no $version")
         }
-        guard archiver == Self.archiver || anyArchiver else {
-            throw ArchiveError(.unsupported, "an archive of the archiver \(archiver), not \(Self.archiver)")
-        }
+        if !anyArchiver { try Self.check(archiver: archiver) }
         guard found.objects.count <= limits.objects else {
             throw ArchiveError(.limit, "more than \(limits.objects) objects")
         }
@@ -87,6 +85,16 @@ final class KeyedLayout: @unchecked Sendable {
     }
 
     deinit { kinds.deallocate() }
+
+    /// Checks that an archive is one with keys.
+    static func check(archiver: String) throws {
+        guard archiver != Self.archiver else { return }
+        throw ArchiveError(
+            .unsupported,
+            archiver == "NSArchiver"
+                ? "a sequential archive, which only an NSCodingSequentialUnarchiver opens"
+                : "an archive of the archiver \(archiver), not \(Self.archiver)")
+    }
 
     private static func noArchive(_ why: String) -> ArchiveError {
         ArchiveError(.corrupt, "a property list, but not a keyed archive: \(why)")
