@@ -59,7 +59,7 @@ let package = Package(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "allocation-count",
-                "KeyedArchive", "CPortShims",
+                "foundation-reader", "KeyedArchive", "CPortShims",
             ],
             swiftSettings: settings),
     ],

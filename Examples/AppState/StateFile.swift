@@ -25,19 +25,28 @@ struct StateFile {
         let description: String
     }
 
+    /// The file is there, and cannot be read.
+    struct Unreadable: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// What was saved; nil if the file is missing or empty.
     ///
     /// - Throws: `Damaged`, or what made the file impossible to read.
     func restore() throws -> State? {
         guard try !isMissingOrEmpty() else { return nil }
+        let content: Data
+        do { content = try Data(contentsOf: url) } catch {
+            throw Unreadable(description: "\(url.path) cannot be read: \(error.localizedDescription)")
+        }
         do {
-            let unarchiver = try KeyedUnarchiver(contentsOf: url)
+            let unarchiver = try KeyedUnarchiver(content)
             return State(
                 foo: try unarchiver.decode(Foo.self, forKey: "myfoo"),
                 bar: try unarchiver.decode(Bar.self, forKey: "mybar"),
                 // Archives by other programs have the objects and no count.
                 runs: try unarchiver.decodeIfPresent(Int.self, forKey: "runs") ?? 1, format: unarchiver.format)
-        } catch let error as ArchiveError where error.code != .file {
+        } catch let error as ArchiveError {
             throw Damaged(description: "\(url.path) is damaged (\(error))")
         }
     }

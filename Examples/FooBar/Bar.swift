@@ -17,7 +17,8 @@ public final class Bar: ObjectCoding {
 
     /// Writes it.
     public func encode(with coder: ObjectEncoder) throws {
-        try coder.encode(foos, forKey: "foos")
+        // A mutable array, as classes written for Foundation expect one.
+        try coder.encode(AsMutable(foos), forKey: "foos")
     }
 }
 

@@ -29,7 +29,8 @@ public final class Foo: ObjectCoding {
     /// Writes it.
     public func encode(with coder: ObjectEncoder) throws {
         try coder.encode(name, forKey: "name")
-        try coder.encode(age, forKey: "age")
+        // A number object, as classes written for Foundation decode one.
+        try coder.encode(AsObject(age), forKey: "age")
     }
 }
 

@@ -55,6 +55,24 @@ struct AppStateTests {
         #expect(ArchiveFormat.recognise(try bytes(path)) == .xml)
     }
 
+    @Test("Classes written for Foundation, which take a number object and a mutable array, open the file")
+    func foundation() async throws {
+        let path = scratch.path("a")
+        for format in ["binary", "xml"] {
+            #expect(try await run("--format", format, path).status == 0)
+            let reader = try await Program.run(
+                "foundation-reader", ["--own", path, "object:myfoo", "object:mybar"], in: scratch)
+            #expect(reader.status == 0, "\(format): \(reader.errors)")
+            let age = format == "binary" ? 0 : 1
+            #expect(
+                reader.output == """
+                    myfoo = OwnFoo(James, \(40 + age))
+                    mybar = OwnBar[OwnFoo(Juliana, \(7 + age)), OwnFoo(Nicolas, \(3 + age)), "one more"]
+
+                    """)
+        }
+    }
+
     @Test("An empty file is a first run")
     func empty() async throws {
         let path = scratch.path("a")
@@ -75,6 +93,7 @@ struct AppStateTests {
             #expect(outcome.output.hasPrefix("first run: "))
             #expect(outcome.errors.hasPrefix("AppState: \(path) is damaged ("), "\(outcome.errors)")
             #expect(outcome.errors.hasSuffix("it is kept as \(aside)\n"), "\(outcome.errors)")
+            #expect(outcome.errors.components(separatedBy: path).count == 3, "the path twice: \(outcome.errors)")
             #expect(try bytes(aside) == Data(text.utf8))
         }
         let next = try await run(path)

@@ -2,20 +2,24 @@ import Foundation
 
 /// Opens an archive with Foundation's own unarchiver, and prints what it finds: one line for each key.
 ///
-///     foundation-reader FILE KIND:KEY ...
+///     foundation-reader [--own] FILE KIND:KEY ...
 ///
 /// KIND is how the value is asked for: object, integer, double, float, bool, unkeyed. Foundation's unarchiver may crash; that is why
-/// this is a program of its own.
+/// this is a program of its own. With --own, Foo and Bar are classes that take their number for an object, and their array for
+/// a mutable one.
 @main
 struct FoundationReader {
     static func main() throws {
-        let data = try Data(contentsOf: URL(filePath: CommandLine.arguments[1]))
-        NSKeyedUnarchiver.setClass(Foo.self, forClassName: "Foo")
-        NSKeyedUnarchiver.setClass(Bar.self, forClassName: "Bar")
+        var arguments = CommandLine.arguments.dropFirst()
+        let isOwn = arguments.first == "--own"
+        if isOwn { arguments.removeFirst() }
+        let data = try Data(contentsOf: URL(filePath: arguments.removeFirst()))
+        NSKeyedUnarchiver.setClass(isOwn ? OwnFoo.self : Foo.self, forClassName: "Foo")
+        NSKeyedUnarchiver.setClass(isOwn ? OwnBar.self : Bar.self, forClassName: "Bar")
         NSKeyedUnarchiver.setClass(Employee.self, forClassName: "Employee")
         let unarchiver = try NSKeyedUnarchiver(forReadingFrom: data)
         unarchiver.requiresSecureCoding = false
-        for argument in CommandLine.arguments.dropFirst(2) {
+        for argument in arguments {
             let parts = argument.split(separator: ":", maxSplits: 1).map(String.init)
             print("\(parts[1]) = \(read(unarchiver, parts[0], parts[1]))")
         }
@@ -37,6 +41,8 @@ struct FoundationReader {
         case nil: "nil"
         case let foo as Foo: "Foo(\(foo.name), \(foo.age))"
         case let bar as Bar: "Bar\(describe(bar.foos))" + (bar.isShared ? " shared" : "")
+        case let foo as OwnFoo: "OwnFoo(\(foo.name ?? "?"), \(foo.age?.stringValue ?? "?"))"
+        case let bar as OwnBar: "OwnBar\(describe(bar.foos))"
         case let employee as Employee: "Employee(\(employee.first), \(employee.last), \(employee.number))"
         case let text as String: "\"\(text)\""
         case let text as NSString: "\"\(text)\""
@@ -84,6 +90,29 @@ final class Bar: NSObject, NSCoding {
     var isShared: Bool {
         foos.count > 1 && (foos.firstObject as? Foo) === (foos.lastObject as? Foo)
     }
+}
+
+final class OwnFoo: NSObject, NSCoding {
+    let name: NSString?
+    let age: NSNumber?
+
+    required init?(coder: NSCoder) {
+        name = coder.decodeObject(forKey: "name") as? NSString
+        age = coder.decodeObject(forKey: "age") as? NSNumber
+    }
+
+    func encode(with coder: NSCoder) {}
+}
+
+final class OwnBar: NSObject, NSCoding {
+    let foos: NSMutableArray?
+
+    required init?(coder: NSCoder) {
+        foos = coder.decodeObject(forKey: "foos") as? NSMutableArray
+        foos?.add("one more")
+    }
+
+    func encode(with coder: NSCoder) {}
 }
 
 final class Employee: NSObject, NSCoding {

@@ -15,6 +15,12 @@ extension AppleWriter {
         case Tag.none:
             source = next
             return try uid(0)
+        case Tag.asObject, Tag.asMutable:
+            // Nil stays nil.
+            var inner = next
+            guard try inner.byte() == Tag.none else { return try uid(try object(inValue: false)) }
+            source = inner
+            return try uid(0)
         default: return try uid(try object(inValue: false))
         }
     }
@@ -37,7 +43,9 @@ extension AppleWriter {
         case Tag.conditional:
             let number = try source.fixed(UInt32.self)
             return number == .max ? 0 : try reference(UInt64(number), inValue)
-        case Tag.bytes: return try data()
+        case Tag.bytes: return object(of: try data())
+        case Tag.asObject: return try object(inValue: inValue)
+        case Tag.asMutable: return try mutable(inValue)
         case Tag.date: return try date()
         case Tag.uuid: return try uuid(inValue)
         case Tag.url: return try url(inValue)
@@ -92,7 +100,7 @@ extension AppleWriter {
 
     // MARK: Strings and bytes
 
-    private mutating func string() throws -> UInt32 {
+    private mutating func string(isMutable: Bool = false) throws -> UInt32 {
         let tag = try source.byte()
         let length = tag == Tag.string ? try source.length() : Int(tag & 0x3F)
         let start = source.position
@@ -100,10 +108,27 @@ extension AppleWriter {
         let bytes = UnsafeRawBufferPointer(start: source.base + start, count: length)
         let node = try builder.string(utf8: bytes)
         // As a plain value this text would be nil.
-        if length == 5, bytes.elementsEqual("$null".utf8) {
+        if isMutable || length == 5 && bytes.elementsEqual("$null".utf8) {
             return try add("NSMutableString", ["NSString"], [("NS.string", node)])
         }
         return object(of: node)
+    }
+
+    /// Writes the next value as an object of a mutable class; one that has none as it is.
+    private mutating func mutable(_ inValue: Bool) throws -> UInt32 {
+        let start = source.position
+        let tag = try source.byte()
+        switch tag {
+        case Tag.firstString...Tag.lastString, Tag.string:
+            source.position = start
+            return try string(isMutable: true)
+        case Tag.bytes: return try add("NSMutableData", ["NSData"], [("NS.data", try data())])
+        case Tag.list, Tag.set, Tag.map, Tag.record, Tag.references, Tag.packed:
+            return try container(tag, inValue, isMutable: true)
+        default:
+            source.position = start
+            return try object(inValue: inValue)
+        }
     }
 
     /// The bytes that come next, which may lie elsewhere.
@@ -128,8 +153,7 @@ extension AppleWriter {
 
     private mutating func data() throws -> UInt32 {
         let (bytes, owner) = try bytes()
-        let node = if let owner { try builder.data(bytes, owner: owner) } else { try builder.data(bytes) }
-        return object(of: node)
+        return if let owner { try builder.data(bytes, owner: owner) } else { try builder.data(bytes) }
     }
 
     // MARK: Foundation's values
@@ -200,15 +224,15 @@ extension AppleWriter {
 
     // MARK: Containers
 
-    private mutating func container(_ tag: UInt8, _ inValue: Bool) throws -> UInt32 {
+    private mutating func container(_ tag: UInt8, _ inValue: Bool, isMutable: Bool = false) throws -> UInt32 {
         switch tag {
         case Tag.list, Tag.set:
             let elements = try elements(try source.length(), inValue)
-            return try array(tag == Tag.set && !inValue ? "NSSet" : "NSArray", elements)
-        case Tag.map: return try map(inValue)
+            return try array(tag == Tag.set && !inValue ? "NSSet" : "NSArray", elements, isMutable)
+        case Tag.map: return try map(inValue, isMutable)
         case Tag.record:
             let (shape, _) = try shape(&source)
-            return try nested { try $0.dictionary(of: shape) }
+            return try nested { try $0.dictionary(of: shape, isMutable) }
         case Tag.references:
             var elements: [UInt32] = []
             var expected: Int64 = 0
@@ -217,8 +241,8 @@ extension AppleWriter {
                 elements.append(try reference(UInt64(bitPattern: number), inValue))
                 expected = number &+ 1
             }
-            return try array("NSArray", elements)
-        case Tag.packed: return try packed()
+            return try array("NSArray", elements, isMutable)
+        case Tag.packed: return try packed(isMutable)
         case Tag.some: return try optional(inValue)
         case Tag.external:
             throw ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
@@ -245,26 +269,36 @@ extension AppleWriter {
         return try builder.array(nodes)
     }
 
-    private mutating func array(_ type: String, _ elements: [UInt32]) throws -> UInt32 {
-        try add(type, [], [("NS.objects", try uids(elements))])
+    private mutating func array(_ type: String, _ elements: [UInt32], _ isMutable: Bool = false) throws -> UInt32 {
+        try collection(type, isMutable, [("NS.objects", try uids(elements))])
     }
 
-    private mutating func dictionary(_ keys: [UInt32], _ values: [UInt32]) throws -> UInt32 {
-        try add("NSDictionary", [], [("NS.keys", try uids(keys)), ("NS.objects", try uids(values))])
+    private mutating func dictionary(
+        _ keys: [UInt32], _ values: [UInt32], _ isMutable: Bool = false
+    ) throws -> UInt32 {
+        try collection(
+            "NSDictionary", isMutable, [("NS.keys", try uids(keys)), ("NS.objects", try uids(values))])
+    }
+
+    private mutating func collection(
+        _ type: String, _ isMutable: Bool, _ fields: [(StaticString, UInt32)]
+    ) throws -> UInt32 {
+        // NSArray, NSMutableArray.
+        isMutable ? try add("NSMutable" + type.dropFirst(2), [type], fields) : try add(type, [], fields)
     }
 
     /// Writes the content of a record as a dictionary.
-    private mutating func dictionary(of shape: Shape) throws -> UInt32 {
+    private mutating func dictionary(of shape: Shape, _ isMutable: Bool = false) throws -> UInt32 {
         var keys: [UInt32] = []
         var values: [UInt32] = []
         try eachField(shape) { writer, key in
             keys.append(writer.object(of: try writer.builder.string(StoredKey.unescaped(key))))
             values.append(try writer.object(inValue: true))
         }
-        return try dictionary(keys, values)
+        return try dictionary(keys, values, isMutable)
     }
 
-    private mutating func map(_ inValue: Bool) throws -> UInt32 {
+    private mutating func map(_ inValue: Bool, _ isMutable: Bool) throws -> UInt32 {
         let count = try source.length()
         var kinds: Set<Bool> = []
         var keys: [UInt32] = []
@@ -290,8 +324,8 @@ extension AppleWriter {
             kinds.insert(isInteger || isString)
             values.append(try object(inValue: inValue))
         }
-        guard inValue, kinds.contains(false) else { return try dictionary(keys, values) }
-        return try array("NSArray", zip(keys, values).flatMap { [$0, $1] })
+        guard inValue, kinds.contains(false) else { return try dictionary(keys, values, isMutable) }
+        return try array("NSArray", zip(keys, values).flatMap { [$0, $1] }, isMutable)
     }
 
     private func checkDepth() throws {
@@ -300,14 +334,14 @@ extension AppleWriter {
         }
     }
 
-    private mutating func packed() throws -> UInt32 {
+    private mutating func packed(_ isMutable: Bool) throws -> UInt32 {
         var scratch = ByteSink()
         defer { scratch.deallocate() }
         let count = try source.rewriteElements(Tag.packed, limits, into: &scratch)
         let outer = source
         source = ByteSource(scratch.bytes)
         defer { source = outer }
-        return try array("NSArray", try elements(count, true))
+        return try array("NSArray", try elements(count, true), isMutable)
     }
 
     /// An optional that is there: what it holds, unless that is nil or an optional in its turn.

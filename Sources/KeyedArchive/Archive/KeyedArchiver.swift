@@ -31,6 +31,7 @@ public final class KeyedArchiver {
     ) {
         self.format = format
         encoder = ObjectEncoder(limits: limits, classes: classes)
+        encoder.marksForms = format != .compact
         encoder.openRoots()
     }
 
@@ -59,6 +60,12 @@ public final class KeyedArchiver {
 
     /// Completes the archive; nothing can be encoded afterwards.
     public func finish() throws -> [UInt8] { try encoder.finishArchive(format: format) }
+
+    /// Completes the archive; nothing can be encoded afterwards.
+    ///
+    /// `let data: Data = try archiver.finish()`; without a type there, the bytes are an array.
+    @_disfavoredOverload
+    public func finish() throws -> Data { Data(try finish() as [UInt8]) }
 
     /// An archive with one root, under the key `root`.
     public static func archive<T: Encodable>(

@@ -36,6 +36,7 @@ public final class SequentialArchiver {
         self.format = format
         encoder = ObjectEncoder(limits: limits, classes: classes)
         encoder.isSequential = true
+        encoder.marksForms = format != .compact
         encoder.openRoots()
     }
 
@@ -47,6 +48,10 @@ public final class SequentialArchiver {
 
     /// Completes the archive; nothing can be encoded afterwards.
     public func finish() throws -> [UInt8] { try encoder.finishArchive(format: format) }
+
+    /// Completes the archive; nothing can be encoded afterwards.
+    @_disfavoredOverload
+    public func finish() throws -> Data { Data(try finish() as [UInt8]) }
 
     /// Completes the archive and writes it into a file, which is replaced as a whole.
     public func finish(to url: URL) throws {

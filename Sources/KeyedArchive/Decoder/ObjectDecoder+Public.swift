@@ -82,6 +82,13 @@ extension ObjectDecoder {
         do { return try readIfPresent(type) } catch { throw failed(error, key) }
     }
 
+    /// Decodes any `Codable` value or object; the default if nil was encoded, or nothing.
+    public func decode<T: Decodable>(
+        _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
+    ) throws -> T {
+        try decodeIfPresent(type, forKey: key) ?? value()
+    }
+
     /// Decodes a value below which no classes come but those in the list and the one asked for.
     ///
     /// A list given while

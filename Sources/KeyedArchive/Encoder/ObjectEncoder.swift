@@ -11,6 +11,8 @@ public final class ObjectEncoder {
     var hasDelegate = false
     /// Whether objects by reference may be written.
     package var allowsExternals = false
+    /// Whether `AsObject` and `AsMutable` leave a mark, which only the writer of Apple's format reads.
+    package var marksForms = false
     /// A slot for whoever drives the encoder; the values' own coding code finds it.
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
@@ -159,6 +161,9 @@ public final class ObjectEncoder {
             s.pointee.scope.cursor += 1
             s.pointee.out.string(key)
         default:
+            guard !s.pointee.isFinished else {
+                throw ArchiveError(.misuse, "the archive is finished, so the key \(key) has no place in it")
+            }
             throw fail(ArchiveError(.misuse, "no object is being encoded, so the key \(key) has no place"))
         }
     }

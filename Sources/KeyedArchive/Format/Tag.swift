@@ -50,6 +50,10 @@ enum Tag {
     static let some: UInt8 = 0xD8
     /// Varint offset and varint length of bytes that lie outside of the body; never in files.
     static let outside: UInt8 = 0xD9
+    /// One value, a number that is an object in Apple's format; only in what the writer of that reads.
+    static let asObject: UInt8 = 0xDA
+    /// One value, which is mutable in Apple's format; only in what the writer of that reads.
+    static let asMutable: UInt8 = 0xDB
 
     /// What a value beginning with `tag` is called in messages.
     static func describe(_ tag: UInt8) -> String {

@@ -73,15 +73,15 @@ final class PlistTable: @unchecked Sendable {
         let top = number(16)
         let table = number(24)
         guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
-            throw Self.corrupt("an offset or reference size that is not 1 to 8")
+            throw Self.cutOff("an offset or reference size that is not 1 to 8")
         }
         guard table > UInt64(Self.headerSize), table <= UInt64(trailer) else {
-            throw Self.corrupt("an offset table outside of the file")
+            throw Self.cutOff("an offset table outside of the file")
         }
         guard count > 0, count <= (UInt64(trailer) - table) / UInt64(offsetSize) else {
-            throw Self.corrupt("more objects than the offset table has room for")
+            throw Self.cutOff("more objects than the offset table has room for")
         }
-        guard top < count else { throw Self.corrupt("a top object that is not there") }
+        guard top < count else { throw Self.cutOff("a top object that is not there") }
         self.owner = owner
         file = bytes
         self.base = base
@@ -103,6 +103,11 @@ final class PlistTable: @unchecked Sendable {
 
     static func corrupt(_ what: String) -> ArchiveError {
         ArchiveError(.corrupt, "a broken binary property list: \(what)")
+    }
+
+    /// The last bytes of the file, which say where all else is, make no sense.
+    private static func cutOff(_ what: String) -> ArchiveError {
+        ArchiveError(.corrupt, "a binary property list that is cut off or broken at its end: \(what)")
     }
 
     private func readOffsets(_ table: Int, _ size: Int) throws {

@@ -22,7 +22,11 @@ extension ObjectDecoder {
         case Tag.isTrue, Tag.isFalse:
             s.pointee.frame.source.position += 1
             return tag == Tag.isTrue ? 1 : 0
-        case Tag.double, Tag.float: return T(exactly: try readDouble())
+        case Tag.double, Tag.float:
+            guard let number = T(exactly: try readDouble()) else {
+                throw ArchiveError(.outOfRange, "the number is not whole, or does not fit \(T.self)")
+            }
+            return number
         case Tag.firstString...Tag.lastString, Tag.string:
             let start = s.pointee.frame.source.position
             if let number = T(try readString()) { return number }

@@ -1,0 +1,79 @@
+/// A number that is an object of its own, an `NSNumber`, in archives of Apple's format.
+///
+/// There numbers under a key of an object stand as they are, for `decodeInteger(forKey:)` and its like. A class written for
+/// Foundation that reads its number with `decodeObject(forKey:)` needs an object:
+///
+/// ```swift
+/// try coder.encode(AsObject(age), forKey: "age")
+/// ```
+///
+/// Read it as the number it is, `decode(Int.self, forKey: "age")`: the wrapper leaves no other trace, none at all in the
+/// compact format and in messages. Around other values, which are objects anyway, it changes nothing.
+public struct AsObject<Value: Codable>: FoundationForm {
+    /// The number.
+    public var value: Value
+
+    /// Wraps a number for a call of `encode`.
+    public init(_ value: Value) { self.value = value }
+
+    static var tag: UInt8 { Tag.asObject }
+}
+
+/// A collection, a string or bytes that are mutable in archives of Apple's format: an `NSMutableArray`,
+/// `NSMutableDictionary`, `NSMutableSet`, `NSMutableString` or `NSMutableData`.
+///
+/// For classes written for Foundation that cast what they decode to such a class:
+///
+/// ```swift
+/// try coder.encode(AsMutable(foos), forKey: "foos")
+/// ```
+///
+/// Read it as the value it is, `decode([Foo].self, forKey: "foos")`: the wrapper leaves no other trace, none at all in the
+/// compact format and in messages. What is inside of the collection is mutable only if it has a wrapper of its own.
+public struct AsMutable<Value: Codable>: FoundationForm {
+    /// The collection, string or bytes.
+    public var value: Value
+
+    /// Wraps a value for a call of `encode`.
+    public init(_ value: Value) { self.value = value }
+
+    static var tag: UInt8 { Tag.asMutable }
+}
+
+extension AsObject: Sendable where Value: Sendable {}
+extension AsMutable: Sendable where Value: Sendable {}
+
+/// What says which of Foundation's classes stands for a value.
+protocol FoundationForm: Codable, NativelyArchived {
+    associatedtype Value: Codable
+    var value: Value { get }
+    init(_ value: Value)
+    /// Stands in front of the value, only in what the writer of Apple's format reads.
+    static var tag: UInt8 { get }
+}
+
+extension FoundationForm {
+    static func makeWriter() -> AnyValueCoder {
+        let writer = ValueWriter<Value>.of(Value.self)
+        return ValueWriter<Self> { form, coder in
+            if coder.marksForms { coder.state.pointee.out.byte(tag) }
+            try writer.write(form.value, coder)
+        }
+    }
+
+    static func makeReader() -> AnyValueCoder {
+        let reader = ValueReader<Value>.of(Value.self)
+        return ValueReader<Self> { Self(try reader.read($0)) }
+    }
+
+    /// Encodes the value itself.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(value)
+    }
+
+    /// Decodes the value itself.
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(Value.self))
+    }
+}
