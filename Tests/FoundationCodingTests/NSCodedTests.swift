@@ -36,7 +36,7 @@ struct NSCodedTests {
     func identity() throws {
         let node = Node("n")
         node.next = node
-        let back = try deepCopy(of: NSCoded(node)).object
+        let back = try KeyedArchiver.deepCopy(of: NSCoded(node)).object
         #expect(back.next === back)
         (node.next, back.next) = (nil, nil)
     }

@@ -168,20 +168,20 @@ struct GraphTests {
     func copies() throws {
         let foo = Foo("Nicolas", 3)
         let bar = Bar([foo, foo])
-        let copy = try deepCopy(of: bar)
+        let copy = try KeyedArchiver.deepCopy(of: bar)
         #expect(copy.foos[0] === copy.foos[1])
         #expect(copy.foos[0] !== foo)
         foo.name = "changed"
         #expect(copy.foos[0].name == "Nicolas")
         let figures: [Figure] = [Hexagon(x: 1), Circle(x: 2, radius: 3)]
-        let copied = try deepCopy(of: figures)
+        let copied = try KeyedArchiver.deepCopy(of: figures)
         #expect(copied[0] is Hexagon)
         #expect((copied[1] as? Circle)?.radius == 3)
         var limits = Limits()
         limits.objects = 2
-        #expect(try deepCopy(of: bar, limits: limits).foos.count == 2)
+        #expect(try KeyedArchiver.deepCopy(of: bar, limits: limits).foos.count == 2)
         let error = try #require(throws: ArchiveError.self) {
-            try deepCopy(of: Bar([Foo("a", 1), Foo("b", 2)]), limits: limits)
+            try KeyedArchiver.deepCopy(of: Bar([Foo("a", 1), Foo("b", 2)]), limits: limits)
         }
         #expect(error.code == .limit)
     }

@@ -257,7 +257,7 @@ struct MessageTests {
             }
             func encode(with coder: ObjectEncoder) throws { try coder.encode(data, forKey: "data") }
         }
-        #expect(try deepCopy(of: Twice()).data[0] == 5)
+        #expect(try KeyedArchiver.deepCopy(of: Twice()).data[0] == 5)
     }
 
     final class Remote: ExternallyCodable {

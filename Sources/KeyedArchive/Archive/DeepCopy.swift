@@ -1,23 +1,33 @@
-/// A copy of a value and of all objects it leads to, made by archiving and unarchiving it in memory.
-///
-/// Sharing and cycles are kept within the copy. No class needs to be registered: the classes met are those allowed.
-/// - Parameters:
-///   - value: The value or object to copy. It is only read.
-///   - limits: Bounds beyond which it throws.
-/// - Returns: The copy, of the same type.
-/// - Throws: What the classes' coding code throws, and `ArchiveError`.
-public func deepCopy<T: Codable>(of value: T, limits: Limits = Limits()) throws -> T {
-    let encoder = ObjectEncoder(limits: limits)
-    let codec = ValueCodec<T>.of(T.self)
-    try encoder.encodeTop(value, codec)
-    try encoder.finish()
-    let owner = CopiedBytes(encoder)
-    let decoder = try ObjectDecoder(
-        bytes: owner.bytes, owner: owner, shapes: encoder.shapes, limits: limits, classes: encoder.classesMet())
-    return try decoder.decodeTop(codec)
+extension KeyedArchiver {
+    /// A copy of a value and of all objects it leads to, made by archiving and unarchiving it in memory.
+    ///
+    /// Sharing and cycles are kept within the copy. No class needs to be registered: the classes met are those allowed.
+    /// - Parameters:
+    ///   - value: The value or object to copy. It is only read.
+    ///   - limits: Bounds beyond which it throws.
+    /// - Returns: The copy, of the same type. It shares nothing with the value, so that it may go to another task or actor.
+    /// - Throws: What the classes' coding code throws, and `ArchiveError`.
+    /// - Complexity: Linear in the size of the archive.
+    public static func deepCopy<T: Codable>(of value: T, limits: Limits = Limits()) throws -> sending T {
+        let encoder = ObjectEncoder(limits: limits)
+        try encoder.encodeTop(value, ValueCodec<T>.of(T.self))
+        try encoder.finish()
+        let bytes = CopiedBytes(encoder)
+        return try copy(of: bytes, encoder.shapes, limits, encoder.classesMet())
+    }
+
+    /// Decodes a value from bytes: apart, so that the compiler sees that nothing of the encoder's is in it.
+    private static func copy<T: Codable>(
+        of bytes: CopiedBytes, _ shapes: [Shape], _ limits: Limits, _ classes: ClassRegistry
+    ) throws -> sending T {
+        let decoder = try ObjectDecoder(
+            bytes: bytes.bytes, owner: bytes, shapes: shapes, limits: limits, classes: classes)
+        return try decoder.decodeTop(ValueCodec<T>.of(T.self))
+    }
 }
 
-private final class CopiedBytes {
+// The bytes are written in `init`, before the object is shared, and only read afterwards.
+private final class CopiedBytes: @unchecked Sendable {
     let bytes: UnsafeRawBufferPointer
 
     init(_ encoder: ObjectEncoder) {
