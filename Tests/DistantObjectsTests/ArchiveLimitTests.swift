@@ -61,7 +61,7 @@ struct ArchiveLimitTests {
     private static func pair(
         client: (inout KeyedArchive.Limits) -> Void = { _ in }, server: (inout KeyedArchive.Limits) -> Void = { _ in }
     ) async throws -> (client: Connection, server: Connection, keeper: DistantObject) {
-        var (here, there) = (Connection.Configuration(), Connection.Configuration())
+        var (here, there) = (Connection.Configuration.patient, Connection.Configuration())
         client(&here.limits.archive)
         server(&there.limits.archive)
         let (first, second) = try await Connection.pair(over: .socketpair, first: here, second: there)
@@ -171,7 +171,7 @@ struct ArchiveLimitTests {
     /// A raw peer of a connection that vends a `Keeper` in slot 1.
     private static func hostile(_ limits: KeyedArchive.Limits = .init()) async throws -> (RawPeer, Connection) {
         let (raw, ours) = try Bereaved.ends(.socketpair)
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.limits.archive = limits
         raw.send(1, RawPeer.hello)
         let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)

@@ -77,7 +77,7 @@ struct BlockingTests {
 
     @Test("One-way messages from a plain thread arrive in order, also when the queue is full")
     func oneWay() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.queuedCalls = 8
         let pair = try await Pair(server: server)
         let client = pair.client

@@ -73,7 +73,7 @@ struct CallTests {
 
     @Test("An error arrives with its type and content where the type is known, else by name without private text")
     func errors() async throws {
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.errorTypes = [NotFound.self]
         let pair = try await Pair(client: client)
         let directory = try await pair.client.root
@@ -117,7 +117,7 @@ struct CallTests {
 
     @Test("Many tasks may call at one time, more than the peer queues")
     func many() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.queuedCalls = 4
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root

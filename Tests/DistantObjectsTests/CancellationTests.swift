@@ -121,7 +121,7 @@ struct CancellationTests {
         let pair = try await Pair()
         let directory = try await pair.client.root
         await pair.outwait(directory)
-        let quick: Int = try await directory.message("echo").call(3, deadline: .seconds(60))
+        let quick: Int = try await directory.message("echo").call(3, deadline: Patience.wait)
         #expect(quick == 3)
         await pair.close()
     }
@@ -151,23 +151,32 @@ struct CancellationTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Calls that wait for credit can be cancelled, and the others go on")
+    @Test("Calls that wait for credit can be cancelled: they are never sent, and the others go on")
     func cancelPending() async throws {
-        var server = Connection.Configuration()
-        server.limits.queuedCalls = 1
-        server.limits.runningCalls = 1
-        let pair = try await Pair(server: server)
-        do {
-            let directory = try await pair.client.root
-            let tasks = (0..<20).map { number in
-                Task { let _: Int = try await directory.echo(number) }
-            }
-            for task in tasks[10...] { task.cancel() }
-            for task in tasks[..<10] { try await task.value }
-            for task in tasks[10...] { _ = await task.result }
+        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
+        // The look-up of the root uses the only credit up.
+        let (raw, connection, root) = (pair.raw, pair.connection, try await pair.root())
+        let calls = (0..<20).map { number in
+            Task { try await root.message(number < 10 ? "kept" : "dropped")() as Int }
         }
-        try await pair.rest()
-        await pair.close()
+        await eventually("all wait") { connection.statistics.pending == 20 }
+        for call in calls[10...] { call.cancel() }
+        for call in calls[10...] { await #expect(throws: CancellationError.self) { try await call.value } }
+        #expect(connection.statistics.pending == 10)
+        for _ in 0..<10 {
+            raw.send(7, RawPeer.number(1))
+            let frame = try #require(try await onThread { raw.read() })
+            // The name comes with the first of them only, and has a number from then on.
+            #expect(frame.kind == 2 && !String(decoding: frame.body, as: UTF8.self).contains("dropped"))
+            var body = frame.body[...]
+            let question = try #require(RawPeer.takeNumber(&body))
+            raw.send(3, RawPeer.result(question: question))
+        }
+        for call in calls[..<10] { #expect(try await call.value == 5) }
+        #expect(connection.statistics.questions == 0 && connection.statistics.pending == 0)
+        withExtendedLifetime(root) {}
+        raw.close()
+        await pair.expectEnd(Bereaved.isLost)
     }
 
     @Test("When a call is given up its work stops and what it carried is let go", arguments: [true, false])
@@ -209,11 +218,20 @@ struct CancellationTests {
         let root = try await pair.root()
         let call = Task { () -> Void in
             let bytes = [UInt8](repeating: 1, count: 1_000_000)
-            let _: Int = try await root.message("bytes").call(bytes, deadline: byDeadline ? .milliseconds(100) : nil)
+            // A deadline that passes before the call is committed gives nothing up: the next one is later.
+            var limit = Duration.milliseconds(20)
+            repeat {
+                do {
+                    let _: Int = try await root.message("bytes").call(bytes, deadline: byDeadline ? limit : nil)
+                } catch let error as ConnectionError where error.code == .deadlineExceeded {
+                } catch is CancellationError {
+                }
+                limit *= 2
+            } while pair.connection.statistics.questions == 0
         }
         await eventually("a part is written") { pair.raw.unread > 0 }
         if !byDeadline { call.cancel() }
-        _ = await call.result
+        try await call.value
         let raw = pair.raw
         let (bulk, kinds) = try await onThread { () -> (Int, [UInt8]) in
             var kinds: [UInt8] = []
@@ -269,7 +287,7 @@ struct CancellationTests {
 
     @Test("Above the number of running calls the peer refuses instead of delaying")
     func overload() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.runningCalls = 2
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root

@@ -26,7 +26,7 @@ struct ChurnTests {
     }
 
     private static func closeWhileConnecting(_ place: Place, _ seed: UInt64) async throws {
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Mutex<[Connection]>([])
         let serving = Task {
             for try await connection in listener {
@@ -41,7 +41,7 @@ struct ChurnTests {
                 group.addTask {
                     for _ in 0..<4 {
                         do {
-                            let connection = try await Connection.open(.path(place.socket))
+                            let connection = try await Connection.open(.path(place.socket), configuration: .patient)
                             let back: Int? = try? await connection.root.echo(3)
                             #expect(back == nil || back == 3)
                             connection.invalidate()
@@ -98,7 +98,7 @@ private final class Churn: Sendable {
 
     func run(clients: Int, rounds: Int) async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for try await connection in listener { serve(connection) }
         }
@@ -132,7 +132,7 @@ private final class Churn: Sendable {
     private func client(_ path: String, _ rounds: Int, _ generator: SeededGenerator) async throws {
         var random = generator
         for _ in 0..<rounds {
-            let connection = try await Connection.open(.path(path))
+            let connection = try await Connection.open(.path(path), configuration: .patient)
             opened.send()
             let work = random.next()
             let calls = Task { await self.call(connection, SeededGenerator(seed: work)) }

@@ -56,7 +56,7 @@ struct CurrentTests {
     @Test("A hook of several connections sees whose event it is told")
     func hooks() async throws {
         let seen = Mutex<[ObjectIdentifier?]>([])
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.onEvent = { event in
             guard case .ended = event else { return }
             seen.withLock { $0.append(Connection.current.map { ObjectIdentifier($0) }) }

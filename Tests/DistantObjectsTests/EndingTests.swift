@@ -15,7 +15,7 @@ struct EndingTests {
         let directory = try await pair.client.root
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        let closing = Task { await pair.server.close(within: .seconds(60)) }
+        let closing = Task { await pair.server.close(within: Patience.wait) }
         await pair.server.refusesCalls()
         pair.directory.go.send()
         // The call that ran when the close began is answered.
@@ -41,7 +41,7 @@ struct EndingTests {
         let directory = try await pair.client.root
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        let closing = Task { await pair.client.close(within: .seconds(60)) }
+        let closing = Task { await pair.client.close(within: Patience.wait) }
         await pair.client.refusesCalls()
         // What comes from the peer meanwhile is refused and not left without an answer.
         await expectCode(.closed) { _ = try await pair.server.root }
@@ -66,7 +66,7 @@ struct EndingTests {
             for number in 0..<600 { try await directory.note.oneWay(number) }
             try await directory.noteSlowly.oneWay(600)
         }
-        let closing = Task { await pair.client.close(within: .seconds(60)) }
+        let closing = Task { await pair.client.close(within: Patience.wait) }
         await pair.server.refusesCalls()
         #expect(pair.directory.log.withLock { $0.isEmpty })
         pair.directory.gate.signal()
@@ -157,7 +157,7 @@ struct EndingTests {
         )
         func closedDescriptors() async {
             await #expect(processExitsWith: .success) {
-                let kept = try await Connection.pair()
+                let kept = try await Connection.pair(first: .patient, second: .patient)
                 kept.1.vend(Directory())
                 let root = try await kept.0.root
                 let before = Set(Usage.open.keys)
@@ -180,7 +180,7 @@ struct EndingTests {
         // It stops the loop of the whole process for a while.
         await #expect(processExitsWith: .success) {
             let exhausted = Signal()
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.onEvent = { if case .threadsExhausted(64) = $0 { exhausted.send() } }
             let pair = try await Pair(client: configuration, server: configuration)
             let blocked = (0..<64).map { _ in Directory() }
@@ -199,7 +199,7 @@ struct EndingTests {
     @Test("The end is reported once, as the last event")
     func events() async throws {
         let ended = Signal()
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.onEvent = { event in
             if case .ended = event { ended.send() }
         }

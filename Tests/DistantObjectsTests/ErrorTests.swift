@@ -28,7 +28,7 @@ private final class Middle: Vendable {
 struct ErrorTests {
     @Test("What a method met on another connection is no error of its caller's", arguments: ["fails", "failsLater"])
     func onward(message: String) async throws {
-        let (client, server) = try await Connection.pair()
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Middle())
         let root = try await client.root
         for code in [ConnectionError.Code.notSent, .closed, .noSuchMessage, .cancelled] {
@@ -44,7 +44,7 @@ struct ErrorTests {
     @Test("One without a result that fails so is reported as the method's failure")
     func onwardOneWay() async throws {
         let (reported, here) = (Signal(), Signal())
-        var (first, second) = (Connection.Configuration(), Connection.Configuration())
+        var (first, second) = (Connection.Configuration.patient, Connection.Configuration())
         first.onEvent = { if case .oneWayFailed(_, let error) = $0, error.code == .methodFailed { reported.send() } }
         second.onEvent = {
             if case .oneWayFailedHere(_, let error) = $0, (error as? ConnectionError)?.code == .notSent { here.send() }
@@ -59,14 +59,14 @@ struct ErrorTests {
 
     @Test("A reference where an object of this process is asked for, and the other way round, is named as that")
     func references() async throws {
-        let (client, server) = try await Connection.pair()
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Middle())
         let root = try await client.root
         await expectSentence(.wrongArgument, "DistantObject") { let _: Int = try await root.takes(Middle()) }
         await expectSentence(.wrongResult, "DistantObject") { let _: Middle = try await root.itself() }
         await expectSentence(.wrongResult, "no result") { let _: Int = try await root.nothing() }
         await expectSentence(.wrongArgument, "1 argument was given") { try await root.nothing(1) }
-        let (other, its) = try await Connection.pair()
+        let (other, its) = try await Connection.pair(first: .patient, second: .patient)
         its.vend(Middle())
         let foreign = try await other.root
         await expectSentence(.foreignReference, "another connection") { let _: Int = try await root.takes(foreign) }
@@ -90,11 +90,11 @@ struct ErrorTests {
     @Test("A look-up of a root that is not vended yet ends with its deadline")
     func rootDeadline() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Task {
             for try await connection in listener { return connection as Connection? }; return nil
         }
-        let connection = try await Connection.open(.path(place.socket))
+        let connection = try await Connection.open(.path(place.socket), configuration: .patient)
         await expectCode(.deadlineExceeded) { _ = try await connection.root(named: "", deadline: .milliseconds(20)) }
         connection.invalidate()
         _ = try await accepted.value?.ended
@@ -104,14 +104,15 @@ struct ErrorTests {
     @Test("A program that ends before it is connected is told with its status, one that prints as one that prints")
     func launched() async throws {
         await expectSentence(.closed, "ended with status 3") {
-            _ = try await Connection.launch("/bin/sh", arguments: ["-c", "exit 3"])
+            _ = try await Connection.launch("/bin/sh", arguments: ["-c", "exit 3"], configuration: .patient)
         }
         await expectSentence(.protocolViolation, "before it prints") {
             _ = try await Connection.launch(
-                "/bin/sh", arguments: ["-c", "echo Hello, world; exec sleep 1000"], over: .pipes)
+                "/bin/sh", arguments: ["-c", "echo Hello, world; exec sleep 1000"], over: .pipes,
+                configuration: .patient)
         }
         await expectSentence(.protocolViolation, "both sides greet first") {
-            _ = try await Connection.launch("/bin/cat", over: .pipes)
+            _ = try await Connection.launch("/bin/cat", over: .pipes, configuration: .patient)
         }
     }
 

@@ -33,7 +33,7 @@ private final class Busy: Vendable {
 }
 
 /// Frames that nobody waits for, committed where nothing else makes the channel write.
-@Suite("What is committed is written, whoever commits it", .bounded(300))
+@Suite("What is committed is written, whoever commits it", .bounded())
 struct FlushTests {
     /// Sends a barrier, lets the method go on once the other side has it, and returns when it is answered.
     private func barrier(_ pair: Pair, _ busy: Busy) async throws {
@@ -64,7 +64,7 @@ struct FlushTests {
 
     @Test("So it is when the method then waits for credit to call back")
     func firstJobThatWaitsForCredit() async throws {
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.limits.queuedCalls = 1
         let pair = try await Pair(client: client)
         let (busy, blocker, other) = (Busy(), Directory(), Directory())
@@ -93,7 +93,7 @@ struct FlushTests {
 
     @Test("Credit for a call that a waiting thread read is given back although its method blocks")
     func creditBeforeBlocking() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.queuedCalls = 1
         let pair = try await Pair(server: server)
         let (held, other) = (Directory(), Directory())

@@ -154,7 +154,7 @@ struct HostilePeerTests {
     @Test("Each broken rule ends its own connection with a reason, and no other", arguments: Attack.all)
     func attack(_ attack: Attack) async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let ended = Signal()
         let serving = Task {
             for try await connection in listener {
@@ -166,7 +166,7 @@ struct HostilePeerTests {
                 }
             }
         }
-        let good = try await Connection.open(.path(place.socket))
+        let good = try await Connection.open(.path(place.socket), configuration: .patient)
         let directory = try await good.root
         let before: Int = try await directory.echo(1)
         #expect(before == 1)
@@ -196,7 +196,7 @@ struct HostilePeerTests {
     @Test("Bytes that are no arguments are refused; the connection goes on")
     func wrongArguments() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for try await connection in listener { connection.vend(Directory()) }
         }
@@ -227,7 +227,7 @@ struct HostilePeerTests {
     @Test("Half a frame, then death: the connection ends, and nothing is left")
     func halfFrame() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let connections = Task { () -> Connection? in
             var iterator = listener.makeAsyncIterator()
             return try await iterator.next()
@@ -251,8 +251,7 @@ struct HostilePeerTests {
         let (raw, ours) = try Bereaved.ends(.socketpair)
         let asked = Signal()
         let gate = DispatchSemaphore(value: 0)
-        var configuration = Connection.Configuration()
-        configuration.handshakeTimeout = .seconds(120)
+        var configuration = Connection.Configuration.patient
         // Long enough for another thread to read on.
         configuration.accept = Connection.AcceptRule { _ in
             asked.send()
@@ -293,7 +292,7 @@ struct HostilePeerTests {
     @Test("A peer that reads no more, but does not end, loses its connection; others do not notice")
     func readsNoMore() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Task { try #require(try await listener.first { _ in true }) }
         let good = try await Pair()
         let directory = try await good.client.root
@@ -316,7 +315,7 @@ struct HostilePeerTests {
     @Test("Half a frame, then silence: other connections do not notice")
     func silence() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for try await connection in listener { connection.vend(Directory()) }
         }
@@ -324,7 +323,7 @@ struct HostilePeerTests {
         raw.send(1, RawPeer.hello)
         _ = try await onThread { raw.read() == nil }
         raw.send(Array(RawPeer.frame(2, RawPeer.call()).dropLast(3)))
-        let good = try await Connection.open(.path(place.socket))
+        let good = try await Connection.open(.path(place.socket), configuration: .patient)
         for number in 0..<100 {
             let back: Int = try await good.root.echo(number)
             #expect(back == number)

@@ -40,9 +40,11 @@ struct KilledProcessTests {
             for transport in [ChildProcess.Transport.socketpair, .pipes] {
                 for _ in 0..<5 {
                     await expectCode(.closed) {
-                        _ = try await Connection.launch("/bin/sh", arguments: ["-c", "kill -9 $$"], over: transport)
+                        _ = try await Connection.launch(
+                            "/bin/sh", arguments: ["-c", "kill -9 $$"], over: transport,
+                            configuration: .patient)
                     }
-                    var configuration = Connection.Configuration()
+                    var configuration = Connection.Configuration.patient
                     configuration.handshakeTimeout = .milliseconds(20)
                     await expectCode(.handshakeTimeout) {
                         _ = try await Connection.launch(
@@ -51,7 +53,7 @@ struct KilledProcessTests {
                 }
             }
             // One that does not end when told.
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.handshakeTimeout = .milliseconds(300)
             await expectCode(.handshakeTimeout) {
                 _ = try await Connection.launch(
@@ -70,6 +72,10 @@ private final class Helper: Sendable {
     private let connection: Connection
     private let ended = Signal()
     private let end = Signal()
+    /// How many notes have come when it is killed while busy.
+    private let notes: Int
+    /// What became of the calls under way then.
+    private let outcomes = Mutex<[ConnectionError.Code?: Int]>([:])
 
     /// The moments at which it is killed.
     private static let moments: [@Sendable (Helper) async throws -> Void] = [
@@ -78,13 +84,23 @@ private final class Helper: Sendable {
     ]
 
     static func killAll(over transport: ChildProcess.Transport, inSharedMemory: Bool = false) async throws {
+        let seed = UInt64.random(in: 0..<1 << 40)
+        var random = SeededGenerator(seed: seed)
+        var outcomes: [ConnectionError.Code?: Int] = [:]
+        func killOnce() async throws {
+            for moment in moments {
+                let helper = try await Helper(over: transport, inSharedMemory, notes: 1 + random.below(20))
+                try await moment(helper)
+                outcomes.merge(helper.outcomes.withLock { $0 }, uniquingKeysWith: +)
+            }
+        }
         // What is kept for the next time is there after the first round.
-        for moment in moments { try await moment(Helper(over: transport, inSharedMemory)) }
+        try await killOnce()
         let channels = Usage.channels
         let (descriptors, threads) = (Usage.descriptors, Usage.threads)
-        for _ in 0..<2 {
-            for moment in moments { try await moment(Helper(over: transport, inSharedMemory)) }
-        }
+        for _ in 0..<2 { try await killOnce() }
+        // Some of six callers that never rest are within a call when it dies; what the others meet is a matter of luck.
+        #expect(outcomes[.outcomeUnknown] != nil, "seed \(seed): \(outcomes)")
         await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
         #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
         #expect(Usage.descriptors < descriptors + 20)
@@ -92,8 +108,9 @@ private final class Helper: Sendable {
         await eventually("no child is left") { waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD }
     }
 
-    private init(over transport: ChildProcess.Transport, _ inSharedMemory: Bool) async throws {
-        var configuration = Connection.Configuration()
+    private init(over transport: ChildProcess.Transport, _ inSharedMemory: Bool, notes: Int) async throws {
+        self.notes = notes
+        var configuration = Connection.Configuration.patient
         if inSharedMemory { configuration.busy = .always }
         let end = end
         configuration.onEvent = { if case .ended = $0 { end.send() } }
@@ -191,7 +208,7 @@ private final class Helper: Sendable {
         let call = CountedCall { try await root.note("a") }
         await eventually("it is committed") { self.connection.statistics.questions == 1 }
         let connection = connection
-        let close = CountedCall { await connection.close(within: .seconds(600)) }
+        let close = CountedCall { await connection.close(within: Patience.wait) }
         await connection.refusesCalls()
         kill()
         await call.expect(oneOf: [.outcomeUnknown, .notSent])
@@ -218,9 +235,12 @@ private final class Helper: Sendable {
                 }
             }
         }
-        await observer.noted.wait(for: Int.random(in: 1...20))
+        await observer.noted.wait(for: notes)
         kill()
-        for call in calls { await call.expect(oneOf: [.outcomeUnknown, .notSent, .closed]) }
+        for call in calls {
+            let code = await call.expect(oneOf: [.outcomeUnknown, .notSent, .closed])
+            outcomes.withLock { $0[code, default: 0] += 1 }
+        }
         await expectEnd()
     }
 }

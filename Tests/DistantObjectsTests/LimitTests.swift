@@ -16,7 +16,7 @@ struct LimitTests {
     /// A hostile peer's connection with small limits, which vends a `Directory` in slot 1.
     private static func hostile(_ limits: Connection.Limits) async throws -> (RawPeer, Connection, Directory) {
         let (raw, ours) = try Bereaved.ends(.socketpair)
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.limits = limits
         raw.send(1, RawPeer.hello)
         let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
@@ -45,7 +45,7 @@ struct LimitTests {
 
     @Test("A message larger than the peer takes is refused before it is sent; so is a result")
     func messageBytes() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.message = 100_000
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root
@@ -60,7 +60,7 @@ struct LimitTests {
         try await directory.watch(Observer())
         await pair.close()
 
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.limits.message = 100_000
         let other = try await Pair(client: client)
         await expectCode(.notEncodable) { let _: [UInt8] = try await other.client.root.made(200_000) }
@@ -90,7 +90,7 @@ struct LimitTests {
 
     @Test("An archive over a bound is refused as an argument, and the connection goes on")
     func archive() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.archive.objects = 10
         server.limits.archive.string = 1_000
         let pair = try await Pair(server: server)
@@ -141,7 +141,7 @@ struct LimitTests {
 
     @Test("An object more than the peer may refer to is not given to it, until it has let go of one")
     func exports() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         // One place is the root directory's, one the root's.
         server.limits.exports = 5
         let pair = try await Pair(server: server)

@@ -14,12 +14,12 @@ struct ListenerTests {
     @Test("Each process that connects is a connection of its own; look-ups wait until something is vended")
     func accepts() async throws {
         let place = try Place()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for try await connection in listener { connection.vend(Directory()) }
         }
-        let one = try await Connection.open(.path(place.socket))
-        let two = try await Connection.open(.path(place.socket))
+        let one = try await Connection.open(.path(place.socket), configuration: .patient)
+        let two = try await Connection.open(.path(place.socket), configuration: .patient)
         let first: Int = try await one.root.add(Foo(name: "a", age: 1))
         let second: Int = try await two.root.add(Foo(name: "b", age: 1))
         #expect(first == 1 && second == 1)
@@ -35,10 +35,13 @@ struct ListenerTests {
     func heldByIteration() async throws {
         let place = try Place()
         let serving = Task {
-            for try await connection in try Listener(at: .path(place.socket)) { connection.vend(Directory()) }
+            for try await connection in try Listener(at: .path(place.socket), configuration: .patient) {
+                connection.vend(Directory())
+            }
         }
         for _ in 0..<3 {
-            let connection = try await Connection.open(.path(place.socket), waitingUpTo: .seconds(60))
+            let connection = try await Connection.open(
+                .path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
             let back: Int = try await connection.root.echo(1)
             #expect(back == 1)
             await connection.close()
@@ -54,11 +57,13 @@ struct ListenerTests {
             let place = try Place()
             // What a killed server leaves behind.
             if isStale { close(port_bind(place.socket, 0o600)) }
-            let opening = Task { try await Connection.open(.path(place.socket), waitingUpTo: .seconds(60)) }
+            let opening = Task {
+                try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
+            }
             await #expect(throws: ConnectionError.self) {
                 try await Connection.open(.path(place.socket), waitingUpTo: .milliseconds(5))
             }
-            let listener = try Listener(at: .path(place.socket))
+            let listener = try Listener(at: .path(place.socket), configuration: .patient)
             let serving = Task {
                 for try await connection in listener { connection.vend(Directory()) }
             }
@@ -74,23 +79,27 @@ struct ListenerTests {
     @Test("Waiting for a listener ends with the task, and what no time can mend is not waited for")
     func waitsInVain() async throws {
         let place = try Place()
-        let opening = Task { try await Connection.open(.path(place.socket), waitingUpTo: .seconds(3_600)) }
+        let opening = Task {
+            try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
+        }
         opening.cancel()
         await #expect(throws: CancellationError.self) { try await opening.value }
         try Data().write(to: URL(filePath: place.socket))
         for path in [place.socket, String(repeating: "x", count: 500)] {
-            await expectCode(.transport) { _ = try await Connection.open(.path(path), waitingUpTo: .seconds(3_600)) }
+            await expectCode(.transport) {
+                _ = try await Connection.open(.path(path), waitingUpTo: Patience.wait, configuration: .patient)
+            }
         }
     }
 
     @Test("The accept rule refuses with its reason")
     func refuses() async throws {
         let place = try Place()
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.accept = Connection.AcceptRule { _ in "not today" }
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         do {
-            _ = try await Connection.open(.path(place.socket))
+            _ = try await Connection.open(.path(place.socket), configuration: .patient)
             Issue.record("the connection was accepted")
         } catch let error as ConnectionError {
             #expect(error.code == .peerRefused)
@@ -102,17 +111,17 @@ struct ListenerTests {
     @Test("Nobody listening, a path too long, a name taken: each is an error that names the path")
     func paths() async throws {
         let place = try Place()
-        await expectCode(.transport) { _ = try await Connection.open(.path(place.socket)) }
+        await expectCode(.transport) { _ = try await Connection.open(.path(place.socket), configuration: .patient) }
         let long = place.directory + "/" + String(repeating: "x", count: 200)
         await expectCode(.transport) { _ = try await Connection.open(.path(long)) }
         await expectCode(.transport) { _ = try Listener(at: .path(long)) }
         let missing = place.directory + "/none/x.sock"
         let error = #expect(throws: ConnectionError.self) { _ = try Listener(at: .path(missing)) }
         #expect(error?.message == "The folder for the socket \(missing) does not exist.")
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         await expectCode(.transport) { _ = try Listener(at: .path(place.socket)) }
         listener.close()
-        let again = try Listener(at: .path(place.socket))
+        let again = try Listener(at: .path(place.socket), configuration: .patient)
         again.close()
     }
 
@@ -121,7 +130,7 @@ struct ListenerTests {
         await #expect(processExitsWith: .success) {
             let place = try Place()
             let paused = Signal()
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.onEvent = { event in
                 guard case .acceptPaused(let error) = event else { return }
                 #expect(error.code == .transport && error.context == place.socket)
@@ -160,7 +169,7 @@ struct ListenerTests {
     @Test("A peer that connects and says nothing is ended by the handshake's time limit")
     func silence() async throws {
         let place = try Place()
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.handshakeTimeout = .milliseconds(50)
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         let raw = try RawPeer(connectingTo: place.socket)

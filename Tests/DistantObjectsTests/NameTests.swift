@@ -6,7 +6,7 @@ struct NameTests {
     @Test("A connection has the name its configuration gives, whatever it is, or else that of the place")
     func names() async throws {
         let place = try Place()
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         defer { listener.close() }
         let unnamed = try await Connection.open(.path(place.socket), configuration: configuration)

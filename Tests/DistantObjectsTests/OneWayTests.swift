@@ -30,13 +30,13 @@ struct OneWayTests {
         let here = Signal()
         let there = Signal()
         let code = Mutex<ConnectionError.Code?>(nil)
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.onEvent = { event in
             guard case .oneWayFailed(_, let error) = event else { return }
             code.withLock { $0 = error.code }
             here.send()
         }
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.onEvent = { event in
             if case .oneWayFailedHere = event { there.send() }
         }
@@ -53,7 +53,7 @@ struct OneWayTests {
 
     @Test("Without credit the sender waits, and everything arrives in order")
     func credit() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.queuedCalls = 2
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root
@@ -66,7 +66,7 @@ struct OneWayTests {
     @Test("A failure whose text has few characters and many bytes is reported cut, not trapped on")
     func longCharacters() async throws {
         let failed = Signal()
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.onEvent = { event in
             if case .oneWayFailed = event { failed.send() }
         }
@@ -83,7 +83,7 @@ struct OneWayTests {
     @Test("A result that nobody takes is not encoded, and so cannot fail")
     func results() async throws {
         let failures = Signal()
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.onEvent = { event in
             switch event {
             case .oneWayFailedHere, .callRefused: failures.send()
@@ -102,7 +102,7 @@ struct OneWayTests {
     @Test("An error's text that asks the connection holds nothing up")
     func curiousErrors() async throws {
         let failed = Signal()
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.onEvent = { event in
             if case .oneWayFailed = event { failed.send() }
         }
@@ -116,7 +116,7 @@ struct OneWayTests {
     @Test("A method that fails after the end of its connection is no event of it any more")
     func late() async throws {
         let events = Mutex<[String]>([])
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.onEvent = { event in
             let name = "\(event)".prefix { $0 != "(" }
             events.withLock { $0.append(String(name)) }

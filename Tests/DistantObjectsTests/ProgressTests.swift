@@ -112,7 +112,7 @@ struct ProgressTests {
             heard.send()
             gate.wait()
         }
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.limits.queuedCalls = 1
         let pair = try await Pair(client: client)
         pair.server.vend(Worker(), as: "worker")

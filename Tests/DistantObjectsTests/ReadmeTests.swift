@@ -34,7 +34,7 @@ struct ReadmeTests {
     }
 
     private func send(_ place: Place) async throws {
-        let connection = try await Connection.open(.path(place.socket), waitingUpTo: .seconds(60))
+        let connection = try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait)
         let directory = try await connection.root
         let count: Int = try await directory.add(Person(name: "Juliana", age: 7))
         #expect(count == 1)

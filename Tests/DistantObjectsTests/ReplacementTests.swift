@@ -58,7 +58,7 @@ private final class Desk: Vendable {
 @Suite("By copy or by reference", .bounded())
 struct ReplacementTests {
     private func withDesk(_ body: (DistantObject, Connection) async throws -> Void) async throws {
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.errorTypes = [Lost.self]
         let (client, server) = try await Connection.pair(first: configuration)
         server.vend(Desk())

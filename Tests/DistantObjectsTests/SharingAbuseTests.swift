@@ -25,7 +25,7 @@ import Testing
                 let (raw, ours) = try Bereaved.ends(.socketpair)
                 self.raw = raw
                 raw.send(1, RawPeer.greeting(features: 3))
-                connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration())
+                connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
                 connection.vend(Directory())
                 _ = try await onThread { raw.read() }
                 raw.send(17, flags: 0, [])

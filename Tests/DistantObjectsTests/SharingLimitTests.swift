@@ -13,7 +13,7 @@ import Testing
         @Test("A process without a descriptor left declines what its helper gives it, and both stay on the socket")
         func noRoomHere() async {
             await #expect(processExitsWith: .success) {
-                var configuration = Connection.Configuration()
+                var configuration = Connection.Configuration.patient
                 configuration.busy.messages = 64
                 configuration.busy.nanoseconds = .max
                 let connection = try await Connection.launch(
@@ -92,7 +92,7 @@ import Testing
                 let (raw, ours) = try Bereaved.ends(.socketpair)
                 #expect(Self.refuse(raw.descriptor))
                 raw.send(1, RawPeer.greeting(features: 11))
-                let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration())
+                let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
                 _ = try await onThread { raw.read() }
                 // The question, and others around it.
                 raw.send(RawPeer.frame(11, [1]) + RawPeer.frame(17, flags: 0, []) + RawPeer.frame(11, [2]))

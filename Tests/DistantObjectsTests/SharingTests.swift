@@ -12,14 +12,14 @@ import Testing
     @Suite("Shared memory", .bounded())
     struct SharingTests {
         static let always: Connection.Configuration = {
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.busy = .always
             return configuration
         }()
 
         /// Two ends that share memory.
         static func pair(
-            _ client: Connection.Configuration = always, _ server: Connection.Configuration = .init()
+            _ client: Connection.Configuration = always, _ server: Connection.Configuration = .patient
         ) async throws -> (Connection, Connection, DistantObject) {
             let (client, other) = try await Connection.pair(over: .socketpair, first: client, second: server)
             other.vend(Directory())
@@ -47,7 +47,7 @@ import Testing
             for (transport, calls, shares) in [
                 (Connection.PairTransport.socketpair, 300, true), (.socketpair, 100, false), (.pipes, 300, false),
             ] {
-                var configuration = Connection.Configuration()
+                var configuration = Connection.Configuration.patient
                 // However slow this machine is.
                 configuration.busy.nanoseconds = .max
                 let (client, server) = try await Connection.pair(
@@ -76,7 +76,7 @@ import Testing
         @Test("It takes both sides to want it", arguments: [true, false])
         func unwanted(byClient: Bool) async throws {
             var client = Self.always
-            var server = Connection.Configuration()
+            var server = Connection.Configuration.patient
             if byClient { client.sharesMemory = false } else { server.sharesMemory = false }
             let (here, there) = try await Connection.pair(over: .socketpair, first: client, second: server)
             there.vend(Directory())
@@ -189,7 +189,7 @@ import Testing
         func polling() async throws {
             var client = Self.always
             client.spin = .microseconds(300)
-            var server = Connection.Configuration()
+            var server = Connection.Configuration.patient
             server.spin = .microseconds(200)
             let (here, there, root) = try await Self.pair(client, server)
             let (other, otherServer, otherRoot) = try await Self.pair(client, server)

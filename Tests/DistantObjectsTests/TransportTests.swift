@@ -84,7 +84,8 @@ struct TransportTests {
             close(back[1])
             setenv("DISTANT_OBJECTS_CHANNEL", "stdio", 1)
             async let server = Connection.parent()
-            async let client = Connection.adopt(reading: back[0], writing: forth[1], isInitiator: true)
+            async let client = Connection.adopt(
+                reading: back[0], writing: forth[1], isInitiator: true, configuration: .patient)
             let pair = Pair(try await client, try await server)
             // Over the pipe these bytes would be a broken frame.
             print("nobody must read this as a frame")

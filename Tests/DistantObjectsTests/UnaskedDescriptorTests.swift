@@ -28,7 +28,7 @@
         @Test("Who connects cannot send any, neither before its greeting nor after it", .enabled(if: kernelRefuses))
         func connecting() async throws {
             let place = try Place()
-            let listener = try Listener(at: .path(place.socket))
+            let listener = try Listener(at: .path(place.socket), configuration: .patient)
             let raw = try RawPeer(connectingTo: place.socket)
             #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
             let serving = Task {
@@ -50,7 +50,7 @@
             let place = try Place()
             let listener = port_bind(place.socket, 0o600)
             try #require(listener >= 0 && port_listen(listener, 1) == 0)
-            async let opening = Connection.open(.path(place.socket))
+            async let opening = Connection.open(.path(place.socket), configuration: .patient)
             #expect(port_wait_one(listener, UInt32(PORT_READABLE), 300_000_000_000) > 0)
             let raw = RawPeer(descriptor: port_accept(listener))
             #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
@@ -74,7 +74,7 @@
             let (raw, ours) = try Bereaved.ends(.socketpair)
             #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == 0)
             await expectCode(.protocolViolation) {
-                _ = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration())
+                _ = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration.patient)
             }
             raw.close()
         }
@@ -83,7 +83,7 @@
             "A kernel that cannot refuse them hands them on, and they end their connection alone",
             arguments: [false, true])
         func olderKernel(greets: Bool) async throws {
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.asksKernel = false
             let pair = try await Pair(client: configuration, server: configuration)
             let (raw, ours) = try Bereaved.ends(.socketpair)

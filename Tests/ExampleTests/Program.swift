@@ -71,7 +71,7 @@ final class Program {
     }
 
     /// Waits until it has ended; one that does not within the limit is killed, and the test fails.
-    func finish(within limit: Duration = .seconds(120)) async throws -> Outcome {
+    func finish(within limit: Duration = Patience.wait) async throws -> Outcome {
         let isOver = try await eventually(within: limit) { !self.isRunning }
         if !isOver {
             kill(pid, SIGKILL)
@@ -172,7 +172,7 @@ final class Scratch: Sendable {
 }
 
 /// Looks until `condition` holds; whether it came to hold.
-func eventually(within limit: Duration = .seconds(120), _ condition: () -> Bool) async throws -> Bool {
+func eventually(within limit: Duration = Patience.wait, _ condition: () -> Bool) async throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while !condition() {
         if ContinuousClock.now > deadline { return false }

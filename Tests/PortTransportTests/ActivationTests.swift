@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// The environment is the process's, so one at a time; nothing else reads these variables.
-@Suite("Sockets passed by a service manager", .serialized)
+@Suite("Sockets passed by a service manager", .serialized, .bounded())
 struct ActivationTests {
     private static let variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
 

@@ -3,7 +3,7 @@ import Testing
 @testable import PortTransport
 
 /// What every kind of endpoint does alike.
-@Suite("A channel, over whatever it runs")
+@Suite("A channel, over whatever it runs", .bounded())
 struct ChannelTests {
     enum Kind: String, CaseIterable, Sendable {
         case memory, splittingMemory, socketpair, pipes, pathSocket

@@ -9,7 +9,7 @@ import Testing
     import Foundation
 #endif
 
-@Suite("Child processes")
+@Suite("Child processes", .bounded())
 struct ChildProcessTests {
     #if os(Linux)
         @Test("A child that was reaped keeps no descriptor, however long its object is held")

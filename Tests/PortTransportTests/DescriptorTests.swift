@@ -9,7 +9,7 @@ import Testing
     import Darwin
 #endif
 
-@Suite("Descriptors", .serialized)
+@Suite("Descriptors", .serialized, .bounded())
 struct DescriptorTests {
     /// A file whose size tells it from others.
     static func file(_ size: Int) throws -> CInt {
@@ -115,8 +115,8 @@ struct DescriptorTests {
             close(mine)
         }
         // A peer's descriptors are closed by a thread of its own, which may not be there yet.
-        let start = ContinuousClock.now
-        while Self.leaked(names) > 0, ContinuousClock.now - start < .seconds(20) { await Task.yield() }
+        let deadline = ContinuousClock.now + Patience.wait
+        while Self.leaked(names) > 0, ContinuousClock.now < deadline { await Task.yield() }
         #expect(Self.leaked(names) == 0)
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PortTransport
 
-@Suite("Reading driven by a plain thread")
+@Suite("Reading driven by a plain thread", .bounded())
 struct DrivingTests {
     static let kinds: [ChannelTests.Kind] = ChannelTests.Kind.allCases
 

@@ -9,7 +9,7 @@ import Testing
     import Darwin
 #endif
 
-@Suite("Endpoints")
+@Suite("Endpoints", .bounded())
 struct EndpointTests {
     static func code(_ body: () throws -> Void) -> TransportError.Code? {
         do {

@@ -11,7 +11,7 @@ import Testing
     import Darwin
 #endif
 
-@Suite("The event loop", .serialized)
+@Suite("The event loop", .serialized, .bounded())
 struct EventLoopTests {
     /// Something threads wait for.
     final class Gate: Sendable {
@@ -62,6 +62,8 @@ struct EventLoopTests {
             gate.wait()
         }
         await there.wait(forItems: 1)
+        // The job is still blocked, and the channel has not ended.
+        #expect(there.items.count == 1 && there.ends.isEmpty)
         gate.release()
         await end(a, b, here, there)
     }
@@ -154,15 +156,26 @@ struct EventLoopTests {
     func timers() async throws {
         let seen = Guarded<[Int]>([])
         let loop = EventLoop.shared
-        var cancelled: [TimerToken] = []
-        for index in 0..<200 {
-            cancelled.append(loop.addTimer(after: .seconds(60)) { seen.withLock { $0.append(1_000 + index) } })
+        var tokens: [TimerToken] = []
+        var isSoonEnough = false
+        while !isSoonEnough {
+            for token in tokens { loop.cancelTimer(token) }
+            seen.withLock { $0 = [] }
+            let start = monotonicNow()
+            var cancelled: [TimerToken] = []
+            for index in 0..<200 {
+                cancelled.append(loop.addTimer(after: Patience.test) { seen.withLock { $0.append(1_000 + index) } })
+            }
+            tokens = [
+                loop.addTimer(after: .milliseconds(200)) { seen.withLock { $0.append(2) } },
+                loop.addTimer(after: .milliseconds(100)) { seen.withLock { $0.append(1) } },
+            ]
+            for token in cancelled { loop.cancelTimer(token) }
+            // Where the second was added so late that its time comes behind the first one's, the order says nothing.
+            isSoonEnough = monotonicNow() - start < 100_000_000
         }
-        _ = loop.addTimer(after: .milliseconds(20)) { seen.withLock { $0.append(2) } }
-        _ = loop.addTimer(after: .milliseconds(10)) { seen.withLock { $0.append(1) } }
-        for token in cancelled { loop.cancelTimer(token) }
         await withCheckedContinuation { continuation in
-            _ = loop.addTimer(after: .milliseconds(30)) { continuation.resume() }
+            _ = loop.addTimer(after: .milliseconds(200)) { continuation.resume() }
         }
         #expect(seen.withLock { $0 } == [1, 2])
     }
@@ -209,6 +222,7 @@ struct EventLoopTests {
                 a.send([UInt8(index)])
                 await there.wait(forItems: index + 1)
             }
+            #expect(there.items.map(\.firstByte) == (0..<100).map { UInt8($0) })
             await end(a, b, here, there)
         }
     }
@@ -226,6 +240,8 @@ struct EventLoopTests {
             await there2.wait(forItems: 1)
             a.send([100])
             await there.wait(forItems: 101)
+            #expect(there.items.map(\.firstByte) == (0...100).map { UInt8($0) })
+            #expect(there2.items.map(\.firstByte) == [1])
             await withCheckedContinuation { done in EventLoop.shared.perform { done.resume() } }
             await withCheckedContinuation { done in
                 _ = EventLoop.shared.addTimer(after: .milliseconds(1)) { done.resume() }
@@ -233,6 +249,7 @@ struct EventLoopTests {
             await end(a, b, here, there)
             d.send([2])
             await here2.wait(forItems: 1)
+            #expect(here2.items.map(\.firstByte) == [2])
             await end(c, d, here2, there2)
         }
     }
@@ -277,7 +294,7 @@ struct EventLoopTests {
             var none = sigset_t()
             sigemptyset(&none)
             pthread_sigmask(SIG_SETMASK, &none, nil)
-            alarm(20)
+            alarm(UInt32(Patience.wait.components.seconds))
             if loop.isAlive { _exit(1) }
             if channel.send([9]) != 0 || channel.isWritten(1) { _exit(2) }
             do {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PortTransport
 
-@Suite("The frame reader")
+@Suite("The frame reader", .bounded())
 struct FrameReaderTests {
     /// Frames and a large message in between, as they go over the wire.
     static func stream() -> [UInt8] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PortTransport
 
-@Suite("What is to be written")
+@Suite("What is to be written", .bounded())
 struct OutboundQueueTests {
     static func appendBulk(_ queue: inout OutboundQueue, _ count: Int) -> UInt64 {
         let block = ByteBlock.make(count: count)

@@ -6,6 +6,14 @@ final class Recorder: FrameHandler {
         case frame(kind: UInt8, flags: UInt8, number: UInt64, [UInt8], descriptors: [CInt])
         case opener(number: UInt64, [UInt8], length: UInt64)
         case bulk(number: UInt64, [UInt8]?)
+
+        /// Of what came; nothing where there is none.
+        var firstByte: UInt8? {
+            switch self {
+            case .frame(_, _, _, let bytes, _), .opener(_, let bytes, _): bytes.first
+            case .bulk(_, let bytes): bytes?.first
+            }
+        }
     }
 
     struct State {

@@ -8,7 +8,7 @@ import Testing
     import Glibc
 
     /// The memory and bells themselves, beneath a channel, with a peer that may do anything to them.
-    @Suite("Memory shared with a peer")
+    @Suite("Memory shared with a peer", .bounded())
     struct SharedPathTests {
         /// Both ends of one, and what the peer has of it.
         struct Ends {

@@ -6,7 +6,7 @@
     @testable import PortTransport
 
     /// Peers that send descriptors nobody asked for, above all ones whose close takes long.
-    @Suite("Descriptors nobody asked for", .serialized)
+    @Suite("Descriptors nobody asked for", .serialized, .bounded())
     struct UnaskedDescriptorTests {
         static let takesNone = ChannelConfiguration(acceptsDescriptors: false)
 

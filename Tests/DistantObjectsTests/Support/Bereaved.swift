@@ -23,7 +23,7 @@ struct Bereaved {
     init(_ transport: Transport, hello: [UInt8] = RawPeer.hello, server: Bool = false) async throws {
         let (raw, ours) = try Self.ends(transport)
         let (opened, ended) = (Signal(), Signal())
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.onEvent = { event in
             switch event {
             case .opened: opened.send()
@@ -113,10 +113,15 @@ final class CountedCall: Sendable {
         await expect(oneOf: [expected], location: location)
     }
 
-    func expect(oneOf expected: [ConnectionError.Code?], location: SourceLocation = #_sourceLocation) async {
+    /// - Returns: The code of what was thrown.
+    @discardableResult
+    func expect(
+        oneOf expected: [ConnectionError.Code?], location: SourceLocation = #_sourceLocation
+    ) async -> ConnectionError.Code? {
         await ends.wait()
         #expect(ends.count == 1, sourceLocation: location)
         let code = code.withLock { $0 }
         #expect(expected.contains(code), "\(String(describing: code))", sourceLocation: location)
+        return code
     }
 }

@@ -6,7 +6,6 @@ import Testing
 /// What hangs cannot be unwound, so the whole run ends, after saying which test it was. The clock is no task: the threads
 /// of tasks may be what is stuck.
 struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
-    let seconds: Int
     var isRecursive: Bool { true }
 
     func scopeProvider(for test: Test, testCase: Test.Case?) -> BoundedTrait? { testCase == nil ? nil : self }
@@ -15,9 +14,8 @@ struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         let name = test.displayName ?? test.name
-        let alarm = DispatchWorkItem { [seconds] in
-            fatalError("“\(name)” did not end within \(seconds) s")
-        }
+        let alarm = DispatchWorkItem { fatalError("“\(name)” did not end within \(Patience.test)") }
+        let seconds = Int(Patience.test.components.seconds)
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds), execute: alarm)
         defer { alarm.cancel() }
         try await function()
@@ -25,21 +23,16 @@ struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == BoundedTrait {
-    /// A test that takes longer, in seconds, ends the run.
-    ///
-    /// Far longer than any test needs by itself: all of them begin at once and share what processors there are.
-    static func bounded(_ seconds: Int = 900) -> BoundedTrait { BoundedTrait(seconds: seconds) }
+    /// A test that takes longer than any does, `Patience.test`, ends the run.
+    static func bounded() -> BoundedTrait { BoundedTrait() }
 }
 
 /// Waits until the condition holds, which nothing announces.
-func eventually(
-    within limit: Duration = .seconds(300), _ what: String, location: SourceLocation = #_sourceLocation,
-    _ condition: () -> Bool
-) async {
-    let deadline = ContinuousClock.now + limit
+func eventually(_ what: String, location: SourceLocation = #_sourceLocation, _ condition: () -> Bool) async {
+    let deadline = ContinuousClock.now + Patience.wait
     while !condition() {
         guard ContinuousClock.now < deadline else {
-            Issue.record("not within \(limit): \(what)", sourceLocation: location)
+            Issue.record("not within \(Patience.wait): \(what)", sourceLocation: location)
             return
         }
         try? await Task.sleep(for: .milliseconds(1))

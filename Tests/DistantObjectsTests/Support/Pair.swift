@@ -11,7 +11,7 @@ struct Pair {
 
     /// - Parameter over: How the bytes go.
     init(
-        client: Connection.Configuration = .init(), server: Connection.Configuration = .init(),
+        client: Connection.Configuration = .patient, server: Connection.Configuration = .patient,
         over transport: Connection.PairTransport = .socketpair
     ) async throws {
         directory = Directory()
@@ -55,7 +55,8 @@ struct Pair {
 
     /// Waits until both ends hold no reference and no call: releases are on their way for a moment after the last use.
     func rest() async throws {
-        for _ in 0..<2_000 {
+        let deadline = ContinuousClock.now + Patience.wait
+        while ContinuousClock.now < deadline {
             if client.statistics.isAtRest, server.statistics.isAtRest { return }
             try await client.ping()
             try await server.ping()
@@ -86,4 +87,9 @@ extension Connection {
             await Task.yield()
         }
     }
+}
+
+extension Connection {
+    /// As `close(within:)`, with a limit that no test needs: the library's own would cut a connection off on a busy machine.
+    func close() async { await close(within: Patience.wait) }
 }

@@ -21,9 +21,6 @@ final class RawPeer: @unchecked Sendable {
         var body: [UInt8]
     }
 
-    /// A read or write that does not end within this time fails like one whose peer is gone.
-    private static let patience = 20
-
     init(descriptor: CInt) {
         self.descriptor = descriptor
         output = descriptor
@@ -54,8 +51,9 @@ final class RawPeer: @unchecked Sendable {
         close()
     }
 
+    /// A read or write that does not end within `Patience.wait` fails like one whose peer is gone.
     private func bound() {
-        var time = timeval(tv_sec: Self.patience, tv_usec: 0)
+        var time = timeval(tv_sec: Int(Patience.wait.components.seconds), tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
         }
@@ -180,7 +178,7 @@ final class RawPeer: @unchecked Sendable {
     }
 
     private var isReadable: Bool {
-        port_wait_one(descriptor, UInt32(PORT_READABLE), Int64(Self.patience) * 1_000_000_000) > 0
+        port_wait_one(descriptor, UInt32(PORT_READABLE), Patience.wait.components.seconds * 1_000_000_000) > 0
     }
 
     private func read(_ count: Int) -> [UInt8]? {

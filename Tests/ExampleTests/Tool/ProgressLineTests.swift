@@ -48,8 +48,11 @@ import Testing
             let input = try #require(FileHandle(forWritingAtPath: pipe))
             var sent = 0
             let isSaid = try await eventually {
-                // The line is thought of at each read, so there has to be one now and then.
-                if sent < archive.count - 1 {
+                // The line is thought of at each read, so there has to be one now and then. The next byte waits until the
+                // last one was read: a program that starts late would else find all of them at once.
+                var unread: CInt = 0
+                _ = ioctl(input.fileDescriptor, UInt(FIONREAD), &unread)
+                if unread == 0, sent < archive.count - 1 {
                     input.write(Data(archive[sent..<sent + 1]))
                     sent += 1
                 }
