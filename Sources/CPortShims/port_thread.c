@@ -160,6 +160,42 @@ bool port_condition_wait(port_condition *condition, port_lock *lock, uint64_t de
     port_lock_acquire(lock);
     return in_time;
 }
+#elif PORT_SYSTEM_LOCK
+void port_lock_acquire(port_lock *lock) {
+    if (pthread_mutex_lock(&lock->mutex) != 0) abort();
+}
+
+void port_lock_release(port_lock *lock) {
+    if (pthread_mutex_unlock(&lock->mutex) != 0) abort();
+}
+
+struct port_condition { pthread_cond_t condition; };
+
+port_condition *port_condition_create(void) {
+    port_condition *condition = malloc(sizeof *condition);
+    if (!condition) abort();
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&condition->condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return condition;
+}
+
+void port_condition_destroy(port_condition *condition) {
+    pthread_cond_destroy(&condition->condition);
+    free(condition);
+}
+
+void port_condition_signal(port_condition *condition) { pthread_cond_signal(&condition->condition); }
+
+void port_condition_broadcast(port_condition *condition) { pthread_cond_broadcast(&condition->condition); }
+
+bool port_condition_wait(port_condition *condition, port_lock *lock, uint64_t deadline) {
+    if (deadline == UINT64_MAX) return pthread_cond_wait(&condition->condition, &lock->mutex) == 0;
+    struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+    return pthread_cond_timedwait(&condition->condition, &lock->mutex, &until) != ETIMEDOUT;
+}
 #else
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *until) {
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);

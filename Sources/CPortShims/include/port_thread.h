@@ -41,6 +41,13 @@ static inline uint32_t port_fork_count(void) { return __atomic_load_n(&port_fork
 typedef struct port_lock { os_unfair_lock lock; } port_lock;
 static inline void port_lock_acquire(port_lock *lock) { os_unfair_lock_lock(&lock->lock); }
 static inline void port_lock_release(port_lock *lock) { os_unfair_lock_unlock(&lock->lock); }
+#elif PORT_SYSTEM_LOCK
+/// Built with -DPORT_SYSTEM_LOCK, for the thread sanitizer: it knows the system's mutex, follows who holds it, and reports
+/// locks taken in different orders. It does not see into a lock of atomics that Swift code takes inline.
+#include <pthread.h>
+typedef struct port_lock { pthread_mutex_t mutex; } port_lock;
+void port_lock_acquire(port_lock *lock);
+void port_lock_release(port_lock *lock);
 #else
 /// 0: free, 1: taken, 2: taken, and somebody may sleep until it is free.
 typedef struct port_lock { uint32_t state; } port_lock;
