@@ -12,6 +12,15 @@
 #else
 #include <sys/syscall.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+void port_release_free_memory(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 int port_spawn(
     const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,

@@ -28,4 +28,7 @@ int port_process_reap(pid_t pid, int32_t *status);
 /// number; by number if it is -1.
 int port_process_signal(pid_t pid, int descriptor, int signal);
 
+/// Asks the allocator to give memory that is free back to the system, where it does not do so by itself.
+void port_release_free_memory(void);
+
 #endif

@@ -153,9 +153,9 @@ extension Connection {
                 $0.ticket = ticket
             }
             switch state.commit(message, ticket, .scope(scope), to: channel) {
-            case .committed: return (.committed(()), !state.ready.isEmpty)
-            case .waiting: return (.waiting(()), !state.ready.isEmpty)
-            case .failed(let error): return (.failed(error), !state.ready.isEmpty)
+            case .committed: return (.committed(()), state.hasStartable)
+            case .waiting: return (.waiting(()), state.hasStartable)
+            case .failed(let error): return (.failed(error), state.hasStartable)
             }
         }
         // They are the user's code, which does not run in the midst of a job.

@@ -86,6 +86,17 @@ extension Connection {
         /// The archive inside has a smaller bound of its own, `archive.bytes`, 256 MiB: for larger ones raise that, on both
         /// sides.
         public var message = 1 << 30
+        /// Bytes of answers that wait to be written because the peer does not read, 16 MiB.
+        ///
+        /// While there are more, no further call that wants an answer is started; it goes on at half of that. The results of
+        /// calls that run already are added, up to four times as much and one message; then a result larger than 1 KiB is
+        /// thrown away, and its caller told so (`overloaded`).
+        public var unreadAnswers = 16 << 20
+        /// For how long calls may wait for that while the peer takes nothing at all, 10 seconds.
+        ///
+        /// Then those that wait are refused without having been run (`overloaded`): their callers may be what keeps the
+        /// peer from reading.
+        public var answerPatience = Duration.seconds(10)
         /// Bounds on the archive inside a message.
         public var archive = KeyedArchive.Limits()
 
@@ -100,6 +111,8 @@ extension Connection {
             exports = min(max(2, exports), Int(UInt32.max))
             connections = max(1, connections)
             message = min(max(1_024, message), 1 << 40)
+            unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
+            answerPatience = max(.milliseconds(1), answerPatience)
         }
     }
 

@@ -190,7 +190,7 @@ extension Connection {
         // Descriptors have no typed value yet.
         var bounds = ChannelConfiguration(
             maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false,
-            answerKind: FrameKind.return.rawValue)
+            answerKind: FrameKind.return.rawValue, countedKinds: 1 << UInt32(FrameKind.failed.rawValue))
         bounds.asksKernel = configuration.asksKernel
         let channel = Channel(endpoint: endpoint, loop: loop, configuration: bounds)
         return Connection(

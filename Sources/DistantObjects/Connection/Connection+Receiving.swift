@@ -45,10 +45,12 @@ extension Connection: FrameHandler {
         let turn = state.withLock { state in
             let sent = state.sent
             if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
+            // Before it is looked whether calls wait that may start.
+            state.lookAtAnswers(for: self)
             state.waitingBytes.end()
             return EndOfTurn(
-                completions: state.takeCompletions(), started: onLoop ? state.startNext(to: channel) : nil,
-                hasCalls: !state.ready.isEmpty, owesFlush: state.takeOwedFlush(since: sent))
+                completions: state.takeCompletions(), started: onLoop ? state.startNext(for: self) : nil,
+                hasCalls: state.hasStartable, owesFlush: state.takeOwedFlush(since: sent))
         }
         // The method of a call may block.
         if turn.owesFlush { channel.setNeedsFlush() }

@@ -13,7 +13,7 @@ extension Connection {
     func drain() {
         let (call, owesFlush) = state.withLock { state in
             let sent = state.sent
-            let call = state.startNext(to: channel)
+            let call = state.startNext(for: self)
             return (call, state.sent != sent)
         }
         // The method of the call may block.
@@ -97,7 +97,7 @@ extension Connection {
         }
         if isCancelled { task.cancel(call.number) }
         task.start()
-        return state.withLock { $0.startNext(after: call, to: channel) }
+        return state.withLock { $0.startNext(after: call, for: self) }
     }
 
     /// Whether a task that has served a call may wait for another.
@@ -147,13 +147,22 @@ extension Connection {
         }
         if let failure { status = encode(failure, of: call, into: message) }
         argumentsAreDecoded(call)
-        let (isClosing, next) = commit(message, status, to: call, isFirstJob: isFirstJob)
+        var committed = commit(message, status, to: call, isFirstJob: isFirstJob)
+        if committed.isTooMuch {
+            failure = ConnectionError(
+                .overloaded,
+                "the method ran, but its result is lost: the answers before it, \(channel.unsentAnswers) bytes, are not read",
+                context: call.message.qualifiedName)
+            if let failure { status = encode(failure, of: call, into: message) }
+            committed = commit(message, status, to: call, isFirstJob: isFirstJob)
+        }
+        let isClosing = committed.isClosing
         coder.recycle(consume message)
         if let refusal = failure as? ConnectionError {
             reportOnLoop(.callRefused(message: call.message.qualifiedName, refusal))
         }
         if isClosing { finishClosingIfIdle() }
-        return next
+        return committed.next
     }
 
     @inline(never)
@@ -169,14 +178,34 @@ extension Connection {
     @inline(__always)
     private func commit(
         _ answer: OutboundMessage, _ status: ReturnStatus, to call: InboundCall, isFirstJob: Bool
-    ) -> (isClosing: Bool, next: InboundCall?) {
-        state.withLock { state -> (Bool, InboundCall?) in
-            guard state.callEnded() else { return (false, nil) }
+    ) -> Committed {
+        state.withLock { state in
+            if answer.encoder.byteCount > AnswerFlow.smallAnswer, state.answerFlow.isFull(channel) {
+                return Committed(isTooMuch: true)
+            }
+            guard state.callEnded() else { return Committed() }
             if let question = call.question {
                 state.commitReturn(answer, status: status, question: question, keep: call.keepsAnswer, to: channel)
             }
-            return (state.phase == .closing, isFirstJob ? state.startNext(after: call, to: channel) : nil)
+            return Committed(
+                isClosing: state.phase == .closing, next: isFirstJob ? state.startNext(after: call, for: self) : nil)
         }
+    }
+
+    /// A part of the time has passed for which calls may wait for the peer to read.
+    func answersTick() {
+        let mayStart = state.withLock { state -> Bool in
+            guard state.phase != .ended else { return false }
+            state.answersTick(for: self)
+            return state.hasStartable
+        }
+        if mayStart { loop.perform { self.drain() } }
+    }
+
+    /// After a burst of large answers.
+    func releaseFreeMemory() {
+        guard !FreeMemory.release() else { return }
+        _ = loop.addTimer(after: .seconds(1)) { _ = FreeMemory.release() }
     }
 
     /// As `finish`, of a one-way message: its sender is told if it failed.
@@ -188,7 +217,7 @@ extension Connection {
         let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
             guard state.callEnded() else { return (false, nil) }
             if let summary { state.commitFailed(call.number, summary, to: channel) }
-            return (state.phase == .closing, isFirstJob ? state.startNext(after: call, to: channel) : nil)
+            return (state.phase == .closing, isFirstJob ? state.startNext(after: call, for: self) : nil)
         }
         if let error { reportOneWayFailure(error, call.message.qualifiedName) }
         if isClosing { finishClosingIfIdle() }
@@ -212,15 +241,23 @@ extension Connection {
     }
 }
 
+/// What came of an answer.
+private struct Committed {
+    /// It was not committed: too many are unread.
+    var isTooMuch = false
+    var isClosing = false
+    var next: InboundCall?
+}
+
 extension PortState {
     /// The next call whose turn has come; its room in the queue is given back.
-    mutating func startNext(to channel: Channel) -> InboundCall? {
-        guard phase != .ended, isAccepted, let call = ready.popFirst() else { return nil }
-        giveBackCredit(to: channel)
+    mutating func startNext(for connection: Connection) -> InboundCall? {
+        guard phase != .ended, isAccepted, let call = popReady(for: connection) else { return nil }
+        giveBackCredit(to: connection.channel)
         if let question = call.question, answers.start(question) { call.isCancelled = true }
-        if running >= limits.runningCalls { call.isOverloaded = true }
+        if running >= limits.runningCalls { call.overload = .calls }
         running += 1
-        if !ready.isEmpty, !hasHelper {
+        if hasStartable, !hasHelper {
             hasHelper = true
             call.needsHelper = true
         }
@@ -238,9 +275,9 @@ extension PortState {
 
     /// The next call, after the first job of one has returned.
     @inline(__always)
-    mutating func startNext(after call: InboundCall, to channel: Channel) -> InboundCall? {
-        firstJobReturned(call, to: channel)
-        return startNext(to: channel)
+    mutating func startNext(after call: InboundCall, for connection: Connection) -> InboundCall? {
+        firstJobReturned(call, to: connection.channel)
+        return startNext(for: connection)
     }
 
     /// A method has returned or suspended for the first time: the object's next message may start.
@@ -257,7 +294,7 @@ extension InboundCall {
     /// What speaks against running a call whose turn has come.
     @inline(__always)
     func refusal(_ limits: Connection.Limits) -> ConnectionError? {
-        if !isCancelled, !isLate, !isOverloaded, deadline == nil, !message.isUnlisted,
+        if !isCancelled, !isLate, overload == .no, deadline == nil, !message.isUnlisted,
             argumentCount == message.argumentTypes.count
         {
             return nil
@@ -283,9 +320,15 @@ extension InboundCall {
                 "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
                     + "\(message.argumentTypes.count)", context: message.qualifiedName)
         }
-        if isOverloaded {
+        switch overload {
+        case .no: break
+        case .calls:
             return ConnectionError(
                 .overloaded, "\(limits.runningCalls) calls are running already; try again later",
+                context: message.qualifiedName)
+        case .answers:
+            return ConnectionError(
+                .overloaded, "more than \(limits.unreadAnswers) bytes of answers are not read; the call was not run",
                 context: message.qualifiedName)
         }
         if let deadline = deadline, deadline < monotonicNow() {

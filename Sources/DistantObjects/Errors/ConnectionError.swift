@@ -60,7 +60,10 @@ extension ConnectionError.Code {
     public static let wrongArgument = Self(rawValue: 5)
     /// The result does not have the type the caller asked for.
     public static let wrongResult = Self(rawValue: 6)
-    /// The peer runs as many calls as it allows; try again later.
+    /// The peer runs as many calls as it allows, or as many of its answers are unread; try again later.
+    ///
+    /// The call was not run, with one exception that the message names: a result is thrown away when the answers before it
+    /// take too much memory.
     public static let overloaded = Self(rawValue: 7)
     /// The deadline given with the call has passed.
     public static let deadlineExceeded = Self(rawValue: 8)

@@ -27,8 +27,8 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var body: InboundBody
     /// Found when its turn came: the peer had cancelled it.
     @exclusivity(unchecked) var isCancelled = false
-    /// Found when its turn came: too many calls were running.
-    @exclusivity(unchecked) var isOverloaded = false
+    /// Found when its turn came.
+    @exclusivity(unchecked) var overload = Overload.no
     /// Found when its turn came: others were behind it, and its method may block.
     @exclusivity(unchecked) var needsHelper = false
     /// The object's next message may start; under the connection's lock.
@@ -65,6 +65,15 @@ final class InboundCall: @unchecked Sendable {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }
         return true
     }
+}
+
+/// Whether there was too much to do for a call to be run.
+enum Overload {
+    case no
+    /// Too many calls were running.
+    case calls
+    /// Too many answers were unread, for too long.
+    case answers
 }
 
 extension ByteSlice {

@@ -303,6 +303,7 @@ extension PortState {
             guard channel.bulkCredit(amount) else {
                 throw ProtocolViolation(.overLimit, "more bulk credit is given back than was used")
             }
+            answerFlow.creditCame()
         default:
             throw ProtocolViolation(.malformed, "a Credit of an unknown kind")
         }

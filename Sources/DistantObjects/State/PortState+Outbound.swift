@@ -5,6 +5,8 @@ import PortTransport
 extension PortState {
     /// Room for a header, tables and a body in one frame; what is larger goes out in fragments.
     private static var wholeFrame: Int { 61_440 }
+    /// The header of a frame and the length of what follows it in fragments.
+    private static var headers: Int { 16 }
 
     mutating func append(_ kind: FrameKind, flags: UInt8 = 0, to channel: Channel) {
         sent += 1
@@ -68,6 +70,7 @@ extension PortState {
         prefix.append(question)
         appendTables(of: message.encoder)
         answers.finish(question, keep: keep)
+        answerFlow.add(prefix.count + message.encoder.byteCount + Self.headers)
         _ = append(.return, flags: status.rawValue, body: message, to: channel)
     }
 
@@ -182,9 +185,9 @@ extension PortState {
 
     private mutating func commitCredit(to channel: Channel) {
         // Answers need no credit: a peer that asks and does not read must not fill this side's memory with them.
-        guard channel.queuedBytes <= ProtocolLimits.unreadBytes else {
+        guard !answerFlow.isAbove(channel) else {
             holdsCredit = true
-            channel.tellWhenWritten()
+            channel.tellWhenAnswers(areAtMost: limits.unreadAnswers / 2)
             return
         }
         prefix.reset()
@@ -263,6 +266,7 @@ extension PortState {
         prefix.append(number)
         prefix.append(UInt64(error.code.rawValue))
         prefix.append(error.description.cut(toBytes: 256))
+        answerFlow.add(prefix.count + Self.headers)
         append(.failed, to: channel)
     }
 
@@ -312,8 +316,6 @@ enum ProtocolLimits {
     static let barriers = 256
     /// More than a peer that keeps to the rules can have unanswered, since pings and barriers count together.
     static let unwrittenPongs = 1_024
-    /// While more than this waits to be read by the peer, its calls get no further credit.
-    static let unreadBytes = 16 << 20
     /// Calls being refused take numbers too, at most one for each thread of a loop.
     static let refusals = 64
 

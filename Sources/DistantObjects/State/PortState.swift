@@ -43,8 +43,8 @@ struct PortState: ~Copyable {
     var shapesOut = OutboundInterning<Shape>()
     var shapesIn = InboundInterning<Shape>()
 
-    /// Calls whose turn has come, in the order they may start.
-    var ready = Fifo<InboundCall>()
+    var ready = ReadyCalls()
+    var answerFlow: AnswerFlow
     /// The accept rule has not refused the peer: its calls, which may come with its `Hello`, wait for that.
     var isAccepted = false
     /// A piece of the loop's work will look at `ready`, should the method that runs now block.
@@ -75,7 +75,7 @@ struct PortState: ~Copyable {
     var unwrittenPongs = Fifo<UInt64>()
     /// Frames were committed while others were received, which nobody has flushed.
     var owesFlush = false
-    /// Credit is not given back before the peer has read more of what it asked for.
+    /// Credit is not given back before the peer has read more of its answers.
     var holdsCredit = false
     var nextToken: UInt64 = 0
 
@@ -97,6 +97,7 @@ struct PortState: ~Copyable {
         self.busy = busy
         sharing = sharesMemory ? .possible : .never
         inboundCredits = limits.queuedCalls
+        answerFlow = AnswerFlow(bound: limits.unreadAnswers)
         imports = ImportTable(limit: limits.references)
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
     }
@@ -110,7 +111,7 @@ struct PortState: ~Copyable {
 
     /// The answer that the task of a scope waits for, if it is there and no call that came with it starts first.
     mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Result<Reply, any Error>? {
-        if ready.isEmpty, let reply = completions.takeAnswer(for: scope) { return .success(reply) }
+        if !hasStartable, let reply = completions.takeAnswer(for: scope) { return .success(reply) }
         return scope._withUnsafeGuaranteedRef { $0.answer.take() }
     }
 
@@ -127,6 +128,10 @@ struct PortState: ~Copyable {
 
     /// Nothing has to follow from the frames of the last read.
     var isSettled: Bool { completions.isEmpty && ready.isEmpty && !holdsCredit && !owesFlush && waitingBytes.isEmpty }
+
+    /// Whether a call may start now, as far as is known without asking the channel.
+    @inline(__always)
+    var hasStartable: Bool { !ready.isEmpty && (answerFlow.mayStartCalls || ready.hasOneWays) }
 
     /// Whether frames were committed since so many were, or while others were received, that nobody has flushed.
     mutating func takeOwedFlush(since count: UInt64) -> Bool {

@@ -142,6 +142,12 @@ extension Channel {
 
     /// Called with the queue's lock held, which it releases.
     private func settleWrite(_ written: Int, _ planned: Int) -> Outcome {
+        var tells = false
+        if let mark = writing.pointee.answerMark, writing.pointee.queue.unsentAnswers <= mark {
+            writing.pointee.answerMark = nil
+            tells = true
+        }
+        defer { if tells { loop.schedule(.turn, on: self) } }
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
             writing.pointee.isFlushing = false
             if writing.pointee.isClosed {
@@ -201,14 +207,11 @@ extension Channel {
             finishes = true
         }
         let ends = writing.pointee.isLastWrite
-        let tells = writing.pointee.tellsWhenWritten
-        writing.pointee.tellsWhenWritten = false
         let hadInterest = writing.pointee.hasInterest
         writing.pointee.hasInterest = false
         queueLock.unlock()
         if hadInterest { settleWriteInterest() }
         if finishes { finishOutput() }
-        if tells { loop.schedule(.turn, on: self) }
         if ends { end(.endOfFile) }
     }
 

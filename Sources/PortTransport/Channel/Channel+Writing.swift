@@ -37,9 +37,10 @@ extension Channel {
         guard !isForked else { return 0 }
         queueLock.lock()
         guard canAppend(size, descriptors) else { return refuseAndUnlock(size, descriptors) }
-        noteContent(kind)
+        let isAnswer = noteContent(kind)
         let number = writing.pointee.queue.append(
-            kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors)
+            kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
+            isAnswer: isAnswer)
         queueLock.unlock()
         return number
     }
@@ -52,16 +53,23 @@ extension Channel {
         guard !isForked else { return 0 }
         queueLock.lock()
         guard canAppend(prefix.count + 8, descriptors) else { return refuseAndUnlock(prefix.count, descriptors) }
-        noteContent(kind)
+        let isAnswer = noteContent(kind)
         let number = writing.pointee.queue.append(
-            kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors)
+            kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
+            isAnswer: isAnswer)
         queueLock.unlock()
         return number
     }
 
+    /// - Returns: Whether the frame counts as an answer.
     @inline(__always)
-    private func noteContent(_ kind: UInt8) {
-        writing.pointee.content.formUnion(kind == answerKind ? .answers : .others)
+    private func noteContent(_ kind: UInt8) -> Bool {
+        if kind == answerKind {
+            writing.pointee.content.formUnion(.answers)
+            return true
+        }
+        writing.pointee.content.formUnion(.others)
+        return kind < 32 && countedKinds & (1 << UInt32(kind)) != 0
     }
 
     @inline(__always)
@@ -137,14 +145,27 @@ extension Channel {
         return queueLock.withLock { writing.pointee.queue.queuedBytes }
     }
 
-    /// Gives the handler a turn on the loop once everything enqueued is written.
-    package func tellWhenWritten() {
+    /// Bytes of answers enqueued and not yet handed to the kernel.
+    package var unsentAnswers: Int {
+        guard !isForked else { return 0 }
+        return queueLock.withLock { writing.pointee.queue.unsentAnswers }
+    }
+
+    /// Bytes of answers ever handed to the kernel.
+    package var writtenAnswers: UInt64 {
+        guard !isForked else { return 0 }
+        return queueLock.withLock { writing.pointee.queue.writtenAnswers }
+    }
+
+    /// Gives the handler a turn on the loop once no more than so many bytes of answers are unsent.
+    package func tellWhenAnswers(areAtMost count: Int) {
         guard !isForked else { return }
-        let isWritten = queueLock.withLock { () -> Bool in
-            writing.pointee.tellsWhenWritten = !writing.pointee.queue.isEmpty
-            return writing.pointee.queue.isEmpty
+        let isSo = queueLock.withLock { () -> Bool in
+            guard writing.pointee.queue.unsentAnswers > count else { return true }
+            writing.pointee.answerMark = count
+            return false
         }
-        if isWritten { loop.schedule(.turn, on: self) }
+        if isSo { loop.schedule(.turn, on: self) }
     }
 
     /// Flushes at the end of the loop's turn, or at once on a thread that is in none.

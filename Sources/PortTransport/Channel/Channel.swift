@@ -24,8 +24,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var endsWhenWritten = false
         /// The input may end before the output does: the channel ends when this side has finished writing.
         var outlivesInput = false
-        /// The handler has a turn once everything is written.
-        var tellsWhenWritten = false
+        /// The handler has a turn once no more than so many bytes of answers are unsent.
+        var answerMark: Int?
         var sendsCredentials = false
         /// Everything goes into the memory shared with the peer.
         var isShared = false
@@ -46,7 +46,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         @inline(__always)
         var isQuiet: Bool {
             queue.isIdle && !isClosed && !finishRequested && !hasInterest && !endsWhenWritten && !retry
-                && !pacing.isNarrow && !tellsWhenWritten
+                && !pacing.isNarrow && answerMark == nil
         }
     }
 
@@ -129,6 +129,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let credentialSource: ChannelEndpoint.CredentialSource
     let maximumFrame: Int
     let answerKind: UInt8?
+    let countedKinds: UInt32
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
@@ -189,6 +190,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         eventLoopReference = eventLoop.map { Unmanaged.passUnretained($0) }
         maximumFrame = configuration.maximumFrame
         answerKind = configuration.answerKind
+        countedKinds = configuration.countedKinds
         forkCount = port_fork_count()
         let locks = Lock.make(3)
         (queueLock, readLock, gate) = (locks[0], locks[1], locks[2])

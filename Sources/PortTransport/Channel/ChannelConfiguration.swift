@@ -18,17 +18,23 @@ package struct ChannelConfiguration: Sendable {
     package var asksKernel = true
     /// The kind of frames that answer a thread that waits for them, which then is woken at once where memory is shared.
     package var answerKind: UInt8?
+    /// Other kinds of frames that the peer's messages cause: their bytes are counted together with those of answers.
+    ///
+    /// Bit k stands for kind k.
+    package var countedKinds: UInt32
 
     package static var largestFrame: Int { ReadBuffer.size / 2 - FrameHeader.size }
 
     package init(
         maximumFrame: Int = 72 << 10, maximumBulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20,
-        acceptsDescriptors: Bool = true, answerKind: UInt8? = nil
+        acceptsDescriptors: Bool = true, answerKind: UInt8? = nil,
+        countedKinds: UInt32 = 0
     ) {
         self.maximumFrame = min(max(maximumFrame, 64), Self.largestFrame)
         self.maximumBulk = maximumBulk
         self.window = window
         self.acceptsDescriptors = acceptsDescriptors
         self.answerKind = answerKind
+        self.countedKinds = countedKinds
     }
 }

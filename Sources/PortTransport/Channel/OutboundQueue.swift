@@ -35,6 +35,12 @@ package struct OutboundQueue: ~Copyable {
         var descriptorFrames = 0
     }
 
+    /// Where in the lane a frame ends, and its size if it is counted among the answers.
+    private struct FrameEnd {
+        let end: UInt64
+        let answer: Int
+    }
+
     package static let maximumVectors = 128
     static let maximumUnits = 4
     /// Lane memory kept by an idle channel.
@@ -47,7 +53,7 @@ package struct OutboundQueue: ~Copyable {
     var laneWritten: UInt64 = 0
     package private(set) var lastNumber: UInt64 = 0
     /// The lane ends of the frames after the `writtenFrames`th.
-    private var ends = Ring<UInt64>()
+    private var ends = Ring<FrameEnd>()
     private var writtenFrames: UInt64 = 0
     var bulks = Ring<OutboundBulk>()
     var unit: Unit?
@@ -61,6 +67,12 @@ package struct OutboundQueue: ~Copyable {
     /// Bytes of large messages begun and not yet consumed by the peer.
     package private(set) var outstanding: UInt64 = 0
     package private(set) var queuedBytes = 0
+    /// Bytes of answers that are not written, a frame in the lane as long as any of it is left.
+    package var unsentAnswers: Int { laneAnswers + bulkAnswers }
+    private var laneAnswers = 0
+    private var bulkAnswers = 0
+    /// Bytes of answers ever written.
+    package private(set) var writtenAnswers: UInt64 = 0
     private var isPlanned = false
     private var delayedAborts: [UInt64] = []
     /// Large messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
@@ -85,7 +97,7 @@ package struct OutboundQueue: ~Copyable {
     @inline(__always)
     package mutating func append(
         kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer?, descriptors: [CInt],
-        areOptional: Bool = false
+        areOptional: Bool = false, isAnswer: Bool = false
     ) -> UInt64 {
         let length = prefix.count + (body?.count ?? 0)
         let size = FrameHeader.size + length
@@ -100,12 +112,13 @@ package struct OutboundQueue: ~Copyable {
         if let body, let base = body.baseAddress {
             (target + FrameHeader.size + prefix.count).copyMemory(from: base, byteCount: body.count)
         }
-        return numbered(size, descriptors, areOptional)
+        return numbered(size, descriptors, areOptional, isAnswer: isAnswer)
     }
 
     /// Adds a large message: its opener and its bulk.
     package mutating func append(
-        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, segments: [OutboundSegment], descriptors: [CInt]
+        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, segments: [OutboundSegment], descriptors: [CInt],
+        isAnswer: Bool = false
     ) -> UInt64 {
         let total = segments.reduce(0) { $0 + $1.bytes.count }
         let length = 8 + prefix.count
@@ -119,22 +132,27 @@ package struct OutboundQueue: ~Copyable {
         if let base = prefix.baseAddress {
             (target + FrameHeader.size + 8).copyMemory(from: base, byteCount: prefix.count)
         }
-        let number = numbered(size, descriptors)
-        bulks.append(OutboundBulk(number: number, segments: segments, total: total))
+        let number = numbered(size, descriptors, isAnswer: isAnswer)
+        bulks.append(OutboundBulk(number: number, segments: segments, total: total, isAnswer: isAnswer))
+        if isAnswer { bulkAnswers += total }
         // An empty one still has its last continuation to write.
         queuedBytes += max(total, 1)
         return number
     }
 
     @inline(__always)
-    private mutating func numbered(_ size: Int, _ numbers: [CInt], _ areOptional: Bool = false) -> UInt64 {
+    private mutating func numbered(
+        _ size: Int, _ numbers: [CInt], _ areOptional: Bool = false, isAnswer: Bool
+    ) -> UInt64 {
         if !numbers.isEmpty {
             descriptors.append(
                 Descriptors(
                     start: laneEnd, end: laneEnd + UInt64(size), numbers: numbers, areOptional: areOptional))
         }
         laneEnd &+= UInt64(size)
-        ends.append(laneEnd)
+        let answer = isAnswer ? size : 0
+        laneAnswers &+= answer
+        ends.append(FrameEnd(end: laneEnd, answer: answer))
         queuedBytes += size
         lastNumber += 1
         return lastNumber
@@ -160,6 +178,7 @@ package struct OutboundQueue: ~Copyable {
     private mutating func drop(_ bulk: OutboundBulk, at index: Int) {
         if bulk.isStarted { outstanding -= min(outstanding, UInt64(bulk.total)) }
         queuedBytes -= max(bulk.total, 1) - bulk.offset
+        if bulk.isAnswer { bulkAnswers -= bulk.total - bulk.offset }
         var kept = Ring<OutboundBulk>()
         while let next = bulks.popFirst() {
             if next !== bulk { kept.append(next) }
@@ -203,7 +222,7 @@ package struct OutboundQueue: ~Copyable {
             return index == 0 && bulks[0].isStarted && left <= Self.maximumUnits * OutboundBulk.maximumPayload
         }
         guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
-        return ends[Int(number - writtenFrames) - 1] <= laneWritten + UInt64(draining.count)
+        return ends[Int(number - writtenFrames) - 1].end <= laneWritten + UInt64(draining.count)
     }
 
     // MARK: Writing
@@ -414,8 +433,10 @@ package struct OutboundQueue: ~Copyable {
         if laneWritten == laneEnd {
             writtenFrames = lastNumber
             ends.removeAll(keeping: 16)
+            if laneAnswers > 0 { answersWritten(inLane: laneAnswers) }
         } else {
-            while ends.count > 0, ends[0] <= laneWritten {
+            while ends.count > 0, ends[0].end <= laneWritten {
+                answersWritten(inLane: ends[0].answer)
                 _ = ends.popFirst()
                 writtenFrames += 1
             }
@@ -425,6 +446,12 @@ package struct OutboundQueue: ~Copyable {
             // One block goes round, so that an idle channel keeps one and not two.
             if !filling.hasMemory { swap(&draining, &filling) }
         }
+    }
+
+    @inline(__always)
+    private mutating func answersWritten(inLane count: Int) {
+        laneAnswers &-= count
+        writtenAnswers &+= UInt64(count)
     }
 
     private mutating func advanceUnit(_ left: inout Int) {
@@ -437,6 +464,10 @@ package struct OutboundQueue: ~Copyable {
         let payload = max(0, unit.written - FrameHeader.continuationSize) - before
         bulk.advance(payload)
         queuedBytes -= payload
+        if bulk.isAnswer {
+            bulkAnswers -= payload
+            writtenAnswers &+= UInt64(payload)
+        }
         guard unit.left == 0 else {
             self.unit = unit
             return
@@ -477,6 +508,8 @@ package struct OutboundQueue: ~Copyable {
         while let frame = descriptors.popFirst() { numbers += frame.numbers }
         unit = nil
         queuedBytes = 0
+        laneAnswers = 0
+        bulkAnswers = 0
         ends.removeAll(keeping: 0)
         filling.removeAll()
         filling.trim(to: 0)

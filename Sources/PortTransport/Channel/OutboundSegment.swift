@@ -14,6 +14,8 @@ final class OutboundBulk {
     let number: UInt64
     let segments: [OutboundSegment]
     let total: Int
+    /// Whether its bytes are counted among those of answers.
+    let isAnswer: Bool
     private(set) var offset = 0
     private var segment = 0
     private var segmentOffset = 0
@@ -30,10 +32,11 @@ final class OutboundBulk {
     /// Of each continuation, so that one `sendmsg` can hold several.
     static let maximumSegments = 24
 
-    init(number: UInt64, segments: [OutboundSegment], total: Int) {
+    init(number: UInt64, segments: [OutboundSegment], total: Int, isAnswer: Bool) {
         self.number = number
         self.segments = segments
         self.total = total
+        self.isAnswer = isAnswer
     }
 
     /// A place in the bulk, to look ahead with.

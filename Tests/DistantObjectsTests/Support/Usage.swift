@@ -59,6 +59,13 @@ enum Usage {
         return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4_096
     }
 
+    /// The most bytes that were ever resident.
+    static var peak: Int {
+        guard let data = FileManager.default.contents(atPath: "/proc/self/status") else { return 0 }
+        let line = String(decoding: data, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1_024
+    }
+
     private static func entries(_ path: String) -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
     }
