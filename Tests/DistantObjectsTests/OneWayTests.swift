@@ -54,7 +54,7 @@ struct OneWayTests {
     @Test("Without credit the sender waits, and everything arrives in order")
     func credit() async throws {
         var server = Connection.Configuration.patient
-        server.limits.queuedCalls = 2
+        server.limits.runningCalls = 2
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root
         for number in 0..<500 { try await directory.note.oneWay(number) }

@@ -6,7 +6,7 @@
 //   - whatever is held has something that will release it, so that at rest, without proxies, both tables are empty;
 //   - after the end the tables are empty, and nothing enters them any more.
 // The variants leave out or change one part of the rule each, and must be found wrong: they show that the search sees.
-// Beside it stand the wake-ups of shared memory: see `Doorbell`.
+// Beside it stand the wake-ups of shared memory, see `Doorbell`, and the credit of messages, see `Credits`.
 // Exit status 0 when every verdict is the expected one.
 
 #if canImport(Glibc)
@@ -48,6 +48,12 @@ for variant in Variant.allCases {
 for variant in Doorbell.Variant.allCases {
     report(variant.rawValue, expected: variant.expected) {
         let result = Doorbell.check(variant, messages: 3)
+        return (result.states, result.verdict, [])
+    }
+}
+for variant in Credits.Variant.allCases {
+    report(variant.rawValue, expected: variant.expected) {
+        let result = Credits(variant: variant, messages: 2).check()
         return (result.states, result.verdict, [])
     }
 }

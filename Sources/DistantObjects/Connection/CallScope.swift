@@ -61,6 +61,9 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     /// The connection whose call the task serves.
     var serves: Connection? { nil }
 
+    /// Whether the task serves a one-way message.
+    var servesOneWay: Bool { false }
+
     func enqueue(_ job: consuming ExecutorJob) {
         connection.loop.enqueue(UnownedJob(job), by: self)
     }

@@ -69,7 +69,9 @@ extension Connection {
     public struct Limits: Sendable {
         /// Calls of the peer that may wait to be started, 1,024: enough to keep a pipe full, small enough to be nothing.
         public var queuedCalls = 1_024
-        /// Calls of the peer that may run at one time, 1,024; above it calls are refused as overloaded, not delayed.
+        /// Messages of the peer that may run at one time, 1,024; above it calls are refused as overloaded, not delayed.
+        ///
+        /// One-way messages have three quarters of them at most; further ones wait at their sender.
         public var runningCalls = 1_024
         /// References to the peer's objects that are held at one time, 65,536.
         public var references = 65_536

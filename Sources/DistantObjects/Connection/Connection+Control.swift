@@ -12,9 +12,11 @@ extension Connection {
 
     /// Waits until the peer has handled every message sent before: one-way messages have run, or thrown, or suspended.
     ///
-    /// - Throws: `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
+    /// - Throws: `ConnectionError.oneWayLost`, once, if one-way messages sent before did not run: how many, and the first;
+    ///   `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
     public func barrier() async throws {
         try await control(.barrier)
+        if let loss = state.withLock({ $0.oneWays.takeLosses() }) { throw loss }
     }
 
     private func control(_ kind: FrameKind) async throws {

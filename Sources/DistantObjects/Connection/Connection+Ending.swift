@@ -96,12 +96,15 @@ extension Connection {
     /// - Parameter limit: How long that may take; then the connection is cut. A method that never returns must not hold a
     ///   program up for ever. A method of this very connection that awaits it waits for itself until then: there, start a
     ///   task that closes.
-    /// - Returns: When the connection has ended and nothing of it is left.
-    public func close(within limit: Duration = .seconds(5)) async {
+    /// - Returns: When the connection has ended and nothing of it is left: the one-way messages that did not run, as far as
+    ///   the peer said so and nothing has thrown it yet.
+    @discardableResult
+    public func close(within limit: Duration = .seconds(5)) async -> OneWayLosses {
         beginClosing(decision: .closedHere)
         let timer = loop.addTimer(after: limit) { self.invalidate() }
         _ = await ended
         loop.cancelTimer(timer)
+        return state.withLock { $0.oneWays.losses }
     }
 
     /// Ends the connection at once: every call that waits fails, on both sides.

@@ -47,6 +47,8 @@ extension Connection: FrameHandler {
             if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
             // Before it is looked whether calls wait that may start.
             state.lookAtAnswers(for: self)
+            // The channel may have room again.
+            if !state.pending.isEmpty { state.commitPending(to: channel) }
             state.waitingBytes.end()
             return EndOfTurn(
                 completions: state.takeCompletions(), started: onLoop ? state.startNext(for: self) : nil,
@@ -79,7 +81,7 @@ extension Connection: FrameHandler {
                 state.entered = frame.number
                 state.framesIn += 1
                 state.grants = grants
-                state.credits = grants.queuedCalls
+                state.setCredits()
                 // The other side has accepted this one by saying Hello, and may call from here on.
                 if isInitiator { state.phase = .open }
                 // The accept rule is the user's code: it runs when the turn ends, outside every lock.

@@ -183,7 +183,7 @@ extension Connection {
             if answer.encoder.byteCount > AnswerFlow.smallAnswer, state.answerFlow.isFull(channel) {
                 return Committed(isTooMuch: true)
             }
-            guard state.callEnded() else { return Committed() }
+            guard state.callEnded(call) else { return Committed() }
             if let question = call.question {
                 state.commitReturn(answer, status: status, question: question, keep: call.keepsAnswer, to: channel)
             }
@@ -215,8 +215,9 @@ extension Connection {
         // The error's text is the user's code.
         let summary = error.map { coder.summary(of: $0, of: call.message.qualifiedName) }
         let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
-            guard state.callEnded() else { return (false, nil) }
+            guard state.callEnded(call) else { return (false, nil) }
             if let summary { state.commitFailed(call.number, summary, to: channel) }
+            state.giveBackOneWayCredit(to: channel)
             return (state.phase == .closing, isFirstJob ? state.startNext(after: call, for: self) : nil)
         }
         if let error { reportOneWayFailure(error, call.message.qualifiedName) }
@@ -253,9 +254,15 @@ extension PortState {
     /// The next call whose turn has come; its room in the queue is given back.
     mutating func startNext(for connection: Connection) -> InboundCall? {
         guard phase != .ended, isAccepted, let call = popReady(for: connection) else { return nil }
-        giveBackCredit(to: connection.channel)
+        if call.question == nil, inboundOneWayCredits != nil {
+            // Its credit bounds it, and is given back when it has ended.
+            runningOneWays += 1
+        } else {
+            giveBackCredit(to: connection.channel)
+            // One-way messages leave room for a call at least, however few may run.
+            if running >= max(limits.runningCalls, runningOneWays + 1) { call.overload = .calls }
+        }
         if let question = call.question, answers.start(question) { call.isCancelled = true }
-        if running >= limits.runningCalls { call.overload = .calls }
         running += 1
         if hasStartable, !hasHelper {
             hasHelper = true
@@ -267,8 +274,9 @@ extension PortState {
     /// A call has been served.
     ///
     /// - Returns: Whether the peer still takes an answer.
-    mutating func callEnded() -> Bool {
+    mutating func callEnded(_ call: InboundCall) -> Bool {
         running -= 1
+        if call.question == nil, inboundOneWayCredits != nil { runningOneWays -= 1 }
         unfinished -= 1
         return phase != .ended
     }

@@ -155,6 +155,8 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     override var serves: Connection? { served == nil ? nil : connection }
 
+    override var servesOneWay: Bool { served?._withUnsafeGuaranteedRef { $0.question == nil } ?? false }
+
     override func enqueue(_ job: consuming ExecutorJob) {
         // By the thread, as others may enqueue what else prefers this executor.
         if let thread = ThreadState.current,

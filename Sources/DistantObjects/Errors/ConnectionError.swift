@@ -93,4 +93,8 @@ extension ConnectionError.Code {
     public static let transport = Self(rawValue: 19)
     /// A one-way message's method threw an error of its own.
     public static let methodFailed = Self(rawValue: 20)
+    /// One-way messages sent before did not run; thrown once, by the next one-way message or `barrier()`.
+    ///
+    /// What throws it was not sent and has not run: it is safe to send it again.
+    public static let oneWayLost = Self(rawValue: 21)
 }

@@ -56,6 +56,14 @@ final class OutboundMessage: @unchecked Sendable {
         encoder.byteCount > 4_096 || encoder.hasTables || name.utf8.count > 256
     }
 
+    /// Whether it may go out in fragments, and so counts against the bound of large messages.
+    ///
+    /// Tables, which may take much of a frame, are measured at commit only.
+    var isLarge: Bool {
+        let count = encoder.byteCount
+        return count > 8_192 && (count > 57_344 || encoder.hasTables)
+    }
+
     /// Lets go of everything the message held.
     ///
     /// Runs user code (`deinit`): never under a lock.

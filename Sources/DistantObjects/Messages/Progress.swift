@@ -72,13 +72,15 @@ public struct ProgressReporter: Codable, Sendable {
         try container.encode(receiver)
     }
 
-    /// Tells the caller, from any thread, without waiting: a report that finds the caller's queue full, or the connection
-    /// at its end, is left out.
+    /// Tells the caller, from any thread, without waiting: a report that finds no room, here or at the caller's, or the
+    /// connection at its end, is left out.
     ///
     /// Costs a one-way message, so report what somebody may want to see.
     public func report(_ completed: Int64, of total: Int64? = nil) {
         if let local = receiver.local(as: ProgressReceiver.self) { return local.report(completed, total) }
-        // What ends the connection ends the call; the report has nothing to add.
-        _ = try? receiver.message("report").offer(completed, total)
+        // What ends the connection ends the call; the report has nothing to add. Nor does it tell of messages that are lost,
+        // which is for who sent them.
+        let message = receiver.message("report")
+        _ = try? message.offer(message.encoded(completed, total, deadline: nil), tellsLosses: false)
     }
 }

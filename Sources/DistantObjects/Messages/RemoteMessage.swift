@@ -43,13 +43,38 @@ public struct RemoteMessage: Sendable {
         try await completion(of: encoded(repeat each argument, deadline: deadline))
     }
 
-    /// Sends the message and waits for nothing but room in the peer's queue.
+    /// Sends the message and waits for nothing but room: so many one-way messages may be under way, from here until their
+    /// methods have ended in the other process, as three quarters of the calls that may run there.
     ///
     /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`; its
     /// result is not encoded. As nobody waits for it, it is not cancelled when the connection ends.
+    ///
+    /// A method that serves a one-way message never waits for room on the connection that message came from: both sides
+    /// could wait for each other. Tasks it starts with `Task { }` do wait; a method that awaits one should give a deadline.
+    /// - Throws: `ConnectionError.oneWayLost` if messages sent before did not run: it is thrown once, this one is not sent;
+    ///   `.overloaded` where it may not wait; `CancellationError`. What throws was not sent.
     @inlinable
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
-        try await sendOneWay(encoded(repeat each argument, deadline: nil))
+        try await sendOneWay(encoded(repeat each argument, deadline: nil), within: nil)
+    }
+
+    /// As `oneWay`, and waits for room no longer than the deadline.
+    ///
+    /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` if there was no room; then the message was not sent.
+    @inlinable
+    public func oneWay<each Argument: Codable>(
+        _ argument: repeat each Argument, deadline: Duration?
+    ) async throws {
+        try await sendOneWay(encoded(repeat each argument, deadline: nil), within: deadline)
+    }
+
+    /// Sends the message as `oneWay` does if there is room now, from any thread, without waiting.
+    ///
+    /// - Returns: Whether it was sent.
+    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` for an object of this process.
+    @inlinable
+    public func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
+        try offer(encoded(repeat each argument, deadline: nil), tellsLosses: true)
     }
 
     /// Sends the message from a plain thread and blocks it until the result is there.
@@ -73,21 +98,14 @@ public struct RemoteMessage: Sendable {
         try blockingCompletion(of: encoded(repeat each argument, deadline: deadline))
     }
 
-    /// Sends the message from a plain thread and blocks it only while the peer's queue is full.
-    @inlinable
-    public func blockingOneWay<each Argument: Codable>(_ argument: repeat each Argument) throws {
-        try sendOneWayBlocking(encoded(repeat each argument, deadline: nil))
-    }
-
-    /// Sends the message as `oneWay` does if the peer's queue has room now.
+    /// Sends the message from a plain thread and blocks it only until there is room, no longer than the deadline.
     ///
-    /// - Returns: Whether it was sent; false also for an object of this process.
-    func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
-        guard let connection = place.heldConnection else { return false }
-        let message = try finished(encoded(repeat each argument, deadline: nil))
-        if try connection.commitOneWay(message) { return true }
-        connection.coder.recycle(message)
-        return false
+    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    @inlinable
+    public func blockingOneWay<each Argument: Codable>(
+        _ argument: repeat each Argument, deadline: Duration? = nil
+    ) throws {
+        try sendOneWayBlocking(encoded(repeat each argument, deadline: nil), within: deadline)
     }
 
     // MARK: Arguments
@@ -148,10 +166,20 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func sendOneWay(_ message: consuming OutboundMessage) async throws {
+    func sendOneWay(_ message: consuming OutboundMessage, within limit: Duration?) async throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { return try await LocalCall.runOneWay(message, at: place) }
-        try await connection.sendOneWay(message)
+        try await connection.sendOneWay(message, within: limit)
+    }
+
+    /// - Parameter tellsLosses: Throws if messages sent before are lost.
+    @usableFromInline
+    func offer(_ message: consuming OutboundMessage, tellsLosses: Bool) throws -> Bool {
+        let message = try finished(message)
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        if try connection.commitOneWay(message, tellsLosses: tellsLosses) { return true }
+        connection.coder.recycle(message)
+        return false
     }
 
     @usableFromInline
@@ -171,9 +199,9 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func sendOneWayBlocking(_ message: consuming OutboundMessage) throws {
+    func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        try connection.sendOneWayBlocking(message)
+        try connection.sendOneWayBlocking(message, within: limit)
     }
 }

@@ -9,12 +9,33 @@ enum CommitOutcome<Place> {
 }
 
 extension PortState {
-    /// Puts a call on its way, or in the queue of those that wait for credit.
+    /// Whether one-way messages to the peer have a credit of their own.
+    var separatesOneWays: Bool { oneWayCredits != nil }
+
+    /// Whether a message may be put on its way now.
+    ///
+    /// Whatever the peer grants, no more than a bound of our own lies unsent: small messages and large ones have one each. A
+    /// message also waits behind those that wait for the same.
+    @inline(__always)
+    func mayCommit(_ message: OutboundMessage, isOneWay: Bool, _ channel: Channel) -> Bool {
+        let credits = isOneWay ? oneWayCredits ?? self.credits : self.credits
+        guard credits > 0, !channel.isLaneFull else { return false }
+        if pending.isEmpty, !message.isLarge { return true }
+        return mayCommitBehindOthers(message, isOneWay: isOneWay && separatesOneWays, channel)
+    }
+
+    @inline(never)
+    private func mayCommitBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ channel: Channel) -> Bool {
+        pending.isEmpty(oneWay: isOneWay, large: message.isLarge)
+            && (!message.isLarge || channel.hasBulkRoom(for: message.encoder.byteCount))
+    }
+
+    /// Puts a call on its way, or in the queue of those that wait for credit or room.
     mutating func commit(
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: Waiter, to channel: Channel
     ) -> CommitOutcome<Ticket> {
-        guard pending.isEmpty, credits > 0 else {
-            pending.append(PendingCommit(message: message, kind: .question(ticket, waiter)))
+        guard mayCommit(message, isOneWay: false, channel) else {
+            pending.append(message, .question(ticket, waiter), oneWay: false)
             return .waiting(ticket)
         }
         let number = commitCall(message, question: ticket, to: channel)

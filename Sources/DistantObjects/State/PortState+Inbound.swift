@@ -103,7 +103,7 @@ extension PortState {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
         grants.queuedCalls = Int(clamping: try reader.number())
-        _ = try reader.number()
+        grants.runningCalls = Int(clamping: try reader.number())
         grants.message = try reader.number()
         grants.name = try reader.text(limit: ProtocolLimits.nameBytes)
         guard grants.queuedCalls >= 1 else {
@@ -120,10 +120,7 @@ extension PortState {
     ) throws(ProtocolViolation) {
         let flags = CallFlags(rawValue: frame.flags & 0x7F)
         guard flags.isSubset(of: .known) else { throw ProtocolViolation(.malformed, "a Call has unknown flags") }
-        guard inboundCredits > 0 else {
-            throw ProtocolViolation(.overLimit, "more than the \(limits.queuedCalls) calls granted are queued")
-        }
-        inboundCredits -= 1
+        try useInboundCredit(isOneWay: flags.contains(.oneWay), to: connection.channel)
         let question: UInt32? = flags.contains(.oneWay) ? nil : try reader.number32()
         let export = try exports.resolve(reader.objectID())
         let message = try readName(&reader, of: export)
@@ -304,6 +301,15 @@ extension PortState {
                 throw ProtocolViolation(.overLimit, "more bulk credit is given back than was used")
             }
             answerFlow.creditCame()
+        case 2:
+            guard let left = oneWayCredits else {
+                throw ProtocolViolation(.unknownName, "a Credit for one-way messages, which have none of their own")
+            }
+            guard amount <= UInt64(Self.oneWayGrant(grants.runningCalls) - left) else {
+                throw ProtocolViolation(.overLimit, "more credit for one-way messages is given back than was used")
+            }
+            oneWayCredits = left + Int(amount)
+            commitPending(to: channel)
         default:
             throw ProtocolViolation(.malformed, "a Credit of an unknown kind")
         }
@@ -318,6 +324,9 @@ extension PortState {
             throw ProtocolViolation(.unknownName, "a Failed names a frame that was never sent")
         }
         let error = ConnectionError(.init(rawValue: Int(clamping: code)), text)
+        guard oneWays.failed(number, error) else {
+            throw ProtocolViolation(.unknownName, "a Failed names what is no one-way message")
+        }
         afterwards(.event(.oneWayFailed(number: number, error)))
     }
 
@@ -332,6 +341,7 @@ extension PortState {
         }
         guard peerGoodbye == nil else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
         peerGoodbye = (watermark, reason, text)
+        oneWays.notTaken(after: watermark)
         // It ends its stream now, and reads ours until what it asked for is answered.
         if reason == .closed { channel.outliveInput() }
         afterwards(.peerSaidGoodbye)

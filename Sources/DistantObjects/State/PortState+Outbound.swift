@@ -58,8 +58,14 @@ extension PortState {
         }
         prefix.append(message.argumentCount)
         appendTables(of: message.encoder)
-        credits -= 1
-        return append(.call, flags: flags.rawValue, body: message, to: channel)
+        guard question == nil else {
+            credits -= 1
+            return append(.call, flags: flags.rawValue, body: message, to: channel)
+        }
+        if let left = oneWayCredits { oneWayCredits = left - 1 } else { credits -= 1 }
+        let number = append(.call, flags: flags.rawValue, body: message, to: channel)
+        oneWays.sent(sent)
+        return number
     }
 
     /// Commits the answer to a call of the peer.
@@ -153,9 +159,13 @@ extension PortState {
 
     // MARK: Credit
 
-    /// Commits what waited for credit, in the order it came.
+    /// Commits what waited for credit or room, in the order it came.
     mutating func commitPending(to channel: Channel) {
-        while credits > 0, let next = pending.popFirst() {
+        while !pending.isEmpty, !channel.isLaneFull,
+            let next = pending.popFirst(
+                calls: credits > 0, oneWays: oneWayCredits.map { $0 > 0 } ?? false,
+                fits: { channel.hasBulkRoom(for: $0) })
+        {
             switch next.kind {
             case .question(let ticket, let waiter):
                 let number = commitCall(next.message, question: ticket, to: channel)
@@ -173,8 +183,62 @@ extension PortState {
     /// Sent for half the queue at once, so that most calls cost no frame.
     mutating func giveBackCredit(to channel: Channel) {
         owedCredits += 1
-        guard owedCredits >= max(1, limits.queuedCalls / 2), !holdsCredit else { return }
+        guard owedCredits >= max(1, limits.queuedCalls / 2) || inboundCredits == 0, !holdsCredit else { return }
         commitCredit(to: channel)
+    }
+
+    /// How many one-way messages may be under way where so many calls may run.
+    ///
+    /// The rest stays for calls, so that one-way messages cannot have them refused.
+    static func oneWayGrant(_ runningCalls: Int) -> Int {
+        max(1, runningCalls / 4 * 3 + runningCalls % 4 * 3 / 4)
+    }
+
+    /// Both sides have said Hello.
+    mutating func setCredits() {
+        credits = grants.queuedCalls
+        guard grants.features & ProtocolLimits.separatesOneWays != 0 else { return }
+        oneWayCredits = Self.oneWayGrant(grants.runningCalls)
+        inboundOneWayCredits = Self.oneWayGrant(limits.runningCalls)
+    }
+
+    /// The peer has used one.
+    ///
+    /// What it is owed is sent at once when it has none left: what it waits to send need not be for the objects that those in
+    /// the queue wait for.
+    mutating func useInboundCredit(isOneWay: Bool, to channel: Channel) throws(ProtocolViolation) {
+        guard isOneWay, let left = inboundOneWayCredits else {
+            guard inboundCredits > 0 else {
+                throw ProtocolViolation(.overLimit, "more than the \(limits.queuedCalls) calls granted are queued")
+            }
+            inboundCredits -= 1
+            if inboundCredits == 0, owedCredits > 0, !holdsCredit { commitCredit(to: channel) }
+            return
+        }
+        guard left > 0 else {
+            throw ProtocolViolation(.overLimit, "more one-way messages are under way than were granted")
+        }
+        inboundOneWayCredits = left - 1
+        if left == 1 { commitOneWayCredit(to: channel) }
+    }
+
+    /// Gives the room of a one-way message that has ended back to the peer.
+    ///
+    /// As with calls, most cost no frame.
+    mutating func giveBackOneWayCredit(to channel: Channel) {
+        guard let left = inboundOneWayCredits else { return }
+        owedOneWayCredits += 1
+        guard owedOneWayCredits >= max(1, Self.oneWayGrant(limits.runningCalls) / 2) || left == 0 else { return }
+        commitOneWayCredit(to: channel)
+    }
+
+    private mutating func commitOneWayCredit(to channel: Channel) {
+        guard owedOneWayCredits > 0, !goodbyeSent, let left = inboundOneWayCredits else { return }
+        prefix.reset()
+        prefix.append(owedOneWayCredits)
+        inboundOneWayCredits = left + owedOneWayCredits
+        owedOneWayCredits = 0
+        append(.credit, flags: 2, to: channel)
     }
 
     /// The peer has read what it was sent, or a part of it.
@@ -205,7 +269,7 @@ extension PortState {
         for byte in ProtocolLimits.magic { prefix.append(byte: byte) }
         prefix.append(ProtocolLimits.version)
         let sharing = sharing == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
-        prefix.append((isInitiator ? ProtocolLimits.initiator : 0) | sharing)
+        prefix.append((isInitiator ? ProtocolLimits.initiator : 0) | sharing | ProtocolLimits.separatesOneWays)
         prefix.append(limits.queuedCalls)
         prefix.append(limits.runningCalls)
         prefix.append(UInt64(limits.message))
@@ -305,6 +369,8 @@ enum ProtocolLimits {
     static let initiator: UInt64 = 1
     /// The bit of the features that says: this party goes on in shared memory if the other one does.
     static let sharesMemory: UInt64 = 2
+    /// The bit of the features that says: one-way messages have a credit of their own if the other party says so too.
+    static let separatesOneWays: UInt64 = 4
     /// The bit of the features that says: this party knows what it means if its memory is declined.
     static let knowsDecline: UInt64 = 8
     static let referencesInMessage = 4_096

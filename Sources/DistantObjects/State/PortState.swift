@@ -31,6 +31,11 @@ struct PortState: ~Copyable {
     /// Calls we may still commit, and those the peer may.
     var credits = 0
     var inboundCredits: Int
+    /// One-way messages we may still commit, and those the peer may, if they have a credit of their own.
+    var oneWayCredits: Int?
+    var inboundOneWayCredits: Int?
+    /// One-way messages of the peer that have ended and were not given back as credit.
+    var owedOneWayCredits = 0
     /// Starts of the peer's calls not yet given back as credit.
     var owedCredits = 0
 
@@ -50,6 +55,8 @@ struct PortState: ~Copyable {
     /// A piece of the loop's work will look at `ready`, should the method that runs now block.
     var hasHelper = false
     var running = 0
+    /// Those among them that are one-way messages with a credit of their own.
+    var runningOneWays = 0
     /// A task that has served a call and waits for another.
     ///
     /// One is enough for calls that follow one another, and more would be memory that idle connections keep; so would be one
@@ -59,8 +66,9 @@ struct PortState: ~Copyable {
     private var servedByTasks = 0
     /// Calls entered and not finished, one-way messages too.
     var unfinished = 0
-    /// Calls encoded and waiting for credit.
-    var pending = Fifo<PendingCommit>()
+    /// Messages encoded and waiting for credit or room.
+    var pending = SendQueues()
+    var oneWays = OneWayRecord()
     var partials: [UInt64: PartialMessage] = [:]
     /// Where the arguments of calls lie that came in this turn and have to wait.
     var waitingBytes = ByteBatch()
@@ -159,7 +167,8 @@ final class ControlWait: @unchecked Sendable {
 ///
 /// Guarded by the connection's lock.
 final class OneWayPlace: @unchecked Sendable {
-    var isWithdrawn = false
+    /// Why the sender waits no longer.
+    var withdrawal: (any Error)?
 }
 
 /// What the other side accepts, from its `Hello`.
@@ -167,12 +176,13 @@ struct PeerGrants {
     var version: UInt64 = 0
     var features: UInt64 = 0
     var queuedCalls: Int = 0
+    var runningCalls: Int = 0
     /// Bytes of the largest message.
     var message: UInt64 = 0
     var name = ""
 }
 
-/// An encoded call that waits for credit.
+/// An encoded message that waits for credit or room.
 ///
 /// Guarded by the connection's lock.
 final class PendingCommit: @unchecked Sendable {
@@ -183,10 +193,13 @@ final class PendingCommit: @unchecked Sendable {
 
     let message: OutboundMessage
     let kind: Kind
+    /// Rises with each that comes.
+    let order: UInt64
 
-    init(message: OutboundMessage, kind: Kind) {
+    init(message: OutboundMessage, kind: Kind, order: UInt64) {
         self.message = message
         self.kind = kind
+        self.order = order
     }
 }
 

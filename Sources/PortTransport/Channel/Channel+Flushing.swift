@@ -73,7 +73,7 @@ extension Channel {
             ?? link.send(&vector, 1, [], withCredentials: false)
         queueLock.lock()
         writing.pointee.queue.advanceOnlyLane(max(0, written))
-        if written == lane.count, writing.pointee.isQuiet {
+        if written == lane.count, writing.pointee.isQuiet, !laneIsFull.load(ordering: .relaxed) {
             writing.pointee.content = []
             writing.pointee.isFlushing = false
             queueLock.unlock()
@@ -140,6 +140,20 @@ extension Channel {
         ![EAGAIN, EWOULDBLOCK, EPIPE, ECONNRESET, ENOTCONN].contains(CInt(-result))
     }
 
+    /// Whether there is room again that the owner waits for.
+    private func takeRoom() -> Bool {
+        var hasRoom = false
+        if laneIsFull.load(ordering: .relaxed), writing.pointee.queue.unsentOwnFrames <= unsentFrames / 2 {
+            laneIsFull.store(false, ordering: .relaxed)
+            hasRoom = true
+        }
+        if let mark = writing.pointee.bulkMark, writing.pointee.queue.unsentOwnBulk <= mark {
+            writing.pointee.bulkMark = nil
+            hasRoom = true
+        }
+        return hasRoom
+    }
+
     /// Called with the queue's lock held, which it releases.
     private func settleWrite(_ written: Int, _ planned: Int) -> Outcome {
         var tells = false
@@ -147,6 +161,7 @@ extension Channel {
             writing.pointee.answerMark = nil
             tells = true
         }
+        if takeRoom() { tells = true }
         defer { if tells { loop.schedule(.turn, on: self) } }
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
             writing.pointee.isFlushing = false

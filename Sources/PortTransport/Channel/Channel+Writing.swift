@@ -41,6 +41,7 @@ extension Channel {
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
             isAnswer: isAnswer)
+        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane() }
         queueLock.unlock()
         return number
     }
@@ -57,8 +58,33 @@ extension Channel {
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
             isAnswer: isAnswer)
+        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane() }
         queueLock.unlock()
         return number
+    }
+
+    @inline(never)
+    private func fillLane() { laneIsFull.store(true, ordering: .relaxed) }
+
+    /// Whether so much of this side's own lies unsent in whole frames that the owner should wait with more.
+    ///
+    /// The handler has a turn on the loop when half of it is written. Answers do not count; they never wait.
+    @inline(__always)
+    package var isLaneFull: Bool { laneIsFull.load(ordering: .relaxed) }
+
+    /// Whether a large message of so many bytes may be enqueued; one that is alone always may.
+    ///
+    /// If not the handler has a turn on the loop when there is room, and no more than half of what may lie unsent. Answers do
+    /// not count.
+    package func hasBulkRoom(for count: Int) -> Bool {
+        guard !isForked else { return true }
+        return queueLock.withLock {
+            let unsent = writing.pointee.queue.unsentOwnBulk
+            if unsent == 0 || count <= unsentBulk && unsent <= unsentBulk - count { return true }
+            let mark = max(0, min(unsentBulk / 2, unsentBulk - count))
+            writing.pointee.bulkMark = max(writing.pointee.bulkMark ?? 0, mark)
+            return false
+        }
     }
 
     /// - Returns: Whether the frame counts as an answer.

@@ -26,6 +26,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var outlivesInput = false
         /// The handler has a turn once no more than so many bytes of answers are unsent.
         var answerMark: Int?
+        /// The handler has a turn once no more than so many bytes of large messages of this side's own are unsent.
+        var bulkMark: Int?
         var sendsCredentials = false
         /// Everything goes into the memory shared with the peer.
         var isShared = false
@@ -46,7 +48,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         @inline(__always)
         var isQuiet: Bool {
             queue.isIdle && !isClosed && !finishRequested && !hasInterest && !endsWhenWritten && !retry
-                && !pacing.isNarrow && answerMark == nil
+                && !pacing.isNarrow && answerMark == nil && bulkMark == nil
         }
     }
 
@@ -130,6 +132,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let maximumFrame: Int
     let answerKind: UInt8?
     let countedKinds: UInt32
+    let unsentFrames: Int
+    let unsentBulk: Int
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
@@ -162,6 +166,11 @@ package final class Channel: PollHandler, @unchecked Sendable {
     /// was when the asking thread left the queue's lock.
     let isBlocked = Atomic<Bool>(false)
 
+    /// So many bytes of whole frames are unsent that the owner should wait with more, until the handler has its turn.
+    ///
+    /// Written under the queue's lock.
+    let laneIsFull = Atomic<Bool>(false)
+
     /// Closes what a peer sent, which may be anything, without waiting for what is behind it.
     package static func closeForeign(_ descriptors: [CInt]) {
         guard !descriptors.isEmpty else { return }
@@ -191,6 +200,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         maximumFrame = configuration.maximumFrame
         answerKind = configuration.answerKind
         countedKinds = configuration.countedKinds
+        unsentFrames = configuration.unsentFrames
+        unsentBulk = configuration.unsentBulk
         forkCount = port_fork_count()
         let locks = Lock.make(3)
         (queueLock, readLock, gate) = (locks[0], locks[1], locks[2])

@@ -69,6 +69,11 @@ package struct OutboundQueue: ~Copyable {
     package private(set) var queuedBytes = 0
     /// Bytes of answers that are not written, a frame in the lane as long as any of it is left.
     package var unsentAnswers: Int { laneAnswers + bulkAnswers }
+    /// Bytes of whole frames that are not answers, and not written.
+    @inline(__always)
+    package var unsentOwnFrames: Int { Int(truncatingIfNeeded: laneEnd &- laneWritten) - laneAnswers }
+    /// Bytes of large messages that are not answers, and not written.
+    package private(set) var unsentOwnBulk = 0
     private var laneAnswers = 0
     private var bulkAnswers = 0
     /// Bytes of answers ever written.
@@ -134,7 +139,7 @@ package struct OutboundQueue: ~Copyable {
         }
         let number = numbered(size, descriptors, isAnswer: isAnswer)
         bulks.append(OutboundBulk(number: number, segments: segments, total: total, isAnswer: isAnswer))
-        if isAnswer { bulkAnswers += total }
+        if isAnswer { bulkAnswers += total } else { unsentOwnBulk += total }
         // An empty one still has its last continuation to write.
         queuedBytes += max(total, 1)
         return number
@@ -178,7 +183,8 @@ package struct OutboundQueue: ~Copyable {
     private mutating func drop(_ bulk: OutboundBulk, at index: Int) {
         if bulk.isStarted { outstanding -= min(outstanding, UInt64(bulk.total)) }
         queuedBytes -= max(bulk.total, 1) - bulk.offset
-        if bulk.isAnswer { bulkAnswers -= bulk.total - bulk.offset }
+        let left = bulk.total - bulk.offset
+        if bulk.isAnswer { bulkAnswers -= left } else { unsentOwnBulk -= left }
         var kept = Ring<OutboundBulk>()
         while let next = bulks.popFirst() {
             if next !== bulk { kept.append(next) }
@@ -467,6 +473,8 @@ package struct OutboundQueue: ~Copyable {
         if bulk.isAnswer {
             bulkAnswers -= payload
             writtenAnswers &+= UInt64(payload)
+        } else {
+            unsentOwnBulk -= payload
         }
         guard unit.left == 0 else {
             self.unit = unit
@@ -510,6 +518,7 @@ package struct OutboundQueue: ~Copyable {
         queuedBytes = 0
         laneAnswers = 0
         bulkAnswers = 0
+        unsentOwnBulk = 0
         ends.removeAll(keeping: 0)
         filling.removeAll()
         filling.trim(to: 0)

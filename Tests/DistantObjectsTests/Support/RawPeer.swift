@@ -130,9 +130,11 @@ final class RawPeer: @unchecked Sendable {
     static func text(_ text: String) -> [UInt8] { number(UInt64(text.utf8.count)) + Array(text.utf8) }
 
     /// A `Hello` that grants so much.
-    static func greeting(queuedCalls: UInt64 = 1_024, message: UInt64 = 1 << 20, features: UInt64 = 0) -> [UInt8] {
-        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(features) + number(queuedCalls) + number(1_024) + number(message)
-            + text("raw")
+    static func greeting(
+        queuedCalls: UInt64 = 1_024, runningCalls: UInt64 = 1_024, message: UInt64 = 1 << 20, features: UInt64 = 0
+    ) -> [UInt8] {
+        [0x44, 0x4F, 0x42, 0x4A] + number(1) + number(features) + number(queuedCalls) + number(runningCalls)
+            + number(message) + text("raw")
     }
 
     /// A `Return`, whose body's only value is the object in that slot of its own, or else the integer 5.
