@@ -26,21 +26,24 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(name: "distant", dependencies: ["KeyedArchive"], swiftSettings: settings),
+        .target(name: "ExampleConsole", path: "Examples/Console", swiftSettings: settings),
         .target(name: "FooBar", dependencies: ["DistantObjects"], path: "Examples/FooBar", swiftSettings: settings),
         .executableTarget(
-            name: "FooBarServer", dependencies: ["FooBar", "DistantObjects"], path: "Examples/FooBarServer",
-            swiftSettings: settings),
+            name: "FooBarServer", dependencies: ["FooBar", "DistantObjects", "ExampleConsole"],
+            path: "Examples/FooBarServer", swiftSettings: settings),
         // The client launches the server, so building one builds both.
         .executableTarget(
-            name: "FooBarClient", dependencies: ["FooBar", "DistantObjects", "FooBarServer"],
+            name: "FooBarClient", dependencies: ["FooBar", "DistantObjects", "ExampleConsole", "FooBarServer"],
             path: "Examples/FooBarClient", swiftSettings: settings),
         .executableTarget(
-            name: "AppState", dependencies: ["FooBar", "KeyedArchive"], path: "Examples/AppState",
+            name: "AppState", dependencies: ["FooBar", "KeyedArchive", "ExampleConsole"], path: "Examples/AppState",
             swiftSettings: settings),
         .executableTarget(
-            name: "ItemStore", dependencies: ["KeyedArchive"], path: "Examples/ItemStore", swiftSettings: settings),
+            name: "ItemStore", dependencies: ["KeyedArchive", "ExampleConsole"], path: "Examples/ItemStore",
+            swiftSettings: settings),
         .executableTarget(
-            name: "Settings", dependencies: ["KeyedArchive"], path: "Examples/Settings", swiftSettings: settings),
+            name: "Settings", dependencies: ["KeyedArchive", "ExampleConsole"], path: "Examples/Settings",
+            swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
@@ -59,7 +62,7 @@ let package = Package(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "allocation-count",
-                "foundation-reader", "KeyedArchive", "CPortShims",
+                "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "CPortShims",
             ],
             swiftSettings: settings),
     ],

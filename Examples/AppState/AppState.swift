@@ -1,3 +1,4 @@
+import ExampleConsole
 import FooBar
 import Foundation
 import KeyedArchive
@@ -6,6 +7,7 @@ import KeyedArchive
 @main
 struct AppState {
     static func main() {
+        Console.reserveDescriptors()
         do {
             let options = try Options(Array(CommandLine.arguments.dropFirst()))
             if options.wantsHelp {

@@ -1,4 +1,4 @@
-import FooBar
+import ExampleConsole
 import KeyedArchive
 
 /// What the command line asks for.

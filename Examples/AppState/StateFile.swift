@@ -25,29 +25,26 @@ struct StateFile {
         let description: String
     }
 
-    /// The file is there, and cannot be read.
-    struct Unreadable: Error, CustomStringConvertible {
-        let description: String
-    }
-
     /// What was saved; nil if the file is missing or empty.
     ///
     /// - Throws: `Damaged`, or what made the file impossible to read.
     func restore() throws -> State? {
         guard try !isMissingOrEmpty() else { return nil }
-        let content: Data
-        do { content = try Data(contentsOf: url) } catch {
-            throw Unreadable(description: "\(url.path) cannot be read: \(error.localizedDescription)")
+        let unarchiver: KeyedUnarchiver
+        do {
+            unarchiver = try KeyedUnarchiver(contentsOf: url)
+        } catch let error as ArchiveError where ![.file, .noSuchFile].contains(error.code) {
+            // It names the file already.
+            throw Damaged(description: "\(error)")
         }
         do {
-            let unarchiver = try KeyedUnarchiver(content)
             return State(
                 foo: try unarchiver.decode(Foo.self, forKey: "myfoo"),
                 bar: try unarchiver.decode(Bar.self, forKey: "mybar"),
                 // Archives by other programs have the objects and no count.
                 runs: try unarchiver.decodeIfPresent(Int.self, forKey: "runs") ?? 1, format: unarchiver.format)
-        } catch let error as ArchiveError {
-            throw Damaged(description: "\(url.path) is damaged (\(error))")
+        } catch {
+            throw Damaged(description: "the file \(url.path) is damaged (\(error))")
         }
     }
 
@@ -76,7 +73,8 @@ struct StateFile {
                     try FileManager.default.moveItem(atPath: url.path, toPath: name)
                 } catch {
                     let reason = error.localizedDescription
-                    throw Damaged(description: "\(url.path) is damaged, and cannot be kept as \(name): \(reason)")
+                    throw Damaged(
+                        description: "the file \(url.path) is damaged, and cannot be kept as \(name): \(reason)")
                 }
                 return URL(fileURLWithPath: name)
             }

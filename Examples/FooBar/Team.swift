@@ -8,8 +8,8 @@ public final class Team: ObjectCoding {
     public var players: [Foo]
     /// The other team.
     ///
-    /// Each holds the other, so whoever makes a pair parts it in the end.
-    public var rival: Team?
+    /// A league holds both. If they held each other, each copy that a program makes or receives would stay in its memory.
+    public weak var rival: Team?
 
     /// A team without rival.
     public init(name: String, players: [Foo]) {

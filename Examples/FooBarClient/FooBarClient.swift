@@ -1,4 +1,5 @@
 import DistantObjects
+import ExampleConsole
 import FooBar
 
 #if canImport(FoundationEssentials)
@@ -17,6 +18,7 @@ import FooBar
 @main
 struct FooBarClient {
     static func main() async {
+        Console.reserveDescriptors()
         do {
             let options = try Options(Array(CommandLine.arguments.dropFirst()))
             if options.wantsHelp {

@@ -1,4 +1,4 @@
-import FooBar
+import ExampleConsole
 
 /// What the command line asks for.
 struct Options {

@@ -32,7 +32,7 @@ final class Directory: Vendable {
     }
 
     /// The graph as it arrived.
-    func mirror(_ team: Team) -> Team { team }
+    func mirror(_ league: League) -> League { league }
 
     /// Enters somebody, and tells the observer.
     func add(_ foo: Foo) async throws -> Int {

@@ -1,4 +1,5 @@
 import DistantObjects
+import ExampleConsole
 import FooBar
 
 #if canImport(Glibc)
@@ -20,14 +21,18 @@ struct FooBarServer {
         """
 
     static func main() async {
+        Console.reserveDescriptors()
+        // A line that nobody reads any more is not the end of a server.
+        signal(SIGPIPE, SIG_IGN)
         do {
             switch try way(Array(CommandLine.arguments.dropFirst())) {
             case .path(let path): try await serve(try Listener(at: .path(path), configuration: .fooBar))
             case .activated: try await serve(try Listener(activatedAs: nil, configuration: .fooBar))
             case .parent: try await serveParent()
+            case .help:
+                Console.say(usage)
+                try Console.checkOutput()
             }
-        } catch is HelpRequest {
-            Console.say(usage)
         } catch let error as UsageError {
             Console.complain("FooBarServer", "\(error)\n\n\(usage)")
             exit(2)
@@ -37,9 +42,8 @@ struct FooBarServer {
         }
     }
 
-    private struct HelpRequest: Error {}
-
     private enum Way {
+        case help
         case parent
         case path(String)
         case activated
@@ -49,7 +53,7 @@ struct FooBarServer {
         try UsageError.check(arguments)
         switch arguments.first {
         case nil: return .parent
-        case "--help", "-h": throw HelpRequest()
+        case "--help", "-h": return .help
         case "--path":
             guard arguments.count == 2 else { throw UsageError("--path needs one path after it") }
             return .path(arguments[1])
@@ -78,7 +82,8 @@ struct FooBarServer {
     /// Each client gets a directory to itself; any of them may stop the server.
     private static func serve(_ listener: Listener) async throws {
         Console.say("FooBarServer: listening at \(listener.address)")
-        try await withThrowingTaskGroup(of: Void.self) { clients in
+        // One that forgets its children as they end: a server has any number of clients in its life.
+        try await withThrowingDiscardingTaskGroup { clients in
             for try await connection in listener {
                 let session = Session(connection) { listener.close() }
                 connection.vend(["": Directory(), "session": session])

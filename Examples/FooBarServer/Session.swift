@@ -1,4 +1,5 @@
 import DistantObjects
+import ExampleConsole
 import FooBar
 import Synchronization
 

@@ -1,3 +1,5 @@
+import ExampleConsole
+
 /// What the command line asks for.
 struct Command {
     enum Action {
@@ -21,13 +23,10 @@ struct Command {
         """
 
     init(_ arguments: [String]) throws {
-        // Repaired as it is, it would name another file.
-        if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
-            throw UsageError(description: "“\(word)” is no text in UTF-8")
-        }
+        try UsageError.check(arguments)
         var words = arguments
         if let index = words.firstIndex(of: "--in") {
-            guard index + 1 < words.count else { throw UsageError(description: "--in needs a folder after it") }
+            guard index + 1 < words.count else { throw UsageError("--in needs a folder after it") }
             folder = words[index + 1]
             words.removeSubrange(index...index + 1)
         }
@@ -36,19 +35,14 @@ struct Command {
         case ("list", 1): action = .list
         case ("add", 4), ("add", 5):
             guard let value = Int(words[3]) else {
-                throw UsageError(description: "“\(words[3])” is no number of dollars")
+                throw UsageError("“\(words[3])” is no number of dollars")
             }
             action = .add(
                 name: words[1], serialNumber: words[2], value: value, image: words.count == 5 ? words[4] : nil)
         case ("show", 2): action = .show(key: words[1])
         case ("remove", 2): action = .remove(key: words[1])
-        case (nil, _): throw UsageError(description: "list, add, show or remove is needed")
-        case (let word?, _): throw UsageError(description: "“\(word)” is not understood with what follows it")
+        case (nil, _): throw UsageError("list, add, show or remove is needed")
+        case (let word?, _): throw UsageError("“\(word)” is not understood with what follows it")
         }
     }
-}
-
-/// Words of the command line that are not understood; the description says which.
-struct UsageError: Error, CustomStringConvertible {
-    let description: String
 }

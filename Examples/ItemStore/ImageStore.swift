@@ -36,10 +36,14 @@ final class ImageStore {
         return image
     }
 
-    /// Forgets an image and removes its file.
-    func deleteImage(forKey key: String) {
+    /// Forgets an image and removes its file, if it has one.
+    func deleteImage(forKey key: String) throws {
         cache[key] = nil
-        try? FileManager.default.removeItem(at: url(key))
+        do {
+            try FileManager.default.removeItem(at: url(key))
+        } catch CocoaError.fileNoSuchFile {
+            // Not every item has an image.
+        }
     }
 
     /// Forgets what can be read again; to be called when memory is low.

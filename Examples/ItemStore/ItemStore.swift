@@ -1,13 +1,14 @@
+import ExampleConsole
 import Foundation
 
 /// A list of items with images that is added to and removed from by the words of the command line.
 @main
 struct ItemStore {
     static func main() {
+        Console.reserveDescriptors()
         do {
             try run(Command(Array(CommandLine.arguments.dropFirst())))
-            // What is printed is kept back until now.
-            guard fflush(nil) == 0 else { throw Failure(description: "standard output cannot be written") }
+            try Console.checkOutput()
         } catch let error as UsageError {
             log("\(error)\n\n\(Command.usage)")
             exit(2)
@@ -23,42 +24,41 @@ struct ItemStore {
     }
 
     private static func log(_ sentence: String) {
-        FileHandle.standardError.write(Data("ItemStore: \(sentence)\n".utf8))
+        Console.complain("ItemStore", sentence)
     }
 
     private static func run(_ command: Command) throws {
-        if case .help = command.action { return print(Command.usage) }
+        if case .help = command.action { return Console.say(Command.usage) }
         let store = try Store(folder: URL(fileURLWithPath: command.folder), log: log)
         switch command.action {
         case .help: break
         case .list: list(store)
         case .add(let name, let serialNumber, let value, let image):
-            // What may fail comes first: an item without the image it should have is not added.
             let data = try image.map(read)
             let item = store.create(name: name, serialNumber: serialNumber, valueInDollars: value)
-            if let data { try keep(data, of: item, in: store) }
-            try save(store)
-            print("added \(item.itemKey): \(item)")
+            try add(item, data, to: store)
+            Console.say("added \(item.itemKey): \(item)")
         case .show(let key):
             let item = try find(key, store)
-            print(item)
-            if let image = store.images.image(forKey: key) { print("image: \(image.count) bytes") }
+            Console.say("\(item)")
+            if let image = store.images.image(forKey: key) { Console.say("image: \(image.count) bytes") }
         case .remove(let key):
             let item = try find(key, store)
             store.remove(item)
             try save(store)
-            print("removed \(item.itemName)")
+            Console.say("removed \(item.itemName)")
+            try removeImage(of: item, in: store)
         }
     }
 
     private static func list(_ store: Store) {
         for item in store.all {
             let image = store.images.hasImage(forKey: item.itemKey) ? ", with an image" : ""
-            print("\(item.itemKey): \(item)\(image)")
+            Console.say("\(item.itemKey): \(item)\(image)")
         }
         // A few of the largest values are more than an Int holds.
         let sum = store.all.reduce(Int128(0)) { $0 + Int128($1.valueInDollars) }
-        print("\(store.all.count) \(store.all.count == 1 ? "item" : "items"), $\(sum) in all")
+        Console.say("\(store.all.count) \(store.all.count == 1 ? "item" : "items"), $\(sum) in all")
     }
 
     private static func read(_ path: String) throws -> Data {
@@ -68,10 +68,31 @@ struct ItemStore {
         return data
     }
 
-    private static func keep(_ image: Data, of item: Item, in store: Store) throws {
+    /// Saves an item and its image, or neither.
+    ///
+    /// The image comes first: an item without the image it should have is not added.
+    private static func add(_ item: Item, _ image: Data?, to store: Store) throws {
+        guard let image else { return try save(store) }
         do { try store.images.setImage(image, forKey: item.itemKey) } catch {
-            throw Failure(description: "the image is not saved: \(error.localizedDescription)")
+            throw Failure(description: "the image is not saved: \(reason(error))")
         }
+        do { try save(store) } catch {
+            // Nobody would ever name it.
+            try removeImage(of: item, in: store)
+            throw error
+        }
+    }
+
+    private static func removeImage(of item: Item, in store: Store) throws {
+        do { try store.images.deleteImage(forKey: item.itemKey) } catch {
+            throw Failure(description: "the image \(item.itemKey) is not removed: \(reason(error))")
+        }
+    }
+
+    /// What the system said, if it was the system.
+    private static func reason(_ error: any Error) -> String {
+        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
+        return (underlying ?? error).localizedDescription
     }
 
     private static func find(_ key: String, _ store: Store) throws -> Item {

@@ -7,8 +7,20 @@ final class Store {
     private var items: [Item]
     private let archive: URL
 
+    /// The folder for the items is not there.
+    struct NoFolder: Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// Loads the items; none if there is no archive yet.
+    ///
+    /// - Throws: `NoFolder`, or what makes the archive impossible to read.
     init(folder: URL, log: @escaping (String) -> Void) throws {
+        var isFolder: ObjCBool = false
+        let isThere = FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder)
+        guard isThere, isFolder.boolValue else {
+            throw NoFolder(description: isThere ? "\(folder.path) is no folder" : "there is no folder \(folder.path)")
+        }
         archive = folder.appendingPathComponent("items.archive")
         images = ImageStore(folder: folder, log: log)
         do {
@@ -29,9 +41,10 @@ final class Store {
         return item
     }
 
-    /// Removes an item and its image.
+    /// Removes an item from the list.
+    ///
+    /// Its image stays until the list is saved: a list that names an item whose image is gone is worse than an image too many.
     func remove(_ item: Item) {
-        images.deleteImage(forKey: item.itemKey)
         items.removeAll { $0 === item }
     }
 

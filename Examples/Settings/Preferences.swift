@@ -3,10 +3,12 @@ import KeyedArchive
 
 /// The settings of a program.
 final class Preferences: ObjectCoding {
-    var area = "008"
+    /// Nil where somebody wants none.
+    var area: String? = "008"
     var lhour = 2
-    var primeTimeFrom = "19:00"
-    var primeTimeTo = "23:00"
+    /// Nil for any time; `primeTimeTo`, too.
+    var primeTimeFrom: String? = "19:00"
+    var primeTimeTo: String? = "23:00"
     /// What was searched for, the latest first.
     private(set) var keywordHistory: [String] = []
     /// The order somebody has put the views in; nil if nobody has.
@@ -23,16 +25,20 @@ final class Preferences: ObjectCoding {
     /// The defaults.
     init() {}
 
+    /// What the file lacks has its default: `channelsPerPage` in files of version 0, and whatever another program left out.
+    ///
+    /// Nil that was stored is a choice, and no default takes its place. A newer file may have more keys, which are not asked
+    /// for.
     init(coder: ObjectDecoder) throws {
-        area = try coder.decode(String.self, forKey: "area")
-        lhour = try coder.decode(Int.self, forKey: "lhour")
-        primeTimeFrom = try coder.decode(String.self, forKey: "primeTimeFrom")
-        primeTimeTo = try coder.decode(String.self, forKey: "primeTimeTo")
-        keywordHistory = try coder.decode([String].self, forKey: "keywordHistory")
+        if coder.contains("area") { area = try coder.decode(String?.self, forKey: "area") }
+        if coder.contains("lhour") { lhour = try coder.decode(Int.self, forKey: "lhour") }
+        if coder.contains("primeTimeFrom") { primeTimeFrom = try coder.decode(String?.self, forKey: "primeTimeFrom") }
+        if coder.contains("primeTimeTo") { primeTimeTo = try coder.decode(String?.self, forKey: "primeTimeTo") }
+        keywordHistory = try coder.decodeIfPresent([String].self, forKey: "keywordHistory") ?? []
         orderOfViewControllers = try coder.decodeIfPresent([String].self, forKey: "orderOfViewControllers")
-        // A file of version 0 does not have it, and the default holds. A newer file may have more keys, which are not
-        // asked for.
-        if let count = try coder.decodeIfPresent(Int.self, forKey: "channelsPerPage") { channelsPerPage = count }
+        if coder.contains("channelsPerPage") {
+            channelsPerPage = try coder.decode(Int.self, forKey: "channelsPerPage")
+        }
     }
 
     func encode(with coder: ObjectEncoder) throws {
@@ -56,10 +62,10 @@ final class Preferences: ObjectCoding {
 extension Preferences: CustomStringConvertible {
     var description: String {
         """
-        area: \(area)
+        area: \(area ?? "not set")
         lhour: \(lhour)
-        primeTimeFrom: \(primeTimeFrom)
-        primeTimeTo: \(primeTimeTo)
+        primeTimeFrom: \(primeTimeFrom ?? "not set")
+        primeTimeTo: \(primeTimeTo ?? "not set")
         keywordHistory: \(keywordHistory.isEmpty ? "empty" : keywordHistory.joined(separator: ", "))
         orderOfViewControllers: \(orderOfViewControllers?.joined(separator: ", ") ?? "not set")
         channelsPerPage: \(channelsPerPage)

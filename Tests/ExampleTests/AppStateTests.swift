@@ -91,9 +91,10 @@ struct AppStateTests {
             let aside = "\(path).damaged\(number == 0 ? "" : "-2")"
             #expect(outcome.status == 0)
             #expect(outcome.output.hasPrefix("first run: "))
-            #expect(outcome.errors.hasPrefix("AppState: \(path) is damaged ("), "\(outcome.errors)")
-            #expect(outcome.errors.hasSuffix("it is kept as \(aside)\n"), "\(outcome.errors)")
-            #expect(outcome.errors.components(separatedBy: path).count == 3, "the path twice: \(outcome.errors)")
+            #expect(outcome.errors.hasPrefix("AppState: the file \(path) cannot be opened: "), "\(outcome.errors)")
+            #expect(outcome.errors.hasSuffix("; it is kept as \(aside)\n"), "\(outcome.errors)")
+            // Once as itself, and once as the beginning of its new name.
+            #expect(outcome.errors.components(separatedBy: path).count == 3, "\(outcome.errors)")
             #expect(try bytes(aside) == Data(text.utf8))
         }
         let next = try await run(path)
@@ -144,7 +145,9 @@ struct AppStateTests {
         try Data("damaged".utf8).write(to: URL(fileURLWithPath: path))
         let outcome = try await run(path)
         #expect(outcome.status == 1 && outcome.output.isEmpty)
-        #expect(outcome.errors.hasPrefix("AppState: \(path) is damaged, and cannot be kept as "), "\(outcome.errors)")
+        #expect(
+            outcome.errors.hasPrefix("AppState: the file \(path) is damaged, and cannot be kept as "),
+            "\(outcome.errors)")
         #expect(outcome.errors.split(separator: "\n").count == 1 && !outcome.errors.contains("NSError"))
         #expect(try bytes(path) == Data("damaged".utf8))
     }
@@ -185,7 +188,7 @@ struct AppStateTests {
         try KeyedArchiver.archive(["a": 1], to: URL(fileURLWithPath: path), format: .binary)
         let outcome = try await run(path)
         #expect(outcome.status == 0)
-        #expect(outcome.errors.contains("myfoo"), "\(outcome.errors)")
+        #expect(outcome.errors.hasPrefix("AppState: the file \(path) is damaged (myfoo: "), "\(outcome.errors)")
         #expect(FileManager.default.fileExists(atPath: path + ".damaged"))
     }
 

@@ -65,17 +65,6 @@ struct ItemStoreTests {
         #expect(unknown.status == 1 && unknown.errors == "ItemStore: there is no item X\n")
         let image = try await run("add", "Lamp", "A", "1", "/no/such/image")
         #expect(image.status == 1 && image.errors == "ItemStore: the image /no/such/image cannot be read\n")
-        let unsaved = try await Program.run(
-            "ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1"], in: scratch)
-        #expect(unsaved.status == 1 && unsaved.output.isEmpty)
-        #expect(unsaved.errors.hasPrefix("ItemStore: the items are not saved: "), "\(unsaved.errors)")
-        let photo = scratch.path("photo")
-        try Data([1]).write(to: URL(fileURLWithPath: photo))
-        let unkept = try await Program.run(
-            "ItemStore", ["--in", scratch.path("none"), "add", "L", "A", "1", photo], in: scratch)
-        #expect(unkept.status == 1 && unkept.output.isEmpty)
-        #expect(unkept.errors.hasPrefix("ItemStore: the image is not saved: "), "\(unkept.errors)")
-        #expect(unkept.errors.split(separator: "\n").count == 1 && !unkept.errors.contains("NSError"))
         for words in [[], ["add", "Lamp"], ["add", "L", "A", "much"], ["what"]] {
             let usage = try await Program.run("ItemStore", words, in: scratch)
             #expect(usage.status == 2 && usage.errors.contains("Usage: ItemStore"))
@@ -84,6 +73,56 @@ struct ItemStoreTests {
         let broken = try await run("add", "Lamp", "A", "1")
         #expect(broken.status == 1 && broken.errors.contains("items.archive"), "\(broken.errors)")
         #expect(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/items.archive")) == Data("broken".utf8))
+    }
+
+    @Test(
+        "A folder that is not there is reported, not taken for an empty store",
+        arguments: [["list"], ["add", "L", "A", "1"]])
+    func missingFolder(words: [String]) async throws {
+        let path = scratch.path("none")
+        let missing = try await Program.run("ItemStore", ["--in", path] + words, in: scratch)
+        #expect(missing.status == 1 && missing.output.isEmpty)
+        #expect(missing.errors == "ItemStore: there is no folder \(path)\n")
+        try Data([1]).write(to: URL(fileURLWithPath: path))
+        let file = try await Program.run("ItemStore", ["--in", path] + words, in: scratch)
+        #expect(file.status == 1 && file.output.isEmpty)
+        #expect(file.errors == "ItemStore: \(path) is no folder\n")
+    }
+
+    /// Runs the program where no file may get larger than half a kilobyte, as on a full disk.
+    private func runWithoutRoom(_ words: [String]) async throws -> Program.Outcome {
+        // The signal that comes with the limit is not for us. What is said goes through pipes, which have no size.
+        let limited = #"(trap "" XFSZ; ulimit -f 1; exec "$0" "$@") 2>&1 | cat; exit 0"#
+        let program = try Program.url("ItemStore").path
+        return try await Program.run("/bin/sh", ["-c", limited, program, "--in", folder] + words, in: scratch)
+    }
+
+    private func files() throws -> [String: Data] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        return try Dictionary(
+            uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\($0)"))) })
+    }
+
+    @Test("Without room for the list neither an item nor its image is added or removed")
+    func fullDisk() async throws {
+        let photo = scratch.path("photo")
+        try Data(repeating: 7, count: 100).write(to: URL(fileURLWithPath: photo))
+        let key = try await add(["Lamp", "A 1", "30", photo])
+        for number in 0..<8 { _ = try await add(["Clock of the long now \(number)", "B \(number)", "45"]) }
+        let before = try files()
+        #expect(before.count == 2)
+        let added = try await runWithoutRoom(["add", "Chair", "C", "1", photo])
+        #expect(added.output.hasPrefix("ItemStore: the items are not saved: "), "\(added.output)")
+        #expect(try files() == before)
+        let removed = try await runWithoutRoom(["remove", key])
+        #expect(removed.output.hasPrefix("ItemStore: the items are not saved: "), "\(removed.output)")
+        #expect(try files() == before)
+        // The image itself has no room.
+        try Data(repeating: 7, count: 10_000).write(to: URL(fileURLWithPath: photo))
+        let large = try await runWithoutRoom(["add", "Chair", "C", "1", photo])
+        #expect(large.output.hasPrefix("ItemStore: the image is not saved: "), "\(large.output)")
+        #expect(large.output.split(separator: "\n").count == 1 && !large.output.contains("NSError"))
+        #expect(try files() == before)
     }
 
     @Test("Values of any size are added up")
@@ -109,7 +148,9 @@ struct ItemStoreTests {
         store.emptyCache()
         #expect(store.cachedCount == 0)
         #expect(store.image(forKey: key) == Data([3]))
-        store.deleteImage(forKey: key)
+        try store.deleteImage(forKey: key)
+        // A second time there is none.
+        try store.deleteImage(forKey: key)
         #expect(store.image(forKey: key) == nil && logged.count == 1 && logged[0].contains(key))
     }
 

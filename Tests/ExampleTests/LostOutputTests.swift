@@ -18,4 +18,34 @@ struct LostOutputTests {
         #expect(outcome.status == 1, "\(outcome.status)")
         #expect(outcome.errors.contains("\(program): standard output"), "\(outcome.errors)")
     }
+
+    private static let programs = ["FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant"]
+
+    /// Ways to start a program so that what it says is lost.
+    private static let losses =
+        ["2>&-", "2>&- >&-", "2>&- >&- <&-"]
+        + (FileManager.default.fileExists(atPath: "/dev/full") ? ["2>/dev/full"] : [])
+
+    @Test(
+        "Where standard error cannot be written, the exit status still says what is wrong", arguments: programs, losses)
+    func noErrors(program: String, loss: String) async throws {
+        let script = #""$0" nonsense -x "# + loss
+        let outcome = try await Program.run(
+            "/bin/sh", ["-c", script, try Program.url(program).path], in: try Scratch())
+        #expect(outcome.status == 2, "\(outcome.status)")
+        #expect(outcome.output.isEmpty && outcome.errors.isEmpty)
+    }
+
+    @Test("A closed standard output is reported, and no file takes its place", arguments: ["AppState", "distant"])
+    func closed(program: String) async throws {
+        let scratch = try Scratch()
+        let archive = scratch.path("a")
+        #expect(try await Program.run("AppState", [archive], in: scratch).status == 0)
+        let words = program == "distant" ? ["dump", archive] : [archive]
+        let outcome = try await Program.run(
+            "/bin/sh", ["-c", #""$0" "$@" >&-"#, try Program.url(program).path] + words, in: scratch)
+        #expect(outcome.status == 1, "\(outcome.status)")
+        #expect(outcome.errors.hasPrefix("\(program): standard output"), "\(outcome.errors)")
+        #expect(try await Program.run("distant", ["check", archive], in: scratch).status == 0)
+    }
 }

@@ -114,6 +114,52 @@ struct SettingsTests {
         #expect(again.output == changed.output)
     }
 
+    /// Settings as another program may write them: with few of the keys, or with nil for some.
+    private final class Foreign: ObjectCoding {
+        static var className: String { "Settings" }
+        var isEmpty = true
+
+        init(isEmpty: Bool) { self.isEmpty = isEmpty }
+
+        init(coder: ObjectDecoder) throws {}
+
+        func encode(with coder: ObjectEncoder) throws {
+            if isEmpty { return }
+            try coder.encode(String?.none, forKey: "area")
+            try coder.encode(String?.none, forKey: "primeTimeTo")
+            try coder.encode([String]?.none, forKey: "keywordHistory")
+        }
+    }
+
+    @Test(
+        "Each key that a file lacks has its default; nil that was stored stays",
+        arguments: [ArchiveFormat.xml, .compact])
+    func foreign(format: ArchiveFormat) async throws {
+        let url = URL(fileURLWithPath: path)
+        for isEmpty in [true, false] {
+            let archiver = KeyedArchiver(format: format)
+            try archiver.encode(Foreign(isEmpty: isEmpty), forKey: "settings")
+            try archiver.finish(to: url)
+            var expected = defaults
+            if !isEmpty {
+                expected.replace("area: 008", with: "area: not set")
+                expected.replace("primeTimeTo: 23:00", with: "primeTimeTo: not set")
+            }
+            let shown = try await run()
+            #expect(shown.status == 0 && shown.output == expected, "\(shown.errors)")
+        }
+    }
+
+    @Test("What is unset stays so in the next process")
+    func unset() async throws {
+        for key in ["area", "primeTimeFrom"] { #expect(try await run("unset", key).status == 0) }
+        let shown = try await run()
+        #expect(shown.output.contains("area: not set\n") && shown.output.contains("primeTimeFrom: not set\n"))
+        #expect(shown.output.contains("primeTimeTo: 23:00\n"))
+        let number = try await run("unset", "lhour")
+        #expect(number.status == 2 && number.errors.contains("“lhour” cannot be unset"), "\(number.errors)")
+    }
+
     @Test("A broken file is reported and left, as is wrong usage")
     func failures() async throws {
         try Data("broken".utf8).write(to: URL(fileURLWithPath: path))

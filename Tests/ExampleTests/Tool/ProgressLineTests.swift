@@ -45,7 +45,9 @@ import Testing
             let pipe = scratch.path("slow")
             try #require(mkfifo(pipe, 0o600) == 0)
             let program = try Program("distant", ["check", pipe], in: scratch, terminal: terminal.path)
-            let input = try #require(FileHandle(forWritingAtPath: pipe))
+            // A program that another test starts meanwhile would hold it open.
+            let input = FileHandle(fileDescriptor: open(pipe, O_WRONLY | O_CLOEXEC), closeOnDealloc: true)
+            try #require(input.fileDescriptor >= 0)
             var sent = 0
             let isSaid = try await eventually {
                 // The line is thought of at each read, so there has to be one now and then. The next byte waits until the
