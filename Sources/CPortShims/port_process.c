@@ -23,8 +23,8 @@ void port_release_free_memory(void) {
 }
 
 int port_spawn(
-    const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,
-    int channel, pid_t *pid) {
+    const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
+    int standard_output, int standard_error, int channel, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int result = posix_spawn_file_actions_init(&actions);
@@ -36,6 +36,8 @@ int port_spawn(
     }
     if (!result && standard_input >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_input, 0);
     if (!result && standard_output >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_output, 1);
+    if (!result && standard_error >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_error, 2);
+    if (!result && directory) result = posix_spawn_file_actions_addchdir_np(&actions, directory);
     if (!result && channel >= 0) result = posix_spawn_file_actions_adddup2(&actions, channel, 3);
 
     // The loop's threads block signals; a program expects to start with none blocked and with SIGPIPE as it ever was.
@@ -47,7 +49,8 @@ int port_spawn(
 #if __APPLE__
     flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
     for (int standard = 0; standard < 3; standard++) {
-        bool replaced = (standard == 0 && standard_input >= 0) || (standard == 1 && standard_output >= 0);
+        bool replaced = (standard == 0 && standard_input >= 0) || (standard == 1 && standard_output >= 0) ||
+            (standard == 2 && standard_error >= 0);
         // One that is closed here stays closed; to inherit it would be an error.
         if (result || replaced || fcntl(standard, F_GETFD) < 0) continue;
         result = posix_spawn_file_actions_addinherit_np(&actions, standard);

@@ -53,7 +53,7 @@ struct ActivationTests {
         let library = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ["LD_LIBRARY_PATH=\($0)"] } ?? []
         let status = Self.withStrings(["sh", "-c", script, program, scratch.path("out")]) { arguments in
             Self.withStrings(variables + ["PATH=\(path)"] + library) { environment in
-                port_spawn("/bin/sh", arguments, environment, -1, -1, passed, &pid)
+                port_spawn("/bin/sh", arguments, environment, nil, -1, -1, -1, passed, &pid)
             }
         }
         try #require(status == 0)

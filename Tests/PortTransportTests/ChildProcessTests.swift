@@ -11,6 +11,38 @@ import Testing
 
 @Suite("Child processes", .bounded())
 struct ChildProcessTests {
+    @Test("A child starts in the directory it is given, and writes its errors where it is told")
+    func surroundings() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/errors"
+        let errors = open(path, O_RDWR | O_CREAT, 0o600)
+        try #require(errors >= 0)
+        defer { close(errors) }
+        for transport in [ChildProcess.Transport.socketpair, .pipes] {
+            ftruncate(errors, 0)
+            lseek(errors, 0, SEEK_SET)
+            let (child, endpoint) = try ChildProcess.launch(
+                "/bin/sh", arguments: ["-c", "pwd -P >&2"], in: directory.path, standardError: errors, over: transport)
+            #expect(await child.waitForExit() == .exited(0))
+            let said = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+            let real = try #require(realpath(directory.path, nil))
+            defer { free(real) }
+            #expect(said == String(cString: real) + "\n")
+            withExtendedLifetime(endpoint) {}
+        }
+        #expect(throws: TransportError.self) { try ChildProcess.launch("/bin/sh", in: directory.path + "/none") }
+        #expect(throws: TransportError.self) { try ChildProcess.launch("/bin/sh", standardError: 99_999) }
+    }
+
+    @Test("A program is named by its path, or by its name if it stands beside this one")
+    func located() throws {
+        #expect(try ChildProcess.located("/bin/sh") == "/bin/sh")
+        #expect(try ChildProcess.located("./tool").hasSuffix("/./tool"))
+        #expect(try ChildProcess.located("./tool").hasPrefix("/"))
+        let error = #expect(throws: TransportError.self) { try ChildProcess.located("no-such-helper") }
+        #expect(error?.code == .launchFailed && error?.message.contains("beside this program") == true)
+    }
+
     #if os(Linux)
         @Test("A child that was reaped keeps no descriptor, however long its object is held")
         func descriptor() async {

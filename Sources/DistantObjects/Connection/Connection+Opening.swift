@@ -60,9 +60,12 @@ extension Connection {
     /// Starts a helper process and connects to it; the helper calls `Connection.parent()`.
     ///
     /// - Parameters:
-    ///   - executable: The path of the program.
+    ///   - executable: The path of the program; a name without a slash stands beside this program's own file.
     ///   - arguments: What follows the program's name.
     ///   - environment: Variables set besides those of this process.
+    ///   - directory: Where the helper starts; `nil`: where this process is.
+    ///   - standardError: A descriptor that becomes the helper's standard error; borrowed until this returns. `nil`: that of
+    ///     this process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
     /// - Returns: When both sides have accepted each other; `child` is the process. It is not ended by `close()`: a helper
     ///   that waits for its connection's `ended` ends then; any other is to be ended through `child`.
@@ -70,17 +73,19 @@ extension Connection {
     ///   `.protocolViolation`, `.handshakeTimeout`; by then the process is ended, if need be killed after a second.
     public static func launch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
-        over transport: ChildProcess.Transport = .socketpair, configuration: Configuration = .init()
+        in directory: String? = nil,
+        standardError: CInt? = nil, over transport: ChildProcess.Transport = .socketpair,
+        configuration: Configuration = .init()
     ) async throws -> Connection {
         var configuration = configuration
         configuration.name = configuration.name ?? executable
         _ = try eventLoop(configuration)
         let (child, endpoint) = try transporting(executable) {
             try ChildProcess.launch(
-                executable, arguments: arguments,
+                ChildProcess.located(executable), arguments: arguments,
                 environment: environment.isEmpty
                     ? nil : ProcessInfo.processInfo.environment.merging(environment) { _, new in new },
-                over: transport)
+                in: directory, standardError: standardError, over: transport)
         }
         do {
             return try await establish(endpoint, configuration, isInitiator: true, child: child)

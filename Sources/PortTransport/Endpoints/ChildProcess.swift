@@ -5,6 +5,7 @@ internal import Synchronization
     internal import Glibc
 #else
     internal import Darwin
+    internal import MachO
 #endif
 
 /// A program this process has started, and how it ended.
@@ -52,20 +53,26 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
     /// Starts the program at `path`, which finds its end of the channel with `ChannelEndpoint.parent()`.
     ///
-    /// - Parameter environment: The child's whole environment; nil: this process's.
+    /// - Parameters:
+    ///   - path: As `located(_:)` gives it.
+    ///   - environment: The child's whole environment; nil: this process's.
+    ///   - directory: Where the child starts; nil: where this process is.
+    ///   - standardError: What the child has as its standard error, borrowed for the time of the call; nil: this process's.
     package static func launch(
-        _ path: String, arguments: [String] = [], environment: [String: String]? = nil,
-        over transport: Transport = .socketpair, loop: EventLoop = .shared
+        _ path: String, arguments: [String] = [], environment: [String: String]? = nil, in directory: String? = nil,
+        standardError: CInt? = nil, over transport: Transport = .socketpair, loop: EventLoop = .shared
     ) throws(TransportError) -> (ChildProcess, ChannelEndpoint) {
         let (mine, theirs) = try ends(transport)
         defer { for descriptor in theirs where descriptor >= 0 { port_close(descriptor) } }
+        let errors = try standardError.map { number throws(TransportError) in try duplicate(number) } ?? -1
+        defer { if errors >= 0 { port_close(errors) } }
         var pid: pid_t = 0
         let isPair = transport == .socketpair
         let variables = self.variables(environment, isPair ? "fd:3" : "stdio")
         let result = withStrings([path] + arguments) { arguments in
             withStrings(variables) { variables in
                 port_spawn(
-                    path, arguments, variables, isPair ? -1 : theirs[0], isPair ? -1 : theirs[1],
+                    path, arguments, variables, directory, isPair ? -1 : theirs[0], isPair ? -1 : theirs[1], errors,
                     isPair ? theirs[0] : -1, &pid)
             }
         }
@@ -77,6 +84,45 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         let child = ChildProcess(pid: pid)
         child.watch(loop)
         return (child, mine)
+    }
+
+    /// Where the program of that name is: one without a slash stands beside this process's own, a relative path counts from
+    /// the directory this process is in.
+    package static func located(_ name: String) throws(TransportError) -> String {
+        guard !name.contains("/") else { return name.hasPrefix("/") ? name : absolute(name) }
+        guard let own = ownPath(), let slash = own.lastIndex(of: "/") else {
+            throw TransportError(
+                .launchFailed, "\(name) cannot be looked for beside this program, whose place is unknown")
+        }
+        let path = own[...slash] + name
+        guard access(String(path), X_OK) == 0 else {
+            throw TransportError(
+                .launchFailed,
+                "there is no program \(path): a name without a slash is looked for beside this program's own",
+                context: [name])
+        }
+        return String(path)
+    }
+
+    private static func absolute(_ path: String) -> String {
+        guard let current = getcwd(nil, 0) else { return path }
+        defer { free(current) }
+        return "\(String(cString: current))/\(path)"
+    }
+
+    /// The file this process runs.
+    private static func ownPath() -> String? {
+        #if canImport(Darwin)
+            var size: UInt32 = 0
+            _ = _NSGetExecutablePath(nil, &size)
+            var buffer = [CChar](repeating: 0, count: Int(size) + 1)
+            guard _NSGetExecutablePath(&buffer, &size) == 0 else { return nil }
+            guard let real = realpath(buffer, nil) else { return nil }
+        #else
+            guard let real = realpath("/proc/self/exe", nil) else { return nil }
+        #endif
+        defer { free(real) }
+        return String(cString: real)
     }
 
     /// How the process ended; nil while it runs.
@@ -233,6 +279,11 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     private static func moved(_ descriptor: CInt) throws(TransportError) -> CInt {
         if descriptor >= 10 { return descriptor }
         defer { port_close(descriptor) }
+        return try duplicate(descriptor)
+    }
+
+    /// A descriptor of the same file, numbered 10 or above.
+    private static func duplicate(_ descriptor: CInt) throws(TransportError) -> CInt {
         let copy = port_duplicate(descriptor)
         if copy < 0 { throw .system("duplicating a descriptor", errno) }
         return copy

@@ -1,0 +1,77 @@
+import DistantObjects
+import Testing
+
+@Suite("Programs without tasks, and connections for the length of a scope", .bounded())
+struct PlainProgramTests {
+    @Test("A thread opens a connection, calls and closes it")
+    func open() async throws {
+        let place = try Place()
+        let directory = Directory()
+        let listener = try Listener(at: .path(place.socket))
+        let serving = Task { for try await connection in listener { connection.vend(directory) } }
+        let back = try await onThread {
+            let connection = try Connection.blockingOpen(.path(place.socket), waitingUpTo: .seconds(60))
+            let back: Int = try connection.blockingRoot().echo.blocking(7)
+            try connection.blockingClose()
+            #expect(connection.isEnded)
+            return back
+        }
+        #expect(back == 7)
+        await expectCode(.transport) {
+            _ = try await onThread { try Connection.blockingOpen(.path(place.socket + "-none")) }
+        }
+        listener.close()
+        _ = await serving.result
+    }
+
+    @Test("A thread launches a helper that stands beside its program")
+    func launch() async throws {
+        let end = try await onThread {
+            let helper = try Connection.blockingLaunch("FooBarServer")
+            try helper.blockingClose()
+            return helper.child
+        }
+        #expect(await end?.waitForExit() == .exited(0))
+        await expectCode(.transport) { _ = try await Connection.launch("no-such-helper") }
+    }
+
+    @Test("In a task what blocks throws, and does nothing")
+    func inTask() async throws {
+        let pair = try await Pair()
+        #expect(throws: ConnectionError.self) { try Connection.blockingOpen(.path("/nowhere")) }
+        #expect(throws: ConnectionError.self) { try pair.client.blockingClose() }
+        #expect(!pair.client.isEnded)
+        await pair.close()
+    }
+
+    @Test("A scope closes its connection when it returns, throws or is cancelled")
+    func scope() async throws {
+        for way in 0..<3 {
+            let pair = try await Pair()
+            let task = Task {
+                try await withConnection(pair.client) { connection in
+                    let directory = try await connection.root
+                    switch way {
+                    case 0: break
+                    case 1: throw NotFound(name: "way out")
+                    default: let _: Int = try await directory.wait()
+                    }
+                    return try await directory.echo(7) as Int
+                }
+            }
+            if way == 2 {
+                await pair.directory.started.wait()
+                task.cancel()
+            }
+            switch await task.result {
+            case .success(let value): #expect(way == 0 && value == 7)
+            case .failure(let error): #expect(way == 1 ? error is NotFound : way == 2 && error is CancellationError)
+            }
+            #expect(pair.client.isEnded && pair.client.statistics.isAtRest)
+            guard case .closedByPeer = await pair.server.ended else {
+                Issue.record("the connection was not closed in order")
+                continue
+            }
+        }
+    }
+}
