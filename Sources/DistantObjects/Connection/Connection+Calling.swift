@@ -284,7 +284,9 @@ extension Connection {
                 guard let ticket = reserved else {
                     try state.checkOpen(message)
                     if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
-                    return state.commit(message, state.questions.reserve(in: scope), waiter, to: channel)
+                    let ticket = state.questions.reserve(in: scope)
+                    scope?._withUnsafeGuaranteedRef { $0.ticket = ticket }
+                    return state.commit(message, ticket, waiter, to: channel)
                 }
                 try state.checkReserved(ticket)
                 return state.commit(message, ticket, waiter, to: channel)
@@ -325,7 +327,8 @@ extension Connection {
     func cancelCalls(in scope: CallScope) {
         let completions = state.withLock { state -> [Completion] in
             scope.isCancelled = true
-            return state.questions.tickets(in: scope).flatMap { state.giveUp($0, CancellationError(), to: channel) }
+            guard let ticket = state.questions.ticket(of: scope) else { return [] }
+            return state.giveUp(ticket, CancellationError(), to: channel)
         }
         guard !completions.isEmpty else { return }
         for completion in completions { completion.perform(on: self) }

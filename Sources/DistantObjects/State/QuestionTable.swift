@@ -96,14 +96,13 @@ struct QuestionTable {
         return Ticket(index: UInt32(slots.count - 1), serial: 0)
     }
 
-    /// The questions that somebody waits for in a scope.
-    func tickets(in scope: CallScope) -> [Ticket] {
-        slots.indices.compactMap { index in
-            guard slots[index].phase == .reserved || slots[index].phase == .sent,
-                slots[index].scope?.toOpaque() == Unmanaged.passUnretained(scope).toOpaque()
-            else { return nil }
-            return Ticket(index: UInt32(index), serial: slots[index].serial)
-        }
+    /// The question that a scope's task waits for: it waits for one at a time.
+    func ticket(of scope: CallScope) -> Ticket? {
+        let ticket = scope.ticket
+        guard let phase = phase(of: ticket), phase == .reserved || phase == .sent,
+            slots[Int(ticket.index)].scope?.toOpaque() == Unmanaged.passUnretained(scope).toOpaque()
+        else { return nil }
+        return ticket
     }
 
     /// The question, if the ticket is not of an earlier use of the slot.
