@@ -35,7 +35,7 @@ struct ErrorTests {
             let error = await #expect(throws: RemoteError.self) {
                 let _: Int = try await root.message(message)(code.rawValue)
             }
-            #expect(error?.typeName == "ConnectionError")
+            #expect(error?.typeName == "ConnectionError" && error?.code == code)
             #expect(error?.message.contains("onward: the archive is not to be reached") == true, "\(error as Any)")
         }
         await client.close()

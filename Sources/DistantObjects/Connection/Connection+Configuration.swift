@@ -20,6 +20,21 @@ extension Connection {
         public var exposesErrorText = false
         /// How long the handshake may take; a peer that connects and says nothing must not be kept for ever.
         public var handshakeTimeout = Duration.seconds(5)
+        /// How long to wait for a root of the peer, unless the look-up says otherwise: a peer that vends nothing would be waited
+        /// for without end.
+        ///
+        /// `nil`: as long as `callDeadline` says.
+        public var lookupDeadline: Duration? = .seconds(60)
+        /// How long to wait for the answer to a call, unless the call says otherwise; `nil`: as long as it takes.
+        ///
+        /// One-way messages have none.
+        public var callDeadline: Duration?
+        /// Asks a peer that has sent nothing for so long for a sign of life, and ends the connection when three such times have
+        /// passed in silence; `nil`: not at all.
+        ///
+        /// For links that break without a word, as pipes to a program that leads to another machine. The death of a local
+        /// peer is told by the system.
+        public var keepalive: Duration?
         /// Who may be at the other end.
         public var accept = AcceptRule.sameUser
         /// How long the loop's thread looks for new bytes before it sleeps.
@@ -177,7 +192,10 @@ public enum ConnectionEnd: Sendable {
     /// The peer closed it in order.
     case closedByPeer(String)
     /// The peer died or its connection was cut: it ended without a goodbye.
-    case lost
+    ///
+    /// Of a helper that this process has launched, how it ended; `nil` of other peers, and of a helper that goes on without
+    /// its connection.
+    case lost(ChildProcess.ExitStatus?)
     /// The peer refused the connection, or ended it for something this side did wrong.
     case refused(String)
     /// This side refused the peer, by the accept rule or because the handshake took too long.

@@ -10,6 +10,7 @@ extension Connection {
         var handshakeTimer: TimerToken?
         /// Bounds how long the peer may keep the stream open after a Goodbye that ended it.
         var goodbyeTimer: TimerToken?
+        var keepaliveTimer: TimerToken?
         var end: ConnectionEnd?
         /// Why this side ended it, if it did.
         var decision: ConnectionEnd?
@@ -299,8 +300,30 @@ extension Connection {
         channel.signalDrivers()
         handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
         var work = letGo()
-        work.append(.ended(end))
+        guard case .lost = end, let child else {
+            work.append(.ended(end))
+            return hand(&work, onLoop: true)
+        }
         hand(&work, onLoop: true)
+        whenEnded(child) { status in
+            var work = [Completion.ended(.lost(status))]
+            self.hand(&work, onLoop: false)
+        }
+    }
+
+    /// How long a helper may take to end after its connection has.
+    private static let lastMoment = Duration.seconds(1)
+
+    /// Calls the action once, with how the helper ended, or with nil if it goes on.
+    ///
+    /// The system closes the descriptors of a process a moment before it can say how that ended.
+    private func whenEnded(_ child: ChildProcess, _ action: @escaping @Sendable (ChildProcess.ExitStatus?) -> Void) {
+        let waiting = Waiting(action)
+        let timer = loop.addTimer(after: Self.lastMoment) { waiting.end(nil) }
+        child.whenExited { [loop] status in
+            loop.cancelTimer(timer)
+            waiting.end(status)
+        }
     }
 
     /// Empties every table.
@@ -319,12 +342,12 @@ extension Connection {
     func tell(_ end: ConnectionEnd) {
         if configuration.onEvent != nil { LoopWatch.shared.remove(self) }
         report(.ended(end))
-        let (waiting, timer) = life.withLock { life in
+        let (waiting, timers) = life.withLock { life in
             life.end = end
             defer { life.waiting = [] }
-            return (life.waiting, life.goodbyeTimer)
+            return (life.waiting, [life.goodbyeTimer, life.keepaliveTimer])
         }
-        if let timer { loop.cancelTimer(timer) }
+        for case let timer? in timers { loop.cancelTimer(timer) }
         for continuation in waiting { continuation.resume(returning: end) }
         life.withLock { $0.endHook.take() }?()
     }
@@ -337,8 +360,8 @@ extension Connection {
         if let decision = life.withLock({ $0.decision }) { return decision }
         if let text { return goodbye == .closed ? .closedByPeer(text) : .refused(text) }
         switch reason {
-        case .endOfFile: return .lost
-        case .failed(let error) where error.code == .truncated || error.code == .brokenPipe: return .lost
+        case .endOfFile: return .lost(nil)
+        case .failed(let error) where error.code == .truncated || error.code == .brokenPipe: return .lost(nil)
         case .failed(let error):
             return error.code == .protocolViolation ? .protocolViolation(error.message) : .failed(error)
         case .cancelled(let error): return .failed(error)
@@ -357,13 +380,24 @@ extension Connection {
     }
 }
 
+/// Something that waits for the first of two events.
+private final class Waiting: Sendable {
+    private let action: Mutex<(@Sendable (ChildProcess.ExitStatus?) -> Void)?>
+
+    init(_ action: @escaping @Sendable (ChildProcess.ExitStatus?) -> Void) { self.action = Mutex(action) }
+
+    func end(_ status: ChildProcess.ExitStatus?) { action.withLock { $0.take() }?(status) }
+}
+
 extension ConnectionEnd: CustomStringConvertible {
     /// Who ended it and why: “the peer is gone”.
     public var description: String {
         switch self {
         case .closedHere: "this side closed the connection"
         case .closedByPeer: "the peer closed the connection"
-        case .lost: "the peer is gone"
+        case .lost(nil), .lost(.unknown): "the peer is gone"
+        case .lost(.exited(let status)): "the helper has ended with status \(status)"
+        case .lost(.signalled(let signal)): "the helper was ended by signal \(signal)"
         case .refused(let text): "the peer refused: \(text)"
         case .refusedHere(let text): "this side refused the peer: \(text)"
         case .protocolViolation(let text): "the peer broke the protocol: \(text)"

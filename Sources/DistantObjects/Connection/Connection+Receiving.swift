@@ -115,6 +115,7 @@ extension Connection: FrameHandler {
         channel.setNeedsFlush()
         report(.opened(peer: channel.peer, name: grants.name))
         handshakeEnded(nil)
+        keepAlive()
     }
 }
 

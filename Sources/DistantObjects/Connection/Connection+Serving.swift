@@ -170,7 +170,8 @@ extension Connection {
         let name = call.message.qualifiedName
         let status = coder.encode(failure, of: name, into: message)
         guard message.mayBeTooLarge, (try? checkSize(of: message)) == nil else { return status }
-        let refusal = ConnectionError(.tooLarge, "the method threw an error too large to send", context: name)
+        let refusal = ConnectionError(
+            .tooLarge, "the method threw an error too large to send", context: name, mayHaveRun: true)
         return coder.encode(refusal, into: message)
     }
 
@@ -313,7 +314,8 @@ extension InboundCall {
     @inline(never)
     private func reason(_ limits: Connection.Limits) -> ConnectionError? {
         if isCancelled {
-            return ConnectionError(.cancelled, "the call was cancelled before it started", context: message.name)
+            return ConnectionError(
+                .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)
         }
         if isLate {
             return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
@@ -341,7 +343,8 @@ extension InboundCall {
         }
         if let deadline = deadline, deadline < monotonicNow() {
             return ConnectionError(
-                .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName)
+                .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName,
+                mayHaveRun: false)
         }
         return nil
     }

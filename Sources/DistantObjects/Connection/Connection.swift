@@ -79,7 +79,8 @@ public final class Connection: Sendable {
 
     /// The peer's root object.
     ///
-    /// - Throws: `ConnectionError.noSuchRoot` if it vends none.
+    /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded` if it has vended nothing within
+    ///   `Configuration.lookupDeadline`.
     public var root: DistantObject {
         get async throws { try await root(named: "") }
     }
@@ -87,15 +88,17 @@ public final class Connection: Sendable {
     /// The peer's root object of that name.
     ///
     /// - Parameter deadline: How long to wait; a listener that has accepted the connection may not have vended anything yet.
-    /// - Throws: `ConnectionError.noSuchRoot` if it vends none.
+    ///   `nil`: as `Configuration.lookupDeadline` says.
+    /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded`.
     public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
-        guard let deadline else { return try await peerRoots.message("root").callAsFunction(name) }
-        return try await peerRoots.message("root").call(name, deadline: deadline)
+        try await peerRoots.message("root").call(name, deadline: deadline ?? configuration.lookupDeadline)
     }
 
     /// The peer's root object of that name, for plain threads: blocks until it is there.
-    public func blockingRoot(named name: String = "") throws -> DistantObject {
-        try peerRoots.message("root").blocking(name)
+    ///
+    /// - Parameter deadline: As for `root(named:deadline:)`.
+    public func blockingRoot(named name: String = "", deadline: Duration? = nil) throws -> DistantObject {
+        try peerRoots.message("root").blocking(name, deadline: deadline ?? configuration.lookupDeadline)
     }
 
     private var peerRoots: DistantObject {

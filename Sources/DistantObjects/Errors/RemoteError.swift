@@ -8,10 +8,16 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// set `Connection.Configuration.exposesErrorText`.
     public let message: String
 
+    /// Where the method let a `ConnectionError` of a connection of its own pass: the code of that.
+    ///
+    /// It is not about the call that threw this error, whose method has run.
+    public let code: ConnectionError.Code?
+
     /// Makes an error, as a receiver would see it.
-    public init(typeName: String, message: String) {
+    public init(typeName: String, message: String, code: ConnectionError.Code? = nil) {
         self.typeName = typeName
         self.message = message
+        self.code = code
     }
 
     /// The type and the text.

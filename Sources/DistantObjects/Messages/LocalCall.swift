@@ -55,9 +55,7 @@ enum LocalCall {
             }
             try encoder?.finish()
         } catch let error as ArgumentFailure {
-            throw ConnectionError(
-                .wrongArgument, sentence(for: error.underlying), context: body.qualifiedName,
-                underlying: error.underlying)
+            throw error.refusal(of: body.qualifiedName)
         } catch let error as ResultFailure {
             throw error.underlying
         }

@@ -122,6 +122,16 @@ public struct Message<Target: AnyObject>: Sendable {
 /// An argument that could not be read: told apart from what the method itself throws.
 struct ArgumentFailure: Error {
     let underlying: any Error
+    /// Which argument it is, from 1; nil if none can be read.
+    var position: Int?
+
+    /// What the caller of `call` is told.
+    func refusal(of call: String) -> ConnectionError {
+        let sentence = sentence(for: underlying)
+        return ConnectionError(
+            .wrongArgument, position.map { "argument \($0): \(sentence)" } ?? sentence, context: call,
+            underlying: underlying)
+    }
 }
 
 /// A result that could not be written: told apart from what the method itself throws.
@@ -170,7 +180,7 @@ private struct Arguments {
         do {
             return try decoder._withUnsafeGuaranteedRef { try $0.decodeTop(type, reader) }
         } catch {
-            throw ArgumentFailure(underlying: error)
+            throw ArgumentFailure(underlying: error, position: position)
         }
     }
 }
@@ -195,7 +205,7 @@ private struct ServingArguments {
                 type, readers.list[position - 1], isLast: position == readers.list.count)
             return value
         } catch {
-            throw error as? ArgumentFailure ?? ArgumentFailure(underlying: error)
+            throw error as? ArgumentFailure ?? ArgumentFailure(underlying: error, position: position)
         }
     }
 }

@@ -11,9 +11,11 @@ extension PortCoder {
         do {
             message.encoder.reset()
             if let failure = error as? MethodFailure {
-                try encodeText("\(ConnectionError.self)", failure.underlying.description, into: message)
+                try encode(failure.underlying.code, failure.underlying.description, into: message)
             } else if let coded = error as? any (Error & Codable) {
                 try encodeContent(coded, into: message)
+            } else if let remote = error as? RemoteError, let code = remote.code {
+                try encode(code, remote.message, into: message)
             } else if let remote = error as? RemoteError {
                 try encodeText(remote.typeName, remote.message, into: message)
             } else {
@@ -24,18 +26,20 @@ extension PortCoder {
             return .thrown
         } catch {
             return encode(
-                ConnectionError(.notEncodable, "the method threw an error that cannot be sent", context: call),
+                ConnectionError(
+                    .notEncodable, "the method threw an error that cannot be sent", context: call, mayHaveRun: true),
                 into: message)
         }
     }
 
-    /// Writes a refusal: a code, a sentence and a context.
+    /// Writes a refusal: a code, a sentence, a context, and whether the method may have run.
     func encode(_ refusal: ConnectionError, into message: OutboundMessage) -> ReturnStatus {
         message.encoder.reset()
-        // Three scalars and short strings cannot fail to encode; an empty body is still a refusal to the reader.
+        // Scalars and short strings cannot fail to encode; an empty body is still a refusal to the reader.
         try? message.encode(Int64(refusal.code.rawValue))
         try? message.encode(refusal.message.cut(toBytes: 1_024))
         try? message.encode((refusal.context ?? "").cut(toBytes: 256))
+        try? message.encode(!refusal.isSafeToRetry)
         try? message.encoder.finish()
         return .refused
     }
@@ -43,10 +47,11 @@ extension PortCoder {
     private func refusal(for error: any Error, of call: String) -> ConnectionError? {
         switch error {
         case let error as ArgumentFailure:
-            ConnectionError(.wrongArgument, sentence(for: error.underlying), context: call)
+            error.refusal(of: call)
         case let error as ResultFailure:
             ConnectionError(
-                .notEncodable, "the result cannot be sent: \(sentence(for: error.underlying))", context: call)
+                .notEncodable, "the result cannot be sent: \(sentence(for: error.underlying))", context: call,
+                mayHaveRun: true)
         case is CancellationError:
             ConnectionError(.cancelled, "the method stopped because it was cancelled", context: call)
         case let error as NoSuchRoot:
@@ -77,6 +82,14 @@ extension PortCoder {
         try message.encode(error)
     }
 
+    /// Writes an error of another connection: its content is its code.
+    private func encode(_ code: ConnectionError.Code, _ text: String, into message: OutboundMessage) throws {
+        try message.encode("\(ConnectionError.self)")
+        try message.encode(text.cut(toBytes: 1_024))
+        try message.encode(true)
+        try message.encode(Int64(code.rawValue))
+    }
+
     private func encodeText(_ typeName: String, _ text: String, into message: OutboundMessage) throws {
         try message.encode(typeName)
         try message.encode(text.cut(toBytes: 1_024))
@@ -104,14 +117,21 @@ extension PortCoder {
             let code = try decoder.decodeTop(Int64.self)
             let sentence = try decoder.decodeTop(String.self)
             let context = try decoder.decodeTop(String.self)
+            let refusal = ConnectionError.Code(rawValue: Int(code))
+            // Older peers do not say it.
+            let mayHaveRun = try? decoder.decodeTop(Bool.self)
             return ConnectionError(
-                .init(rawValue: Int(code)), sentence, context: context.isEmpty ? message.name : context)
+                refusal, sentence, context: context.isEmpty ? message.name : context,
+                mayHaveRun: mayHaveRun ?? refusal.mayHaveRunWhenRefused)
         }
         let typeName = try decoder.decodeTop(String.self)
         let text = try decoder.decodeTop(String.self)
         let hasContent = try decoder.decodeTop(Bool.self)
         if hasContent, let type = errorTypes[typeName] {
             return try content(type, decoder)
+        }
+        if hasContent, typeName == "\(ConnectionError.self)", let code = try? decoder.decodeTop(Int64.self) {
+            return RemoteError(typeName: typeName, message: text, code: .init(rawValue: Int(code)))
         }
         return RemoteError(typeName: typeName, message: text)
     }
@@ -131,16 +151,19 @@ func sentence(for error: any Error) -> String {
 
 extension ConnectionError {
     /// What a caller is told of arguments that cannot be sent.
-    static func unsent(_ error: any Error, _ message: String) -> ConnectionError {
+    ///
+    /// - Parameter position: Which of them it is, from 1; nil if it is found only when all are written.
+    static func unsent(_ error: any Error, _ message: String, position: Int?) -> ConnectionError {
+        let argument = position.map { "argument \($0)" } ?? "an argument"
         if let own = (error as? ArchiveError)?.underlying as? ConnectionError {
             return ConnectionError(own.code, own.message, context: own.context ?? message, underlying: error)
         }
         guard (error as? ArchiveError)?.code == .limit else {
             return ConnectionError(
-                .notEncodable, "an argument cannot be sent: \(error)", context: message, underlying: error)
+                .notEncodable, "\(argument) cannot be sent: \(error)", context: message, underlying: error)
         }
         return ConnectionError(
-            .tooLarge, "an argument cannot be sent: \(error); Connection.Limits.archive bounds it, on both sides",
+            .tooLarge, "\(argument) cannot be sent: \(error); Connection.Limits.archive bounds it, on both sides",
             context: message, underlying: error)
     }
 }

@@ -26,7 +26,7 @@ public struct RemoteMessage: Sendable {
         try await completion(of: encoded(repeat each argument, deadline: nil))
     }
 
-    /// Sends the message and waits for its result no longer than the deadline.
+    /// Sends the message and waits for its result no longer than the deadline; `nil`: than the connection's, if it has one.
     ///
     /// - Throws: `ConnectionError.deadlineExceeded` when the time is over; the other process is told to stop.
     @discardableResult
@@ -121,7 +121,7 @@ public struct RemoteMessage: Sendable {
         do {
             repeat try message.encode(each argument)
         } catch {
-            throw unsent(error)
+            throw unsent(error, in: message)
         }
         return message
     }
@@ -137,12 +137,30 @@ public struct RemoteMessage: Sendable {
     }
 
     @usableFromInline
-    func unsent(_ error: any Error) -> ConnectionError { ConnectionError.unsent(error, name) }
+    func unsent(_ error: any Error, in message: OutboundMessage) -> ConnectionError {
+        ConnectionError.unsent(error, name, position: message.argumentCount + 1)
+    }
+
+    /// An error of the connection's end says which message it is about.
+    private func named(_ error: any Error) -> any Error {
+        guard let error = error as? ConnectionError else { return error }
+        switch error.code {
+        case .notSent, .notDelivered, .outcomeUnknown: return error.about(name)
+        default: return error
+        }
+    }
 
     @inline(__always)
     private func finished(_ message: consuming OutboundMessage) throws -> OutboundMessage {
-        do { try message.finish() } catch { throw unsent(error) }
+        do { try message.finish() } catch { throw ConnectionError.unsent(error, name, position: nil) }
         return message
+    }
+
+    /// Gives a call that has no deadline the connection's, if that has one.
+    @inline(__always)
+    private func bound(_ message: OutboundMessage, _ connection: Connection) {
+        guard let limit = connection.configuration.callDeadline, message.deadline == nil else { return }
+        message.deadline = Deadline(after: limit, on: connection.loop)
     }
 
     // MARK: Sending
@@ -152,7 +170,9 @@ public struct RemoteMessage: Sendable {
         let message = try finished(message)
         guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
         defer { withExtendedLifetime(place) {} }
-        let reply = try await Connection.send(message, over: connection)
+        connection._withUnsafeGuaranteedRef { bound(message, $0) }
+        let reply: Reply
+        do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
         return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
     }
 
@@ -161,7 +181,9 @@ public struct RemoteMessage: Sendable {
         let message = try finished(message)
         guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
         defer { withExtendedLifetime(place) {} }
-        let reply = try await Connection.send(message, over: connection)
+        connection._withUnsafeGuaranteedRef { bound(message, $0) }
+        let reply: Reply
+        do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
         try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
     }
 
@@ -169,7 +191,7 @@ public struct RemoteMessage: Sendable {
     func sendOneWay(_ message: consuming OutboundMessage, within limit: Duration?) async throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { return try await LocalCall.runOneWay(message, at: place) }
-        try await connection.sendOneWay(message, within: limit)
+        do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
 
     /// - Parameter tellsLosses: Throws if messages sent before are lost.
@@ -186,7 +208,9 @@ public struct RemoteMessage: Sendable {
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        let reply = try connection.sendBlocking(message)
+        bound(message, connection)
+        let reply: Reply
+        do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
         return try connection.coder.result(of: reply, from: self)
     }
 
@@ -194,7 +218,9 @@ public struct RemoteMessage: Sendable {
     func blockingCompletion(of message: consuming OutboundMessage) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        let reply = try connection.sendBlocking(message)
+        bound(message, connection)
+        let reply: Reply
+        do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
         try connection.coder.completion(of: reply, from: self)
     }
 
@@ -202,6 +228,6 @@ public struct RemoteMessage: Sendable {
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        try connection.sendOneWayBlocking(message, within: limit)
+        do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }
     }
 }

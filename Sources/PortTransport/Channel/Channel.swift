@@ -177,6 +177,9 @@ package final class Channel: PollHandler, @unchecked Sendable {
         port_close_foreign(descriptors, descriptors.count)
     }
 
+    /// Counts the whole frames read so far, and the large messages.
+    package var framesReceived: UInt64 { framesRead.load(ordering: .relaxed) }
+
     /// The most descriptors a frame can carry.
     package static let maximumDescriptors = Int(PORT_MAXIMUM_DESCRIPTORS)
 

@@ -1,0 +1,68 @@
+import Dispatch
+import DistantObjects
+import Synchronization
+import Testing
+
+@Suite("How long a connection waits by default", .bounded())
+struct PatienceTests {
+    @Test("A peer that vends nothing is waited for as long as the configuration says, by tasks and threads")
+    func lookups() async throws {
+        var client = Connection.Configuration()
+        client.lookupDeadline = .milliseconds(20)
+        let (first, second) = try await Connection.pair(first: client)
+        await expectCode(.deadlineExceeded) { _ = try await first.root }
+        await expectCode(.deadlineExceeded) { _ = try await first.root(named: "it") }
+        await expectCode(.deadlineExceeded) { _ = try await onThread { try first.blockingRoot() } }
+        second.vend(Directory())
+        // The look-up's own deadline counts.
+        let root = try await first.root(named: "", deadline: .seconds(3_600))
+        let back: Int = try await root.echo(1)
+        #expect(back == 1)
+        first.invalidate()
+        _ = await second.ended
+    }
+
+    @Test("Calls without a deadline get that of the configuration, one-way messages get none")
+    func calls() async throws {
+        var client = Connection.Configuration()
+        client.callDeadline = .milliseconds(20)
+        client.lookupDeadline = .seconds(3_600)
+        let pair = try await Pair(client: client)
+        let directory = try await pair.client.root
+        await expectCode(.deadlineExceeded) { let _: Int = try await directory.wait() }
+        await expectCode(.deadlineExceeded) { let _: Int = try await pair.client.run { try await directory.wait() } }
+        await expectCode(.deadlineExceeded) { try await onThread { let _: Int = try directory.wait.blocking() } }
+        // Held up for longer than any call may take.
+        try await directory.block.oneWay()
+        try await directory.note.oneWay(1)
+        await pair.directory.started.wait()
+        await expectCode(.deadlineExceeded) { let _: Int = try await directory.echo(1) }
+        pair.directory.gate.signal()
+        await eventually("the message has run") { pair.directory.log.withLock { $0 == [1] } }
+        pair.client.invalidate()
+        _ = await pair.server.ended
+    }
+
+    @Test("With keepalive a peer that falls silent is given up, and one that has nothing to say is not")
+    func keepalive() async throws {
+        var configuration = Connection.Configuration()
+        configuration.keepalive = .milliseconds(20)
+        let (raw, ours) = try Bereaved.ends(.pipes)
+        raw.send(1, RawPeer.hello)
+        let silent = try await Bereaved.adopt(ours, isInitiator: true, configuration)
+        guard case .failed(let error) = await silent.ended else {
+            Issue.record("the connection was not given up")
+            return
+        }
+        #expect("\(error)".contains("has sent nothing"))
+        raw.close()
+
+        // Enough for a machine that is busy.
+        configuration.keepalive = .milliseconds(500)
+        let pair = try await Pair(client: configuration)
+        let before = pair.client.statistics.framesIn
+        await eventually("pings were answered") { pair.client.statistics.framesIn >= before + 4 }
+        #expect(!pair.client.isEnded)
+        await pair.close()
+    }
+}
