@@ -40,6 +40,7 @@ static inline uint32_t port_fork_count(void) { return __atomic_load_n(&port_fork
 #if __APPLE__
 typedef struct port_lock { os_unfair_lock lock; } port_lock;
 static inline void port_lock_acquire(port_lock *lock) { os_unfair_lock_lock(&lock->lock); }
+static inline bool port_lock_try(port_lock *lock) { return os_unfair_lock_trylock(&lock->lock); }
 static inline void port_lock_release(port_lock *lock) { os_unfair_lock_unlock(&lock->lock); }
 #elif PORT_SYSTEM_LOCK
 /// Built with -DPORT_SYSTEM_LOCK, for the thread sanitizer: it knows the system's mutex, follows who holds it, and reports
@@ -57,6 +58,10 @@ static inline void port_lock_acquire(port_lock *lock) {
     uint32_t free = 0;
     if (!__atomic_compare_exchange_n(&lock->state, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         port_lock_wait(lock);
+}
+static inline bool port_lock_try(port_lock *lock) {
+    uint32_t free = 0;
+    return __atomic_compare_exchange_n(&lock->state, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 static inline void port_lock_release(port_lock *lock) {
     if (__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2) port_lock_wake(lock);

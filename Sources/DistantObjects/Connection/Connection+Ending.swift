@@ -219,7 +219,7 @@ extension Connection {
         channel.setNeedsFlush()
         channel.finishWriting()
         // The Goodbye gets a turn to be written; a peer that does not read it cannot hold this side up.
-        loop.perform { self.channel.cancel(.byThisSide) }
+        loop.perform { self.channel.flushAndCancel(.byThisSide) }
     }
 
     /// Takes back what waited for credit.

@@ -95,7 +95,7 @@ extension Channel {
 
     /// Makes the calling thread the only reader, unless the input has moved to shared memory a moment ago.
     private func shutOutLoop() {
-        readLock.withLock { if !reading.pointee.isShared { reading.pointee.isDriven = true } }
+        withReadLock { if !reading.pointee.isShared { reading.pointee.isDriven = true } }
     }
 
     /// To be called when something may have become true that a driving thread waits for; allowed under any lock.
@@ -168,12 +168,13 @@ extension Channel {
     ///
     /// Otherwise the loop reads it again.
     func endLingering() -> Bool {
-        readLock.lock()
+        // The thread that has it may be held in the kernel.
+        guard readLock.tryLock() else { return true }
         gate.lock()
         let isUsed = gated.pointee.seat.isTaken || monotonicNow() &- gated.pointee.seat.enteredAt < 1_000_000
         if isUsed, !gated.pointee.isOver, gated.pointee.end == nil {
             gate.unlock()
-            readLock.unlock()
+            unlockReading()
             return true
         }
         gated.pointee.seat.lingers = false
@@ -183,7 +184,7 @@ extension Channel {
             if !gated.pointee.inputEnded, gated.pointee.end == nil { setReadInterest(true) }
         }
         gate.unlock()
-        readLock.unlock()
+        unlockReading()
         tools?.giveBack()
         return false
     }
@@ -218,13 +219,13 @@ extension Channel {
         // A thread is told of answers, and has its own way to wish for that.
         reading.pointee.isPolled = isPolling || reading.pointee.isShared
         guard !reading.pointee.isEnded, let handler = reading.pointee.handler else {
-            readLock.unlock()
+            unlockReading()
             return .ended
         }
         let before = framesRead.load(ordering: .relaxed)
         let outcome = readOnce(tools.context, handler)
         let delivered = framesRead.load(ordering: .relaxed) != before
-        readLock.unlock()
+        unlockReading()
         if delivered { handler.turnEnded(onLoop: false) }
         settle(outcome)
         return delivered ? .changed : .input
@@ -255,7 +256,7 @@ extension Channel {
         if gated.pointee.inputIsShared, let path {
             gated.pointee.seat.awaitingAnswer = Unmanaged.passUnretained(path)
             gate.unlock()
-            let hasInput = readLock.withLock { path.hasInputOrAwaitsAnswer() }
+            let hasInput = withReadLock { path.hasInputOrAwaitsAnswer() }
             if !hasInput, driverSignals.load(ordering: .acquiring) == signals { path.awaitAnswer(time) }
             gate.withLock { gated.pointee.seat.awaitingAnswer = nil }
             return .input
@@ -296,7 +297,7 @@ extension Channel {
     /// As `leaveSeat`, where the loop reads, too.
     private func leaveSharedSeat(_ tools: DriverTools?) {
         // What this thread was told of and has not read the loop must read.
-        let hasInput = readLock.withLock { path?.hasInputAfterAwaiting() ?? false }
+        let hasInput = withReadLock { path?.hasInputAfterAwaiting() ?? false }
         gate.lock()
         gated.pointee.seat.isTaken = false
         if gated.pointee.seat.waiting > 0 { signalSeat() }
@@ -310,7 +311,7 @@ extension Channel {
     private func leaveSeat(_ tools: DriverTools?) {
         if gate.withLock({ gated.pointee.inputIsShared }) { return leaveSharedSeat(tools) }
         let sitsOn = tools != nil && maySitOn
-        if !sitsOn { readLock.withLock { reading.pointee.isDriven = false } }
+        if !sitsOn { withReadLock { reading.pointee.isDriven = false } }
         var unused = tools
         gate.lock()
         gated.pointee.seat.isTaken = false

@@ -6,6 +6,9 @@ extension Channel {
     /// Does nothing if the channel has ended.
     package func cancel(_ reason: TransportError) { end(.cancelled(reason)) }
 
+    /// As `cancel`, after an attempt to write what is enqueued.
+    package func flushAndCancel(_ reason: TransportError) { flushAndEnd(.cancelled(reason)) }
+
     func end(_ reason: ChannelEnd) {
         guard !isForked else { return }
         gate.lock()
@@ -29,18 +32,19 @@ extension Channel {
             // A thread in the midst of a write leaves for the writing side when it is back.
             if writing.pointee.isFlushing { queueLock.unlock() } else { settleClosed() }
         }
-        readLock.lock()
+        guard lockReading(or: .end) else { return }
         reading.pointee.isEnded = true
         let handler = reading.pointee.handler
         reading.pointee.handler = nil
         reading.pointee.buffer = nil
         let descriptors = reading.pointee.takeDescriptors()
-        readLock.unlock()
+        unlockReading()
         Self.closeForeign(descriptors)
         gate.lock()
         guard !gated.pointee.isOver, let reason = gated.pointee.end else { return gate.unlock() }
         forgetSources()
         gated.pointee.isOver = true
+        gated.pointee.handler = nil
         let isStarted = gated.pointee.isStarted
         signalSeat()
         gate.unlock()

@@ -22,7 +22,34 @@ extension Channel {
     /// Writes what can be written now; the loop writes the rest when the peer has read.
     package func flush() { flush(isWritable: false) }
 
+    @inline(__always)
     func flush(isWritable: Bool) {
+        flushQueue(isWritable: isWritable)
+        if endsAfterFlush.load(ordering: .relaxed) { endAfterFlush() }
+    }
+
+    /// Ends the channel after an attempt to write what is enqueued.
+    ///
+    /// Where another thread writes, that is its attempt, and it ends the channel.
+    func flushAndEnd(_ reason: ChannelEnd) {
+        guard !isForked else { return }
+        queueLock.withLock {
+            if writing.pointee.endAfterFlush == nil { writing.pointee.endAfterFlush = reason }
+            endsAfterFlush.store(true, ordering: .relaxed)
+        }
+        flush()
+    }
+
+    @inline(never)
+    private func endAfterFlush() {
+        queueLock.lock()
+        let reason = writing.pointee.isFlushing ? nil : writing.pointee.endAfterFlush.take()
+        if reason != nil { endsAfterFlush.store(false, ordering: .relaxed) }
+        queueLock.unlock()
+        if let reason { end(reason) }
+    }
+
+    private func flushQueue(isWritable: Bool) {
         guard !isForked else { return }
         queueLock.lock()
         if writing.pointee.isFlushing {

@@ -149,11 +149,14 @@ extension Channel {
     func finishOutput() {
         if link.finishOutput() { return }
         gate.lock()
-        defer { gate.unlock() }
-        guard !gated.pointee.isOver, !gated.pointee.outputIsClosed else { return }
-        gated.pointee.outputIsClosed = true
-        forgetOutput()
-        port_close(link.outputDescriptor)
+        let isFirst = !gated.pointee.isOver && !gated.pointee.outputIsClosed
+        if isFirst {
+            gated.pointee.outputIsClosed = true
+            forgetOutput()
+        }
+        gate.unlock()
+        // The peer decides how long this takes: closing a pipe waits for who is in a system call with it.
+        if isFirst { port_close(link.outputDescriptor) }
     }
 
     /// A memory link has something to read, or has ended.

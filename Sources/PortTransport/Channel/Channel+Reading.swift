@@ -32,23 +32,23 @@ extension Channel {
     ///
     /// Returns the handler if it got frames.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
-        readLock.lock()
+        guard lockReading(or: bits & UInt32(PORT_BELL) == 0 ? .input : .bell) else { return nil }
         if reading.pointee.isShared, bits & UInt32(PORT_BELL) == 0 {
-            readLock.unlock()
+            unlockReading()
             return socketSpoke(context)
         }
         guard !reading.pointee.isEnded, !reading.pointee.isDriven else {
-            readLock.unlock()
+            unlockReading()
             return nil
         }
         let isPolled = bits & UInt32(PORT_POLLED) != 0
         reading.pointee.isPolled = isPolled
         guard let handler = reading.pointee.handler else {
-            readLock.unlock()
+            unlockReading()
             return nil
         }
         let (outcome, delivered) = readBreath(context, handler, isEndless: false)
-        readLock.unlock()
+        unlockReading()
         switch outcome {
         case .more, .drained:
             // An end that came before the read is told no more.
@@ -67,12 +67,12 @@ extension Channel {
         gate.withLock { gated.pointee.readScheduled = false }
         readLock.lock()
         guard !reading.pointee.isEnded, !reading.pointee.isDriven, let handler = reading.pointee.handler else {
-            return readLock.unlock()
+            return unlockReading()
         }
         let before = framesRead.load(ordering: .relaxed)
         let outcome = ReadContext.withTemporary { readOnce($0, handler) }
         let delivered = framesRead.load(ordering: .relaxed) != before
-        readLock.unlock()
+        unlockReading()
         if delivered { loop.schedule(.turn, on: self) }
         settle(outcome)
         if case .memory(let end) = link, end.isReadable { inputArrived() }
@@ -80,10 +80,10 @@ extension Channel {
 
     /// Reads what is there, after the peer stopped reading, and ends.
     func drainAfterFailedWrite() {
-        readLock.lock()
-        guard !reading.pointee.isEnded, let handler = reading.pointee.handler else { return readLock.unlock() }
+        guard lockReading(or: .drain) else { return }
+        guard !reading.pointee.isEnded, let handler = reading.pointee.handler else { return unlockReading() }
         let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, isEndless: true) }
-        readLock.unlock()
+        unlockReading()
         if delivered { loop.schedule(.turn, on: self) }
         switch outcome {
         case .endOfFile, .failed: return settle(outcome)
@@ -119,12 +119,11 @@ extension Channel {
         case .more, .drained: break
         case .endOfFile: inputEnded()
         case .failed:
-            let (error, handler) = readLock.withLock { (reading.pointee.failure, reading.pointee.handler) }
+            let (error, handler) = withReadLock { (reading.pointee.failure, reading.pointee.handler) }
             guard let error else { return }
             // It may have a last word, such as why it refuses the peer.
             handler?.inputFailed(error)
-            flush()
-            end(.failed(error))
+            flushAndEnd(.failed(error))
         }
     }
 

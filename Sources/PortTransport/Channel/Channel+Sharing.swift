@@ -202,10 +202,10 @@ extension Channel {
     ///
     /// Returns the handler if frames were delivered.
     func socketSpoke(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
-        readLock.lock()
+        guard lockReading(or: .input) else { return nil }
         // Its descriptor may be closed as soon as it has ended.
         guard !reading.pointee.isEnded else {
-            readLock.unlock()
+            unlockReading()
             return nil
         }
         var byte: UInt8 = 0
@@ -219,7 +219,7 @@ extension Channel {
         }
         switch CInt(-received) {
         case EAGAIN, EWOULDBLOCK:
-            readLock.unlock()
+            unlockReading()
             return nil
         case 0, ECONNRESET: break
         case let number:
@@ -228,18 +228,18 @@ extension Channel {
                 number > 0
                 ? .system("reading", number)
                 : TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
-            readLock.unlock()
+            unlockReading()
             settle(.failed)
             return nil
         }
         path?.isPeerFinished.store(true, ordering: .releasing)
         guard let handler = reading.pointee.handler else {
-            readLock.unlock()
+            unlockReading()
             return nil
         }
         reading.pointee.isPolled = false
         let (outcome, delivered) = readBreath(context, handler, isEndless: true)
-        readLock.unlock()
+        unlockReading()
         if delivered { loop.schedule(.turn, on: self) }
         // A peer may have left more than belongs into one breath.
         if case .more = outcome { askAgain() }

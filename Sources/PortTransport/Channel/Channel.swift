@@ -28,6 +28,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var answerMark: Int?
         /// The handler has a turn once no more than so many bytes of large messages of this side's own are unsent.
         var bulkMark: Int?
+        /// The end of the channel, once nobody writes.
+        var endAfterFlush: ChannelEnd?
         var sendsCredentials = false
         /// Everything goes into the memory shared with the peer.
         var isShared = false
@@ -93,6 +95,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
 
     struct GateState: ~Copyable {
         var isStarted = false
+        /// As in the read state, for who must not wait for a thread that reads.
+        var handler: (any FrameHandler)?
         var end: ChannelEnd?
         var isOver = false
         var inputSource: UInt64 = 0
@@ -112,6 +116,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
         var outputIsClosed = false
         /// Sides of the link that may still be used; the last to go closes it.
         var users = 2
+        /// What the loop is to be told again, once the read lock is free.
+        var owed: OwedWork = []
         /// Which directions go through shared memory, and what the poller is asked of its bell.
         var inputIsShared = false
         var outputIsShared = false
@@ -141,6 +147,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     @exclusivity(unchecked) var path: SharedPath?
 
     let queueLock: Lock
+    /// Given back by `unlockReading`.
     let readLock: Lock
     let gate: Lock
     let writing: UnsafeMutablePointer<WriteState>
@@ -152,6 +159,12 @@ package final class Channel: PollHandler, @unchecked Sendable {
     /// after it has enqueued a frame may rely on that flush: had it begun before, the lock of the queue would have passed
     /// the news of its clearing on.
     let isDirty = Atomic<Bool>(false)
+    /// Whether the channel ends once nobody writes.
+    ///
+    /// Written under the queue's lock; the thread that writes reads it after it has had that lock.
+    let endsAfterFlush = Atomic<Bool>(false)
+    /// Whether the loop is to be told of work again, for who gives the read lock back to see.
+    let isOwed = Atomic<Bool>(false)
     /// Rises whenever something may have become true that a driving thread waits for.
     ///
     /// Written under the gate, read without.
@@ -260,12 +273,14 @@ package final class Channel: PollHandler, @unchecked Sendable {
         // A lock that another thread held at the fork would never be free.
         guard !isForked else { return }
         let isFirst = gate.withLock { () -> Bool in
-            defer { gated.pointee.isStarted = true }
-            return !gated.pointee.isStarted
+            guard !gated.pointee.isStarted else { return false }
+            gated.pointee.isStarted = true
+            gated.pointee.handler = handler
+            return true
         }
         guard isFirst else { return }
         _ = Unmanaged.passRetained(self)
-        readLock.withLock { reading.pointee.handler = handler }
+        withReadLock { reading.pointee.handler = handler }
         if case .memory(let end) = link {
             end.attach(self)
             inputArrived()
@@ -304,7 +319,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
     func perform(_ work: ChannelWork) {
         switch work {
         case .turn:
-            readLock.withLock({ reading.pointee.handler })?.turnEnded(onLoop: true)
+            gate.withLock({ gated.pointee.handler })?.turnEnded(onLoop: true)
         case .flush:
             flush(isWritable: true)
             if case .memory = link { noticeHangUp() }

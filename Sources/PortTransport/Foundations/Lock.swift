@@ -22,6 +22,10 @@ struct Lock: @unchecked Sendable {  // The pointer never changes; what it points
     @inline(__always)
     func lock() { port_lock_acquire(pointer) }
 
+    /// Takes it if nobody has it.
+    @inline(__always)
+    func tryLock() -> Bool { port_lock_try(pointer) }
+
     @inline(__always)
     func unlock() { port_lock_release(pointer) }
 

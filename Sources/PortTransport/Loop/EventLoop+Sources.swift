@@ -7,6 +7,8 @@ internal import CPortShims
 #endif
 
 /// What a loop calls when a descriptor is ready: on the leader, with no lock held, and never user code.
+///
+/// Where the kernel holds a thread in it, another thread may call it at the same time.
 protocol PollHandler: AnyObject, Sendable {
     /// Returns whom to tell, as a piece of work of its own, that frames were delivered.
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)?
@@ -62,7 +64,7 @@ extension EventLoop {
         // Removed twice, its slot would be given to two others.
         guard self.handler(of: token) != nil else { return lock.unlock() }
         let handler = freeSource(Int(truncatingIfNeeded: token & 0xFFFF_FFFF))
-        if let handler, state.pointee.isDelivering { state.pointee.removed.append(handler) }
+        if let handler, state.pointee.delivering != nil { state.pointee.removed.append(handler) }
         lock.unlock()
         withExtendedLifetime(handler) {}
     }

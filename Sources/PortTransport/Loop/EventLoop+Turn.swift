@@ -49,7 +49,10 @@ extension EventLoop {
     /// The life of a thread: it leads, loses the leadership, waits for another one, and goes when none comes.
     private func work() {
         let thread = UnsafeMutablePointer<LoopThread>.allocate(capacity: 1)
-        thread.initialize(to: LoopThread(loop: Unmanaged.passUnretained(self).toOpaque(), token: 0))
+        let readContext = UnsafeMutablePointer<ReadContext>.allocate(capacity: 1)
+        readContext.initialize(to: ReadContext())
+        thread.initialize(
+            to: LoopThread(loop: Unmanaged.passUnretained(self).toOpaque(), token: 0, readContext: readContext))
         port_thread_set_record(thread)
         lock.lock()
         while true {
@@ -70,6 +73,8 @@ extension EventLoop {
         port_thread_set_record(nil)
         thread.deinitialize(count: 1)
         thread.deallocate()
+        readContext.deinitialize(count: 1)
+        readContext.deallocate()
     }
 
     /// Runs turns until the leadership is lost.
@@ -78,10 +83,9 @@ extension EventLoop {
     private func lead(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>) {
         let executor = asUnownedTaskExecutor()
         // A predecessor's output must not wait for the jobs behind the one it is in.
-        lock.unlock()
-        flushDirty()
+        _ = flushDirtyAndUnlock(thread)
         lock.lock()
-        while true {
+        while state.pointee.token == token {
             let tick = ticks.load(ordering: .relaxed)
             var pieces = 0
             while pieces < Self.piecesBetweenPolls, runNext(executor) {
@@ -91,15 +95,18 @@ extension EventLoop {
                 // Jobs without end must not keep the descriptors waiting.
                 if ticks.load(ordering: .relaxed) != tick { break }
             }
-            state.pointee.inWork = false
-            if state.pointee.stopped, state.pointee.queue.isEmpty, turn.pointee.dirty.isEmpty { return }
+            state.pointee.phase = .none
+            if state.pointee.stopped, state.pointee.queue.isEmpty, state.pointee.dirty.isEmpty,
+                state.pointee.ready.isEmpty
+            {
+                return
+            }
             guard let handler = pollAndUnlock(thread) else { continue }
             if state.pointee.queue.isEmpty {
-                beginWork()
+                begin(.work)
                 lock.unlock()
                 tell(consume handler)
                 lock.lock()
-                guard state.pointee.token == token else { return }
             } else {
                 state.pointee.queue.append(.turn(handler))
             }
@@ -114,17 +121,24 @@ extension EventLoop {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return .refused }
         lock.lock()
         defer { lock.unlock() }
-        guard thread.pointee.token == state.pointee.token, state.pointee.queue.isEmpty, !state.pointee.stopped else {
+        guard leads(thread), state.pointee.queue.isEmpty, state.pointee.ready.isEmpty, !state.pointee.stopped else {
             return .refused
         }
         mark(channel)
-        state.pointee.inWork = false
+        state.pointee.phase = .none
         let told = pollAndUnlock(thread)
-        beginWork()
+        guard leads(thread) else { return .over }
+        begin(.work)
         guard let told else { return .over }
         if told === handler { return .delivered }
         state.pointee.queue.append(.turn(told))
         return .over
+    }
+
+    /// Called with the lock held.
+    @inline(__always)
+    private func leads(_ thread: UnsafeMutablePointer<LoopThread>) -> Bool {
+        thread.pointee.token == state.pointee.token
     }
 
     /// As `runNext`, for what need not go through the queue.
@@ -135,8 +149,8 @@ extension EventLoop {
 
     /// Called with the lock held.
     @inline(__always)
-    private func beginWork() {
-        state.pointee.inWork = true
+    private func begin(_ phase: Phase) {
+        state.pointee.phase = phase
         state.pointee.pieces &+= 1
         if state.pointee.watchdogParked {
             state.pointee.watchdogParked = false
@@ -153,7 +167,7 @@ extension EventLoop {
     @inline(never)
     private func runNext(_ executor: UnownedTaskExecutor) -> Bool {
         guard let work = state.pointee.queue.popFirst() else { return false }
-        beginWork()
+        begin(.work)
         lock.unlock()
         switch work {
         case .job(let job): job.runSynchronously(on: executor)
@@ -167,24 +181,41 @@ extension EventLoop {
 
     /// Writes what was enqueued in this turn.
     ///
-    /// Called without the lock. No user code runs here, so it is not taken over.
-    private func flushDirty() {
-        while !turn.pointee.dirty.isEmpty {
-            if turn.pointee.dirty.count == 1 {
-                flushOne()
-                continue
-            }
-            var channels: [Channel] = []
-            swap(&channels, &turn.pointee.dirty)
-            for channel in channels { channel.isDirty.store(false, ordering: .relaxed) }
-            for channel in channels { channel.flush() }
+    /// Called with the lock held, which it releases. False: the thread leads no longer, and its successor writes the rest.
+    private func flushDirtyAndUnlock(_ thread: UnsafeMutablePointer<LoopThread>) -> Bool {
+        guard let first = state.pointee.dirty.popFirst() else {
+            lock.unlock()
+            return true
         }
+        dirtyCount.store(state.pointee.dirty.count, ordering: .relaxed)
+        begin(.none)
+        let token = thread.pointee.token
+        writer.store(token, ordering: .relaxed)
+        lock.unlock()
+        flush(first)
+        // Only the leader adds some.
+        while dirtyCount.load(ordering: .relaxed) > 0 {
+            lock.lock()
+            guard leads(thread), let next = state.pointee.dirty.popFirst() else {
+                lock.unlock()
+                break
+            }
+            dirtyCount.store(state.pointee.dirty.count, ordering: .relaxed)
+            state.pointee.pieces &+= 1
+            lock.unlock()
+            flush(next)
+        }
+        if writer.compareExchange(expected: token, desired: 0, ordering: .relaxed).exchanged { return true }
+        lock.lock()
+        defer { lock.unlock() }
+        guard leads(thread) else { return false }
+        // The watchdog found nobody to take over.
+        writer.store(0, ordering: .relaxed)
+        return true
     }
 
-    /// The most frequent case, which keeps the array's memory.
     @inline(__always)
-    private func flushOne() {
-        let channel = turn.pointee.dirty.removeLast()
+    private func flush(_ channel: consuming Channel) {
         channel.isDirty.store(false, ordering: .relaxed)
         channel.flush()
     }
@@ -192,62 +223,133 @@ extension EventLoop {
     /// Ends the turn: writes, waits for descriptors and reads.
     ///
     /// Called with the lock held, and so it returns; released in between. Returns whom to tell of a read, unless that stands
-    /// in the queue.
+    /// in the queue. The thread may lead no longer then.
     private func pollAndUnlock(_ thread: UnsafeMutablePointer<LoopThread>) -> (any FrameHandler)? {
-        let events = turn.pointee.events
-        var wait = timeToWait()
+        let hasReady = !state.pointee.ready.isEmpty
+        var wait = hasReady ? 0 : timeToWait()
         let spin = wait == 0 ? 0 : spinNanoseconds.load(ordering: .relaxed)
+        let looksAgain = spin > 0 || state.pointee.isUntold
         // Whoever adds work from now on sees the flag and wakes the poller.
         state.pointee.sleeping = wait != 0 && spin == 0
-        lock.unlock()
-        flushDirty()
+        let leads = flushDirtyAndUnlock(thread)
+        guard leads, !hasReady else {
+            lock.lock()
+            return self.leads(thread) ? deliverReady(thread) : nil
+        }
+        var found = Found.nothing
+        if looksAgain { found = lookAgain(for: spin, &wait, thread) }
         var count: CInt = 0
-        var found: (any FrameHandler)?
-        if spin > 0 { (count, found) = poll(for: spin, &wait, thread) }
-        if turn.pointee.isUntold, count == 0, found == nil { found = readLastSource(thread, bits: 0) }
-        if count == 0, found == nil { count = port_poller_wait(poller, events, CInt(Turn.capacity), wait) }
+        switch found {
+        case .nothing: count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), wait)
+        case .events(let number): count = number
+        case .told, .lost: break
+        }
         lock.lock()
+        if case .lost = found { return nil }
         state.pointee.sleeping = false
-        endDelivery()
         if state.pointee.timers.earliest != nil {
             let now = monotonicNow()
             while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
         }
+        if case .told(let handler) = found { return handler }
         guard count > 0 else {
             if count < 0 { lookEverywhere(thread) }
-            return found
+            return nil
         }
-        if count == 1, let channel = channel(of: events[0].token) {
-            // Instead of a reference to the channel and to whatever it holds.
-            state.pointee.isDelivering = true
-            lock.unlock()
-            thread.pointee.isReading = true
-            let told = channel._withUnsafeGuaranteedRef { $0.ready(bits(of: events[0]), readContext: readContext) }
-            thread.pointee.isReading = false
-            if spin > 0, told != nil {
-                let isSocket = channel._withUnsafeGuaranteedRef { $0.isSocket }
-                setLastSource(isSocket ? events[0].token & ~Self.bellBit : 0, thread)
+        let event = turn.pointee.events[0]
+        if count == 1, let channel = channel(of: event.token) {
+            let told = read(channel, bits(of: event), thread)
+            if spin > 0, told != nil, self.leads(thread) {
+                let isSocket = self.channel(of: event.token)?._withUnsafeGuaranteedRef { $0.isSocket } ?? false
+                setLastSource(isSocket ? event.token & ~Self.bellBit : 0, thread)
+                if !self.leads(thread), let told { return handOver(told) }
             }
-            lock.lock()
-            endDelivery()
             return told
         }
         for index in 0..<Int(count) {
-            if let handler = handler(of: events[index].token) {
-                turn.pointee.ready.append((handler, bits(of: events[index])))
+            if let handler = handler(of: turn.pointee.events[index].token) {
+                state.pointee.ready.append((handler, bits(of: turn.pointee.events[index])))
             }
         }
+        return deliverReady(thread)
+    }
+
+    /// Has a channel read, without a reference to it and to whatever it holds.
+    ///
+    /// Called with the lock held, and so it returns; released in between. Returns whom to tell, unless the thread has lost the
+    /// leadership: then that stands in its successor's queue.
+    @inline(__always)
+    private func read(
+        _ channel: Unmanaged<Channel>, _ bits: UInt32, _ thread: UnsafeMutablePointer<LoopThread>
+    ) -> (any FrameHandler)? {
+        begin(.reading)
+        state.pointee.delivering = channel
         lock.unlock()
-        var told: [any FrameHandler] = []
-        thread.pointee.isReading = true
-        for (handler, bits) in turn.pointee.ready {
-            if let handler = handler.ready(bits, readContext: readContext) { told.append(handler) }
-        }
-        thread.pointee.isReading = false
-        turn.pointee.ready.removeAll(keepingCapacity: true)
+        let told = channel._withUnsafeGuaranteedRef { $0.ready(bits, readContext: thread.pointee.readContext) }
         lock.lock()
-        for handler in told { state.pointee.queue.append(.turn(handler)) }
+        guard leads(thread) else { return letGo(told, thread) }
+        state.pointee.phase = .none
+        state.pointee.delivering = nil
+        if !state.pointee.removed.isEmpty { forgetRemoved() }
+        return told
+    }
+
+    /// What a thread does that was held in a read and leads no longer.
+    ///
+    /// Called with the lock held, and so it returns; released in between.
+    @inline(never)
+    private func letGo(
+        _ told: consuming (any FrameHandler)?, _ thread: UnsafeMutablePointer<LoopThread>
+    ) -> (any FrameHandler)? {
+        let channel = state.pointee.captured.removeValue(forKey: thread.pointee.token)
+        if let told { _ = handOver(told) }
+        lock.unlock()
+        release(consume channel)
+        lock.lock()
         return nil
+    }
+
+    /// Lets go of what may be the last reference, without the lock.
+    @inline(never)
+    private func release(_ channel: consuming Channel?) { _ = consume channel }
+
+    /// Gives the successor of a thread that leads no longer a turn to do.
+    ///
+    /// Called with the lock held.
+    private func handOver(_ handler: consuming any FrameHandler) -> (any FrameHandler)? {
+        state.pointee.queue.append(.turn(handler))
+        if state.pointee.sleeping {
+            state.pointee.sleeping = false
+            port_poller_wake(poller)
+        }
+        return nil
+    }
+
+    /// Tells the sources that are ready, one at a time, so that a successor can go on with the rest.
+    ///
+    /// Called with the lock held, and so it returns; released in between. Whom to tell stands in the queue afterwards.
+    private func deliverReady(_ thread: UnsafeMutablePointer<LoopThread>) -> (any FrameHandler)? {
+        while !state.pointee.ready.isEmpty {
+            let told = deliverNextAndUnlock(thread)
+            lock.lock()
+            guard leads(thread) else {
+                if let told { _ = handOver(told) }
+                return nil
+            }
+            state.pointee.phase = .none
+            if let told { state.pointee.queue.append(.turn(told)) }
+        }
+        return nil
+    }
+
+    /// A function of its own, so that the source is let go of without the lock.
+    @inline(never)
+    private func deliverNextAndUnlock(_ thread: UnsafeMutablePointer<LoopThread>) -> (any FrameHandler)? {
+        let next = state.pointee.ready.popFirst()
+        begin(.reading)
+        lock.unlock()
+        guard let (handler, bits) = next else { return nil }
+        return handler.ready(bits, readContext: thread.pointee.readContext)
     }
 
     /// The poller cannot be asked: somebody has closed its descriptor, as programs that close all of theirs do.
@@ -257,19 +359,17 @@ extension EventLoop {
     /// Called with the lock held, and so it returns; released in between.
     @inline(never)
     private func lookEverywhere(_ thread: UnsafeMutablePointer<LoopThread>) {
-        let handlers = state.pointee.sources.compactMap(\.handler)
         lock.unlock()
         var pause = timespec(tv_sec: 0, tv_nsec: 10_000_000)
         nanosleep(&pause, nil)
-        let bits = UInt32(PORT_READABLE) | UInt32(PORT_WRITABLE) | UInt32(PORT_HANG_UP)
-        thread.pointee.isReading = true
-        var told = handlers.compactMap { $0.ready(bits, readContext: readContext) }
-        told += handlers.compactMap {
-            $0.ready(UInt32(PORT_READABLE | PORT_BELL | PORT_POLLED), readContext: readContext)
-        }
-        thread.pointee.isReading = false
         lock.lock()
-        for handler in told { state.pointee.queue.append(.turn(handler)) }
+        let all = UInt32(PORT_READABLE) | UInt32(PORT_WRITABLE) | UInt32(PORT_HANG_UP)
+        for bits in [all, UInt32(PORT_READABLE | PORT_BELL | PORT_POLLED)] {
+            for index in state.pointee.sources.indices {
+                if let handler = state.pointee.sources[index].handler { state.pointee.ready.append((handler, bits)) }
+            }
+        }
+        _ = deliverReady(thread)
     }
 
     /// One attempt in so many asks the poller, which knows of all descriptors.
@@ -286,73 +386,79 @@ extension EventLoop {
         return earliest > now ? Int64(clamping: earliest - now) : 0
     }
 
+    /// What was found without sleeping.
+    private enum Found {
+        case nothing
+        /// So many events, or an error below 0.
+        case events(CInt)
+        case told(any FrameHandler)
+        /// Another thread leads.
+        case lost
+    }
+
     /// Looks for input without sleeping, until there is something or the time is over; says in `wait` how long to sleep
     /// then, as others add work and timers meanwhile and wake nobody.
     ///
     /// Nearly always it is the channel read last that has some: to read it costs less than to ask the poller, and saves that.
     ///
-    /// Called without the lock; `endDelivery` is due afterwards.
-    private func poll(
+    /// Called without the lock.
+    private func lookAgain(
         for spin: UInt64, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>
-    ) -> (count: CInt, told: (any FrameHandler)?) {
+    ) -> Found {
         var spinning = Spinning(for: spin)
-        while true {
+        while spin > 0 {
             // Without the lock, as it may give the processor away.
             let goesOn = spinning.goesOn()
             lock.lock()
-            endDelivery()
             wait = timeToWait()
-            let isOver = wait == 0 || !goesOn
-            if isOver { state.pointee.sleeping = wait != 0 }
-            lock.unlock()
-            if isOver { return (0, nil) }
+            if wait == 0 || !goesOn {
+                state.pointee.sleeping = wait != 0
+                lock.unlock()
+                break
+            }
             turn.pointee.attempts &+= 1
-            if turn.pointee.lastSource != 0, turn.pointee.attempts % Self.attemptsBetweenPolls != 0 {
-                if let told = readLastSource(thread, bits: UInt32(PORT_POLLED)) { return (0, told) }
+            if state.pointee.lastSource != 0, turn.pointee.attempts % Self.attemptsBetweenPolls != 0 {
+                let told = readLastSource(thread, bits: UInt32(PORT_POLLED))
+                let isLost = !leads(thread)
+                lock.unlock()
+                if isLost { return .lost }
+                if let told { return .told(told) }
             } else {
+                lock.unlock()
                 let count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), 0)
-                if count != 0 { return (count, nil) }
+                if count != 0 { return .events(count) }
             }
         }
+        lock.lock()
+        defer { lock.unlock() }
+        guard state.pointee.isUntold else { return .nothing }
+        let told = readLastSource(thread, bits: 0)
+        guard leads(thread) else { return .lost }
+        return told.map { .told($0) } ?? .nothing
     }
 
     /// Reads the channel read last.
     ///
-    /// Called without the lock; `endDelivery` is due afterwards.
+    /// Called with the lock held, and so it returns; released in between. As `read`.
     private func readLastSource(
         _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32
     ) -> (any FrameHandler)? {
-        lock.lock()
-        endDelivery()
-        let channel = channel(of: turn.pointee.lastSource)
-        state.pointee.isDelivering = channel != nil
-        lock.unlock()
-        turn.pointee.isUntold = bits & UInt32(PORT_POLLED) != 0 && channel != nil
+        let channel = channel(of: state.pointee.lastSource)
+        state.pointee.isUntold = bits & UInt32(PORT_POLLED) != 0 && channel != nil
         guard let channel else {
-            turn.pointee.lastSource = 0
+            state.pointee.lastSource = 0
             return nil
         }
-        thread.pointee.isReading = true
-        defer { thread.pointee.isReading = false }
-        return channel._withUnsafeGuaranteedRef {
-            $0.ready(bits | UInt32(PORT_READABLE) | UInt32(PORT_BELL), readContext: readContext)
-        }
+        return read(channel, bits | UInt32(PORT_READABLE) | UInt32(PORT_BELL), thread)
     }
 
-    /// Called without the lock.
+    /// Called with the lock held, and so it returns; released in between.
     private func setLastSource(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>) {
-        guard turn.pointee.lastSource != token else { return }
-        if turn.pointee.isUntold, let told = readLastSource(thread, bits: 0) {
-            lock.withLock { state.pointee.queue.append(.turn(told)) }
+        guard state.pointee.lastSource != token else { return }
+        if state.pointee.isUntold, let told = readLastSource(thread, bits: 0) {
+            state.pointee.queue.append(.turn(told))
         }
-        turn.pointee.lastSource = token
-    }
-
-    /// Called and returns with the lock held.
-    @inline(__always)
-    private func endDelivery() {
-        state.pointee.isDelivering = false
-        if !state.pointee.removed.isEmpty { forgetRemoved() }
+        if leads(thread) { state.pointee.lastSource = token }
     }
 
     /// Called and returns with the lock held; lets go of what was removed without it.

@@ -16,11 +16,11 @@ extension EventLoop {
             port_thread_sleep(takeoverNanoseconds * rest)
             ticks.wrappingAdd(1, ordering: .relaxed)
             lock.lock()
-            if state.pointee.stopped, !state.pointee.inWork {
+            if state.pointee.stopped, state.pointee.phase == .none, writer.load(ordering: .relaxed) == 0 {
                 lock.unlock()
                 return
             }
-            if state.pointee.inWork, state.pointee.pieces == seen {
+            if state.pointee.pieces == seen, isHeld() {
                 idle = 0
                 rest = 1
                 let report = takeOver()
@@ -33,7 +33,8 @@ extension EventLoop {
                 checkLingering()
             }
             // Between pieces of work nothing is about to be taken over: each tick costs a busy processor microseconds.
-            rest = state.pointee.inWork || !state.pointee.lingering.isEmpty ? 1 : min(rest * 2, Self.longestRest)
+            let isInWork = state.pointee.phase == .work
+            rest = isInWork || !state.pointee.lingering.isEmpty ? 1 : min(rest * 2, Self.longestRest)
             idle = state.pointee.pieces == seen ? idle + 1 : 0
             seen = state.pointee.pieces
             if idle >= Self.idleTicks, !state.pointee.stopped {
@@ -68,6 +69,17 @@ extension EventLoop {
         state.pointee.lingering += remaining
     }
 
+    /// Whether the leader is in something it has not come out of; one that writes then finds that it may have lost the
+    /// leadership.
+    ///
+    /// Called with the lock held.
+    private func isHeld() -> Bool {
+        if state.pointee.phase != .none { return true }
+        let token = state.pointee.token
+        return token != 0
+            && writer.compareExchange(expected: token, desired: 0, ordering: .relaxed).exchanged
+    }
+
     /// Makes another thread the leader.
     ///
     /// Called with the lock held; what it returns is called without it.
@@ -83,13 +95,20 @@ extension EventLoop {
         } else if !startThread(token: next) {
             return exhausted()
         }
+        if let channel = state.pointee.delivering {
+            state.pointee.captured[state.pointee.token] = channel.takeUnretainedValue()
+            state.pointee.delivering = nil
+        }
         state.pointee.token = next
-        state.pointee.inWork = false
+        state.pointee.phase = .none
+        state.pointee.sleeping = false
         state.pointee.exhaustionReported = false
         return nil
     }
 
     private func exhausted() -> (@Sendable () -> Void)? {
+        // Still to be taken over from, if it writes.
+        if state.pointee.phase == .none { writer.store(state.pointee.token, ordering: .relaxed) }
         guard !state.pointee.exhaustionReported, let hook = state.pointee.onEvent else { return nil }
         state.pointee.exhaustionReported = true
         let threads = state.pointee.threads

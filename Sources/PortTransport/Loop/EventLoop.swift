@@ -9,10 +9,11 @@ internal import Synchronization
 
 /// The loop of a process: one thread at a time, the *leader*, polls descriptors and runs jobs and handlers.
 ///
-/// A job may block or compute as long as it likes. A watchdog, which ticks only while the loop is busy, then makes
-/// another thread the leader; the old one finishes its job, sees that it has lost the leadership, and retires. So
-/// everything a job was not in the midst of lies in `State`, under one lock: the run queue, from which work is taken
-/// piece by piece, timers, channels to flush. Reading and parsing frames is not user code and is never taken over.
+/// A job may block or compute as long as it likes, and the kernel may hold a thread that reads or writes: a peer can see to
+/// that. A watchdog, which ticks only while the loop is busy, then makes another thread the leader; the old one finishes
+/// what it is in, sees that it has lost the leadership, and retires. Until then it keeps its own channel and nothing else. So
+/// everything but that lies in `State`, under one lock: the run queue, from which work is taken piece by piece, timers,
+/// channels to flush, and sources that are ready.
 ///
 /// After `fork` without `exec` the child's copy is dead: it forwards work to the child's own `shared` loop and touches
 /// no descriptor.
@@ -56,18 +57,37 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var generation: UInt32
     }
 
+    /// What the leader is in, for the watchdog to see whether it comes out of it.
+    ///
+    /// While it writes, `writer` says so, and this is `.none`.
+    enum Phase {
+        /// Between two pieces, or asleep: it cannot lose the leadership.
+        case none
+        /// A piece of work, which may be user code.
+        case work
+        case reading
+    }
+
     struct State: ~Copyable {
         var queue = Ring<Work>()
         var timers = TimerQueue()
         var sources: [Source] = []
         var freeSources: [Int] = []
         /// The leadership: a thread that holds another number than this must not touch the loop's turn.
-        var token: UInt64 = 0
+        var token: UInt64 = 1
         /// The leader is, or is about to be, asleep in the poller, and nobody has woken it yet.
         var sleeping = false
-        /// The leader runs a piece of work that may be user code, the `pieces`th.
-        var inWork = false
+        var phase = Phase.none
+        /// Counts what the leader begins: works, reads and writes.
         var pieces: UInt64 = 0
+        /// Sources that the poller told of, with what it said, and that were not told yet.
+        var ready = Ring<(any PollHandler, UInt32)>()
+        /// Channels to flush.
+        var dirty = Ring<Channel>()
+        /// The source that frames came from last, if it may be read without asking the poller; 0: none.
+        var lastSource: UInt64 = 0
+        /// It was read without asking its peer to tell of what comes next, which has to be done before the loop sleeps.
+        var isUntold = false
         var started = false
         var stopped = false
         /// A token handed out and not yet taken up by a waiting thread.
@@ -77,8 +97,10 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var watchdogParked = false
         /// Channels whose reading the watchdog gives back to the loop.
         var lingering: [Channel] = []
-        /// The leader uses a channel that `sources` alone keeps; one that is removed meanwhile goes into `removed`.
-        var isDelivering = false
+        /// The leader reads a channel that `sources` alone keeps; one that is removed meanwhile goes into `removed`.
+        var delivering: Unmanaged<Channel>?
+        /// Such channels of threads that lost the leadership meanwhile, by what they had of it.
+        var captured: [UInt64: Channel] = [:]
         var removed: [any PollHandler] = []
         var exhaustionReported = false
         var onEvent: (@Sendable (LoopEvent) -> Void)?
@@ -88,16 +110,9 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         }
     }
 
-    /// What the leader alone touches: under the lock while it runs work, since it may lose the leadership then, and
-    /// without it while it reads or writes, when it cannot.
+    /// What the leader alone touches, while it polls and cannot lose the leadership.
     struct Turn: ~Copyable {
-        var dirty: [Channel] = []
         let events = UnsafeMutablePointer<port_event>.allocate(capacity: Turn.capacity)
-        var ready: [(any PollHandler, UInt32)] = []
-        /// The source that frames came from last, if it may be read without asking the poller; 0: none.
-        var lastSource: UInt64 = 0
-        /// It was read without asking its peer to tell of what comes next, which has to be done before the loop sleeps.
-        var isUntold = false
         /// Counts the attempts to find something without sleeping.
         var attempts: UInt32 = 0
 
@@ -109,7 +124,13 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     let lock = Lock()
     let turn: UnsafeMutablePointer<Turn>
-    let readContext: UnsafeMutablePointer<ReadContext>
+    /// What a leader that writes has of the leadership; 0: none does.
+    ///
+    /// Set under the lock. Its owner takes it back without the lock, unless the watchdog has done so, which then makes
+    /// another thread the leader.
+    let writer = Atomic<UInt64>(0)
+    /// How many channels are dirty, for the leader to see without the lock.
+    let dirtyCount = Atomic<Int>(0)
     let waitingThreads = Condition()
     let watchdogRest = Condition()
     let state: UnsafeMutablePointer<State>
@@ -134,8 +155,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         state.initialize(to: State(configuration))
         turn = .allocate(capacity: 1)
         turn.initialize(to: Turn())
-        readContext = .allocate(capacity: 1)
-        readContext.initialize(to: ReadContext())
         forkCount = port_fork_count()
         spinNanoseconds = Atomic(configuration.spin?.nanoseconds ?? 0)
         maximumThreads = max(2, configuration.maximumThreads)
@@ -150,8 +169,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         state.deallocate()
         turn.deinitialize(count: 1)
         turn.deallocate()
-        readContext.deinitialize(count: 1)
-        readContext.deallocate()
         lock.destroy()
         waitingThreads.destroy()
         watchdogRest.destroy()
@@ -241,10 +258,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return false }
         if channel.isDirty.load(ordering: .relaxed) { return true }
-        if thread.pointee.isReading {
-            mark(channel)
-            return true
-        }
         lock.lock()
         defer { lock.unlock() }
         // A thread that lost the leadership has no turn of its own any more.
@@ -253,10 +266,12 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         return true
     }
 
+    /// Called with the lock held.
     func mark(_ channel: Channel) {
         guard !channel.isDirty.load(ordering: .relaxed) else { return }
         channel.isDirty.store(true, ordering: .relaxed)
-        turn.pointee.dirty.append(channel)
+        state.pointee.dirty.append(channel)
+        dirtyCount.store(state.pointee.dirty.count, ordering: .relaxed)
     }
 
     // MARK: Timers

@@ -6,12 +6,13 @@ struct LoopThread {
     let loop: UnsafeRawPointer
     /// The leadership the thread has or had.
     var token: UInt64
-    /// It reads and parses as the leader, and so cannot lose the leadership.
-    var isReading = false
+    /// What it reads into: a thread that is held in a read keeps its own.
+    let readContext: UnsafeMutablePointer<ReadContext>
 
-    init(loop: UnsafeRawPointer, token: UInt64) {
+    init(loop: UnsafeRawPointer, token: UInt64, readContext: UnsafeMutablePointer<ReadContext>) {
         self.loop = loop
         self.token = token
+        self.readContext = readContext
     }
 
     /// The calling thread's record, nil on a thread of no loop.

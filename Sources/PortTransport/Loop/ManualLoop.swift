@@ -77,22 +77,27 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
     package func runOne() -> Bool {
         guard let work = next() else { return false }
         let previous = port_thread_record()
-        var thread = LoopThread(loop: Unmanaged.passUnretained(self).toOpaque(), token: 0)
-        withUnsafeMutablePointer(to: &thread) { pointer in
-            port_thread_set_record(pointer)
-            switch work {
-            case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
-            case .runnerJob(let job, let runner): runner.run(job)
-            case .closure(let closure): closure()
-            case .channel(let channel, let work): channel.perform(work)
-            }
-            while let channel = lock.withLock({ dirty.popLast() }) {
-                lock.withLock { channel.isDirty.store(false, ordering: .relaxed) }
-                channel.flush()
-            }
-            port_thread_set_record(previous)
+        ReadContext.withTemporary { context in
+            var thread = LoopThread(
+                loop: Unmanaged.passUnretained(self).toOpaque(), token: 0, readContext: context)
+            withUnsafeMutablePointer(to: &thread) { run(work, $0) }
         }
+        port_thread_set_record(previous)
         return true
+    }
+
+    private func run(_ work: Work, _ thread: UnsafeMutablePointer<LoopThread>) {
+        port_thread_set_record(thread)
+        switch work {
+        case .job(let job): job.runSynchronously(on: asUnownedTaskExecutor())
+        case .runnerJob(let job, let runner): runner.run(job)
+        case .closure(let closure): closure()
+        case .channel(let channel, let work): channel.perform(work)
+        }
+        while let channel = lock.withLock({ dirty.popLast() }) {
+            lock.withLock { channel.isDirty.store(false, ordering: .relaxed) }
+            channel.flush()
+        }
     }
 
     /// Runs until there is no work; timers whose time has not come stay.

@@ -1,0 +1,158 @@
+// The shims' headers bring `sigset_t`, which then counts as theirs.
+import CPortShims
+import Testing
+
+@testable import PortTransport
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Peers that have the kernel hold the loop's thread in a read or a write.
+@Suite("A loop whose thread is held in the kernel", .serialized)
+struct HeldThreadTests {
+    /// Two channels over a socketpair on a loop of their own.
+    struct Bystanders {
+        let loop: EventLoop
+        let a: Channel
+        let b: Channel
+        let here = Recorder()
+        let there = Recorder()
+
+        init(takeover: Duration = .milliseconds(1), spin: Duration? = nil) throws {
+            loop = try EventLoop(configuration: EventLoop.Configuration(spin: spin, takeover: takeover))
+            let (first, second) = try ChannelEndpoint.socketPair()
+            a = Channel(endpoint: first, loop: loop)
+            b = Channel(endpoint: second, loop: loop)
+            a.start(here)
+            b.start(there)
+        }
+
+        /// Sends a frame, which comes only if the loop goes on.
+        func exchange() async {
+            let count = there.items.count
+            a.send([UInt8(count)])
+            await there.wait(forItems: count + 1)
+            #expect(there.items.count == count + 1)
+        }
+
+        func end() async {
+            await PortTransportTests.end(a, b, here, there)
+            loop.stop()
+        }
+    }
+
+    private static func makeBlocking(_ descriptor: CInt) {
+        #expect(fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) == 0)
+    }
+
+    @Test(
+        "In a write: other channels go on, and its own when it comes back",
+        arguments: [nil, Duration.microseconds(100), .seconds(600)])
+    func heldInWrite(spin: Duration?) async throws {
+        let others = try Bystanders(spin: spin)
+        let (first, second) = try ChannelEndpoint.pipePair()
+        let (here, there) = (Recorder(), Recorder())
+        let a = Channel(endpoint: first, loop: others.loop)
+        let b = Channel(endpoint: second, loop: others.loop)
+        Self.makeBlocking(a.link.outputDescriptor)
+        a.start(here)
+        // More than a pipe takes, and nobody reads it yet.
+        let sizes = [60_000, 61_000, 62_000, 63_000]
+        await withCheckedContinuation { continuation in
+            others.loop.perform {
+                for size in sizes { a.send(pattern(size, seed: size)) }
+                others.a.send([0])
+                continuation.resume()
+            }
+        }
+        await others.there.wait(forItems: 1)
+        for _ in 0..<100 { await others.exchange() }
+        #expect(others.loop.threadCount >= 2)
+        b.start(there)
+        await there.wait(forItems: sizes.count)
+        #expect(
+            there.items
+                == sizes.enumerated().map {
+                    .frame(kind: 1, flags: 0, number: UInt64($0 + 1), pattern($1, seed: $1), descriptors: [])
+                })
+        a.send([1])
+        b.send([2])
+        await there.wait(forItems: sizes.count + 1)
+        await here.wait(forItems: 1)
+        a.finishWriting()
+        b.finishWriting()
+        await here.waitForEnd()
+        await there.waitForEnd()
+        await others.end()
+    }
+
+    @Test(
+        "In a read: other channels go on, and its own when it comes back",
+        arguments: [nil, Duration.microseconds(100), .seconds(600)])
+    func heldInRead(spin: Duration?) async throws {
+        let others = try Bystanders(spin: spin)
+        let input = try ChannelEndpoint.pipeDescriptors()
+        let output = try ChannelEndpoint.pipeDescriptors()
+        let there = Recorder()
+        let b = Channel(endpoint: .ownPipes(reading: input.0, writing: output.1), loop: others.loop)
+        Self.makeBlocking(b.link.inputDescriptor)
+        // As much as one read asks for, and no whole frame, so that it reads once more.
+        let frame = FrameReaderTests.frame(1, 0, pattern(70_000))
+        #expect(frame.prefix(64 << 10).withUnsafeBytes { write(input.1, $0.baseAddress, $0.count) } == 64 << 10)
+        b.start(there)
+        for _ in 0..<100 { await others.exchange() }
+        // What the thread is in the midst of is not waited for.
+        while others.loop.threadCount < 2 { await others.exchange() }
+        for _ in 0..<100 { await others.exchange() }
+        #expect(there.items.isEmpty)
+        let rest = frame.dropFirst(64 << 10)
+        #expect(rest.withUnsafeBytes { write(input.1, $0.baseAddress, $0.count) } == rest.count)
+        await there.wait(forItems: 1)
+        #expect(there.items == [.frame(kind: 1, flags: 0, number: 1, pattern(70_000), descriptors: [])])
+        b.send([1])
+        close(input.1)
+        await there.waitForEnd()
+        close(output.0)
+        await others.end()
+    }
+
+    @Test(
+        "A channel that another thread reads is passed over, and read when that thread is done",
+        arguments: [ChannelTests.Kind.pipes, .plainPathSocket, .pathSocket, .sharedMemory])
+    func passedOver(kind: ChannelTests.Kind) async throws {
+        // Nobody takes over here.
+        let others = try Bystanders(takeover: .seconds(3_600))
+        let (first, second) = try await kind.pair()
+        let configuration = ChannelConfiguration(acceptsDescriptors: kind.takesDescriptors)
+        let (here, there) = (Recorder(), Recorder())
+        let a = Channel(endpoint: first, loop: EventLoop.shared, configuration: configuration)
+        let b = Channel(endpoint: second, loop: others.loop, configuration: configuration)
+        a.start(here)
+        b.start(there)
+        if kind == .sharedMemory { try share(a, b) }
+        for round in 0..<50 {
+            await onPlainThread { b.readLock.lock() }
+            a.send([UInt8(round)])
+            for _ in 0..<3 { await others.exchange() }
+            #expect(there.items.count == round)
+            b.unlockReading()
+            await there.wait(forItems: round + 1)
+        }
+        #expect(there.items.count == 50)
+        await onPlainThread { b.readLock.lock() }
+        a.send([50])
+        a.finishWriting()
+        for _ in 0..<3 { await others.exchange() }
+        b.cancel(TransportError(.cancelled, "The test is over."))
+        for _ in 0..<3 { await others.exchange() }
+        #expect(there.ends.isEmpty)
+        b.unlockReading()
+        await there.waitForEnd()
+        await here.waitForEnd()
+        #expect(there.ends.count == 1 && here.ends.count == 1)
+        await others.end()
+    }
+}
