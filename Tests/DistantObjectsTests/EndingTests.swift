@@ -161,7 +161,7 @@ struct EndingTests {
                 kept.1.vend(Directory())
                 let root = try await kept.0.root
                 let before = Set(Usage.open.keys)
-                let lost = try await Connection.pair(over: .pipes)
+                let lost = try await Connection.pair(over: .pipes, first: .patient, second: .patient)
                 for (number, name) in Usage.open where !before.contains(number) || name == "anon_inode:[eventpoll]" {
                     close(number)
                 }

@@ -89,7 +89,8 @@ import Testing
         func room() async throws {
             let clogged = try Clogged()
             async let opened = Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
-            let server = try await Connection.adopt(socket: try await clogged.acceptNext(), isInitiator: false)
+            let server = try await Connection.adopt(
+                socket: try await clogged.acceptNext(), isInitiator: false, configuration: .patient)
             server.vend(Directory())
             let client = try await opened
             let back: Int = try await client.root.echo(1)

@@ -241,7 +241,8 @@ import Testing
                 setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
                 var pairs: [(Connection, Connection)] = []
                 for _ in 0..<300 {
-                    let (client, server) = try await Connection.pair(over: .socketpair, first: Self.always)
+                    let (client, server) = try await Connection.pair(
+                        over: .socketpair, first: Self.always, second: .patient)
                     server.vend(Directory())
                     try await Self.echo(0..<10, try await client.root)
                     pairs.append((client, server))
@@ -258,7 +259,8 @@ import Testing
         @Test("A process without a descriptor left goes on over the socket")
         func noDescriptors() async {
             await #expect(processExitsWith: .success) {
-                let (client, server) = try await Connection.pair(over: .socketpair, first: Self.always)
+                let (client, server) = try await Connection.pair(
+                    over: .socketpair, first: Self.always, second: .patient)
                 server.vend(Directory())
                 Usage.exhaustDescriptors()
                 let root = try await client.root

@@ -18,7 +18,7 @@ enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
     var testDescription: String { rawValue }
 
     /// Two connected ends, of which the second one vends a `Directory`.
-    func pair(_ configuration: Connection.Configuration = .init()) async throws -> Pair {
+    func pair(_ configuration: Connection.Configuration = .patient) async throws -> Pair {
         switch self {
         case .path:
             let place = try Place()

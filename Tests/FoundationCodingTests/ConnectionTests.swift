@@ -24,7 +24,7 @@ final class Registrar: Vendable {
 struct ConnectionTests {
     @Test("They go by copy as arguments and results of calls")
     func messages() async throws {
-        let (client, server) = try await Connection.pair()
+        let (client, server) = try await Connection.pair(first: Patience.configuration, second: Patience.configuration)
         server.vend(Registrar())
         let registrar = try await client.root
         let back: NSCoded<Employee> = try await registrar.promote(
@@ -34,13 +34,13 @@ struct ConnectionTests {
         let count: Int = try await registrar.grow(NSCoded(shelf), NSCoded(Foo(name: "James", age: 40)))
         #expect(count == 2)
         #expect(shelf.foos.count == 1)
-        await client.close()
+        await client.close(within: Patience.wait)
         _ = await server.ended
     }
 
     @Test("An object of another class than the method takes is an error of the call, and the connection goes on")
     func wrongClass() async throws {
-        let (client, server) = try await Connection.pair()
+        let (client, server) = try await Connection.pair(first: Patience.configuration, second: Patience.configuration)
         server.vend(Registrar())
         let registrar = try await client.root
         await #expect(throws: (any Error).self) {
@@ -48,7 +48,7 @@ struct ConnectionTests {
         }
         let count: Int = try await registrar.grow(NSCoded(Shelf([])), NSCoded(Foo(name: "y", age: 2)))
         #expect(count == 1)
-        await client.close()
+        await client.close(within: Patience.wait)
         _ = await server.ended
     }
 }

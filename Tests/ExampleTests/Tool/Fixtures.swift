@@ -17,6 +17,11 @@ enum Fixtures {
             .first { FileManager.default.fileExists(atPath: $0.appendingPathComponent("real.tsv").path) }
     }()
 
+    /// Where they have to be here, tests of them are not skipped but fail.
+    static var areThere: Bool {
+        directory != nil || ProcessInfo.processInfo.environment["DISTANT_FIXTURES_REQUIRED"] != nil
+    }
+
     static let comment: Comment =
         "the archives of others are not here: set DISTANT_FIXTURES to the directory that holds archives/real.tsv"
 

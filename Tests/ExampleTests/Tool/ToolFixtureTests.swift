@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("distant and archives that others wrote", .enabled(if: Fixtures.directory != nil, Fixtures.comment))
+@Suite("distant and archives that others wrote", .enabled(if: Fixtures.areThere, Fixtures.comment))
 struct ToolFixtureTests {
     private let scratch: Scratch
 

@@ -43,7 +43,7 @@ struct ToolMemoryTests {
 
     @Test(
         "None of the broken and hostile archives that others made needs more than 64 MiB",
-        .enabled(if: Fixtures.directory != nil, Fixtures.comment))
+        .enabled(if: Fixtures.areThere, Fixtures.comment))
     func fixtures() async throws {
         let paths = try Fixtures.paths("malformed")
         #expect(paths.count == 229)
