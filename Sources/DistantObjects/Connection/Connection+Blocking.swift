@@ -33,8 +33,10 @@ extension Connection {
 
     /// As `close`, for plain threads: blocks until the connection has ended.
     ///
+    /// - Returns: As `close`: the one-way messages that did not run.
     /// - Throws: `ConnectionError.wouldBlock` on the loop's threads and in tasks, where nothing is done.
-    public func blockingClose(within limit: Duration = .seconds(5)) throws {
+    @discardableResult
+    public func blockingClose(within limit: Duration = .seconds(5)) throws -> OneWayLosses {
         try Self.blocking("close", configuration) { await self.close(within: limit) }
     }
 

@@ -152,7 +152,7 @@ extension Connection {
             failure = ConnectionError(
                 .overloaded,
                 "the method ran, but its result is lost: the answers before it, \(channel.unsentAnswers) bytes, are not read",
-                context: call.message.qualifiedName)
+                context: call.message.qualifiedName, mayHaveRun: true)
             if let failure { status = encode(failure, of: call, into: message) }
             committed = commit(message, status, to: call, isFirstJob: isFirstJob)
         }
