@@ -20,7 +20,7 @@ struct EndingTests {
         pair.directory.go.send()
         // The call that ran when the close began is answered.
         #expect(try await task.value == 7)
-        await closing.value
+        _ = await closing.value
         await expectCode(.closed) { let _: Int = try await directory.echo(1) }
         guard case .closedByPeer = await pair.client.ended else {
             Issue.record("the client did not see an orderly close")
@@ -47,7 +47,7 @@ struct EndingTests {
         await expectCode(.closed) { _ = try await pair.server.root }
         pair.directory.go.send()
         #expect(try await task.value == 7)
-        await closing.value
+        _ = await closing.value
         guard case .closedByPeer = await pair.server.ended else {
             Issue.record("the server did not see an orderly close")
             return
@@ -70,7 +70,7 @@ struct EndingTests {
         await pair.server.refusesCalls()
         #expect(pair.directory.log.withLock { $0.isEmpty })
         pair.directory.gate.signal()
-        await closing.value
+        _ = await closing.value
         guard case .closedByPeer = await pair.server.ended else {
             Issue.record("the server did not see an orderly close")
             return

@@ -91,5 +91,6 @@ extension Connection {
 
 extension Connection {
     /// As `close(within:)`, with a limit that no test needs: the library's own would cut a connection off on a busy machine.
-    func close() async { await close(within: Patience.wait) }
+    @discardableResult
+    func close() async -> OneWayLosses { await close(within: Patience.wait) }
 }
