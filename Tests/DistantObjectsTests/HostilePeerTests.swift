@@ -134,6 +134,11 @@ struct Attack: Sendable, CustomTestStringConvertible {
         Attack(name: "a reply to no question", reason: 4, bytes: Raw.frame(3, [0, 0, 0])),
         Attack(name: "a reply with an unknown status", reason: 1, bytes: Raw.frame(3, flags: 9, [0, 0, 0])),
         Attack(name: "a failure of a frame never sent", reason: 4, bytes: Raw.frame(13, [100, 1, 0])),
+        Attack(name: "a failure of what is no one-way message", reason: 4, bytes: Raw.frame(13, [1, 1, 0])),
+        Attack(name: "credit for one-way messages without the feature", reason: 4, bytes: Raw.frame(7, flags: 2, [1])),
+        Attack(
+            name: "credit for one-way messages that was never used", reason: 6, features: 4,
+            bytes: Raw.frame(7, flags: 2, [1])),
         Attack(name: "a goodbye from the future", reason: 4, bytes: Raw.frame(16, Raw.number(1 << 40) + [0, 0])),
     ]
 

@@ -166,7 +166,15 @@ struct LimitTests {
     func names() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
-        for number in 0..<4_200 { try await directory.message("nothing\(number)").oneWay() }
+        for number in 0..<4_200 {
+            let message = directory.message("nothing\(number)")
+            do {
+                try await message.oneWay()
+            } catch let error as ConnectionError where error.code == .oneWayLost {
+                // Those before it, which nobody answers; it was not sent. The next loss may be known already.
+                while (try? message.offer()) != true { await Task.yield() }
+            }
+        }
         let back: Int = try await directory.echo(1)
         #expect(back == 1)
         await expectCode(.noSuchMessage) { try await directory.message("nothing4199")() }
@@ -232,7 +240,7 @@ struct LimitTests {
         let (answers, credit) = try await onThread { () -> (Int, Int) in
             for question: UInt64 in 0..<399 { raw.send(call(question)) }
             var (answers, credit) = (0, 1)
-            while answers < 399 || credit < 300, let frame = raw.read() {
+            while answers < 399 || credit < 200, let frame = raw.read() {
                 if frame.kind == 3 { answers += 1 }
                 if frame.kind == 7 {
                     credit += Int(frame.body[0] & 0x7F) | Int(frame.body.count > 1 ? frame.body[1] : 0) << 7
@@ -240,7 +248,8 @@ struct LimitTests {
             }
             return (answers, credit)
         }
-        #expect(answers == 399 && credit >= 300)
+        // Up to half of what was granted is collected before it is given back.
+        #expect(answers == 399 && credit >= 200)
         raw.close()
         guard case .lost = await connection.ended else {
             Issue.record("the peer was cut")
