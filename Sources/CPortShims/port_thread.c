@@ -165,6 +165,8 @@ void port_lock_acquire(port_lock *lock) {
     if (pthread_mutex_lock(&lock->mutex) != 0) abort();
 }
 
+bool port_lock_try(port_lock *lock) { return pthread_mutex_trylock(&lock->mutex) == 0; }
+
 void port_lock_release(port_lock *lock) {
     if (pthread_mutex_unlock(&lock->mutex) != 0) abort();
 }

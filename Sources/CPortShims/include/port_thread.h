@@ -48,6 +48,7 @@ static inline void port_lock_release(port_lock *lock) { os_unfair_lock_unlock(&l
 #include <pthread.h>
 typedef struct port_lock { pthread_mutex_t mutex; } port_lock;
 void port_lock_acquire(port_lock *lock);
+bool port_lock_try(port_lock *lock);
 void port_lock_release(port_lock *lock);
 #else
 /// 0: free, 1: taken, 2: taken, and somebody may sleep until it is free.

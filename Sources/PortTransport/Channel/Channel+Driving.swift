@@ -129,7 +129,7 @@ extension Channel {
     /// Why the channel ends, if it does; nothing is delivered once this has said so.
     package func endOfInput() -> ChannelEnd? {
         guard !isForked, let end = gate.withLock({ gated.pointee.end }) else { return nil }
-        readLock.withLock { reading.pointee.isEnded = true }
+        withReadLock { reading.pointee.isEnded = true }
         return end
     }
 

@@ -89,7 +89,7 @@ extension Channel {
 
     /// The peer was not given the memory made for it.
     func pathWasWithdrawn() {
-        loop.perform { [self] in readLock.withLock { dropPath() } }
+        loop.perform { [self] in withReadLock { dropPath() } }
     }
 
     /// Takes the memory that the peer has made, while a frame is delivered; the descriptors stay the caller's.
