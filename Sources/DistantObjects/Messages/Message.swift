@@ -9,9 +9,12 @@ import KeyedArchive
 /// `Message("bump") { (counter: Counter) in { (step: Int) in await counter.bump(step) } }`. So are generic methods and those
 /// whose arguments are existentials or tuples, with concrete types.
 ///
-/// - Important: A method of a class on a global actor, as `@MainActor`, is **always** given as an `async` closure:
+/// A method of a `@MainActor` class runs on the main actor.
+///
+/// - Important: A synchronous method of a class on another global actor is **always** given as an `async` closure:
 ///   `Message("get") { (account: Account) in { () async -> Int in await account.get() } }`. The compiler takes
-///   `Message("get", Account.get)` without a warning, and the method then runs off its actor; see <doc:Workarounds>.
+///   `Message("get", Account.get)` without a warning, and the method then runs off its actor. A method with a variadic or
+///   `inout` parameter crashes the compiler; give it as a closure, too. See <doc:Workarounds>.
 public struct Message<Target: AnyObject>: Sendable {
     let body: MessageBody
 
@@ -105,6 +108,46 @@ public struct Message<Target: AnyObject>: Sendable {
     public init<each Argument: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Void
+    ) {
+        let readers = ArgumentReaders(repeat (each Argument).self)
+        body = MessageBody(
+            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
+            resultType: Void.self,
+            run: .asynchronous { call in
+                let target = unsafeDowncast(call.object, to: Target.self)
+                var arguments = ServingArguments(call, readers)
+                try await method(target)(repeat try arguments.next((each Argument).self))
+            }
+        )
+    }
+
+    /// A synchronous method of a `@MainActor` class, with a result.
+    ///
+    /// It runs on the main actor, in a task of its own. The compiler refuses a result that is not `Sendable`.
+    public init<each Argument: Codable & SendableMetatype, Result: Codable & Sendable>(
+        _ name: String,
+        _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Result
+    ) {
+        let readers = ArgumentReaders(repeat (each Argument).self)
+        let result = ValueCodec.of(Result.self)
+        body = MessageBody(
+            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
+            resultType: Result.self,
+            run: .asynchronous { call in
+                let target = unsafeDowncast(call.object, to: Target.self)
+                var arguments = ServingArguments(call, readers)
+                let value: Result = try await method(target)(repeat try arguments.next((each Argument).self))
+                do { try call.encode(value, result) } catch { throw ResultFailure(underlying: error) }
+            }
+        )
+    }
+
+    /// A synchronous method of a `@MainActor` class, without a result.
+    ///
+    /// It runs on the main actor, in a task of its own.
+    public init<each Argument: Codable & SendableMetatype>(
+        _ name: String,
+        _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Void
     ) {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
