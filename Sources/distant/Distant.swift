@@ -11,7 +11,11 @@
 struct Distant {
     static func main() {
         do {
+            StandardStreams.reserve()
             try Command(Array(CommandLine.arguments.dropFirst())).run()
+        } catch is Command.BadFiles {
+            // Each was named, and what is wrong with it.
+            exit(1)
         } catch let error as UsageError {
             Console.complain("\(error)\n\n\(Command.usage)")
             exit(2)

@@ -1,9 +1,12 @@
 import KeyedArchive
 
 extension Command {
+    /// Some of the files are bad, which was said of each.
+    struct BadFiles: Error {}
+
     func check(_ paths: [String]) throws {
         let progress = Progress(for: 1)
-        var bad: [String] = []
+        var isGood = true
         for path in paths {
             progress.show("opening \(path)")
             let verdict: String
@@ -11,13 +14,12 @@ extension Command {
                 let file = try ArchiveFile(path, progress: progress)
                 verdict = "\(PlainText.name(path)): good: \(file.summary)"
             } catch let error as FileError {
-                bad.append(path)
+                isGood = false
                 verdict = "\(PlainText.name(path)): bad: \(error.reason)"
             }
             progress.finish()
             try Console.say(verdict)
         }
-        guard let first = bad.first else { return }
-        throw FileError(first, bad.count == 1 ? "is bad" : "and \(bad.count - 1) more of \(paths.count) files are bad")
+        guard isGood else { throw BadFiles() }
     }
 }

@@ -33,6 +33,7 @@ enum Command {
           check     open each file and say in a line what it is, or what is wrong with it
           --help    this text
 
+        FILE and IN may be “-” for standard input, OUT for standard output.
         The exit status is 0, or 1 if a file is bad, or 2 if the command is not understood.
         """
 

@@ -34,7 +34,7 @@ struct Words {
 
     /// The files, of which there is at least one.
     func files() throws -> [String] {
-        if let unknown = options.first(where: { $0.hasPrefix("-") }) {
+        if let unknown = options.first(where: { $0.hasPrefix("-") && $0 != StandardStreams.name }) {
             throw UsageError("“\(unknown)” is not understood")
         }
         let files = options + plain

@@ -57,7 +57,8 @@ struct ArchiveFile {
 
     /// The whole file; pipes and the like to their end.
     private static func read(_ path: String, _ progress: Progress) throws -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let isInput = path == StandardStreams.name
+        let descriptor = isInput ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError(path, cannotBe: "read", errno: errno) }
         defer { close(descriptor) }
         var status = stat()

@@ -7,7 +7,7 @@
 /// A file that takes another one's place when it is complete.
 ///
 /// It is written beside it, so that whoever reads sees the old content or the new one, also after a crash. What is no
-/// ordinary file, like a pipe or a terminal, is written at once.
+/// ordinary file, like a pipe or a terminal, is written at once; so is standard output, whatever it is.
 final class ReplacementFile {
     private let path: String
     /// The file to replace: what a symbolic link leads to.
@@ -18,6 +18,12 @@ final class ReplacementFile {
 
     init(_ path: String) throws {
         self.path = path
+        guard path != StandardStreams.name else {
+            target = path
+            descriptor = fcntl(1, F_DUPFD_CLOEXEC, 3)
+            guard descriptor >= 0 else { throw FileError(path, cannotBe: "written", errno: errno) }
+            return
+        }
         var status = stat()
         let isThere = stat(path, &status) == 0
         target = (isThere ? Self.resolved(path) : nil) ?? path

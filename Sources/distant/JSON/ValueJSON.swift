@@ -102,12 +102,31 @@ struct ValueJSON {
             string(record.typeName)
             push(",\"keys\":[", .fields(Self.sorted(record)), "]}")
         case .shared(let index): begin(shared[index])
+        case .data(let data): bytes(data)
         default:
             text.removeAll(keepingCapacity: true)
             LeafJSON.append(value, to: &text)
             output.append(text)
         }
     }
+
+    /// Writes bytes as they are read, in pieces: the text of many would take twice their memory.
+    private mutating func bytes(_ data: Data) {
+        output.append("{\"data\":\"")
+        var rest = data[...]
+        while !rest.isEmpty {
+            text.removeAll(keepingCapacity: true)
+            for byte in rest.prefix(Self.piece) {
+                text.append(JSONText.digits[Int(byte >> 4)])
+                text.append(JSONText.digits[Int(byte & 0xF)])
+            }
+            output.append(text)
+            rest = rest.dropFirst(Self.piece)
+        }
+        output.append("\"}")
+    }
+
+    private static let piece = 1 << 14
 
     private mutating func push(_ opening: StaticString, _ content: Content, _ closing: StaticString) {
         output.append(opening)

@@ -42,7 +42,12 @@ final class ByteOutput {
         if buffer.count >= Self.block { send() }
     }
 
-    func append(_ bytes: some Sequence<UInt8>) {
+    func append(_ bytes: [UInt8]) {
+        guard bytes.count < Self.block else {
+            // Much is written from where it lies, and not copied.
+            send()
+            return bytes.withUnsafeBytes { send($0) }
+        }
         buffer.append(contentsOf: bytes)
         if buffer.count >= Self.block { send() }
     }
@@ -59,22 +64,27 @@ final class ByteOutput {
     }
 
     private func send() {
-        written += buffer.count
+        buffer.withUnsafeBytes { send($0) }
+        buffer.removeAll(keepingCapacity: buffer.capacity <= 2 * Self.block)
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer) {
+        written += bytes.count
         if written > limit && failure == nil { failure = TooLong() }
-        if failure == nil {
-            buffer.withUnsafeBytes { bytes in
-                var rest = bytes[...]
-                while !rest.isEmpty {
-                    let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-                    if count < 0 && errno == EINTR { continue }
-                    guard count >= 0 else {
-                        failure = FileError(name, cannotBe: "written", errno: errno)
-                        return
-                    }
-                    rest = rest.dropFirst(count)
-                }
+        guard failure == nil else { return }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Another program has made it so for all who share it.
+                var interest = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&interest, 1, -1)
+            } else if errno != EINTR {
+                failure = FileError(name, cannotBe: "written", errno: errno)
+                return
             }
         }
-        buffer.removeAll(keepingCapacity: buffer.capacity <= 2 * Self.block)
     }
 }

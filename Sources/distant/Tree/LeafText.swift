@@ -10,7 +10,8 @@ import KeyedArchive
 enum LeafText {
     static func text(_ object: ArchivedObject) -> String {
         switch object {
-        case .instance(let record): PlainText.name(record.typeName)
+        case .instance(let record):
+            PlainText.name(record.typeName) + (seconds(of: record).map { " " + date($0) } ?? "")
         case .classRecord(let type): "class \(PlainText.name(type.name))"
         case .value(let value): text(value)
         }
@@ -63,6 +64,17 @@ enum LeafText {
 
     private static func decimal(_ digits: String, _ exponent: Int64) -> String {
         exponent == 0 ? PlainText.name(digits) : "\(PlainText.name(digits))e\(exponent)"
+    }
+
+    /// The moment that an object of Foundation's class is, in seconds after 2001-01-01T00:00:00Z; nil if it is no date.
+    static func seconds(of record: ArchivedRecord) -> Double? {
+        guard record.typeName == "NSDate", record.keys == ["NS.time"] else { return nil }
+        switch record.values[0] {
+        case .double(let bits): return Double(bitPattern: bits)
+        case .float(let bits): return Double(Float(bitPattern: bits))
+        case .integer(let value): return Double(value)
+        default: return nil
+        }
     }
 
     private static func date(_ seconds: Double) -> String {

@@ -16,7 +16,10 @@ enum TreeContent {
     /// Nil for what has no lines.
     init?(_ object: ArchivedObject) {
         switch object {
-        case .instance(let record): self.init(record)
+        case .instance(let record):
+            // A date is its own line.
+            if LeafText.seconds(of: record) != nil { return nil }
+            self.init(record)
         case .value(let value): self.init(value)
         case .classRecord: return nil
         }

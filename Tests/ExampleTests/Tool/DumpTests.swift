@@ -100,6 +100,20 @@ struct DumpTests {
         #expect(json.output == expected)
     }
 
+    @Test("Dates of Foundation's class are shown as dates")
+    func dates() async throws {
+        var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+        let date = graph.add(className: "NSDate", fields: [("NS.time", .double(bits: (86_400.5).bitPattern))])
+        let odd = graph.add(className: "NSDate", fields: [("NS.time", .string("soon"))])
+        graph.setRoot(.reference(date), forKey: "root")
+        graph.setRoot(.reference(odd), forKey: "odd")
+        let outcome = try await dump(write(graph.bytes(format: .binary), "dates"))
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("root: NSDate 2001-01-02T00:00:00Z + 0.5 s\n"), "\(outcome.output)")
+        #expect(outcome.output.contains("    NS.time: \"soon\"\n") || outcome.output.contains("  NS.time: \"soon\"\n"))
+        #expect(outcome.output.contains("  NSDate: NSObject (2)\n"), "\(outcome.output)")
+    }
+
     @Test("A chain of any length prints, and an object below a tree is a tree of its own")
     func chain() async throws {
         #if DEBUG
