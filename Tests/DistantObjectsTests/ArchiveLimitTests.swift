@@ -121,7 +121,13 @@ struct ArchiveLimitTests {
         await Self.expectLimit { let _: Int = try await pair.keeper.list(nest(depth + 1)) }
         #expect(pair.client.statistics.framesOut == frames)
         let _: PropertyList = try await pair.keeper.deep(depth)
-        await expectCode(.notEncodable) { let _: PropertyList = try await pair.keeper.deep(depth + 1) }
+        do {
+            let _: PropertyList = try await pair.keeper.deep(depth + 1)
+            Issue.record("nothing was thrown")
+        } catch let error as ConnectionError {
+            #expect(error.code == .tooLarge)
+            #expect(error.message.contains("Connection.Limits.archive"), "\(error)")
+        }
         try await Self.close(pair)
     }
 

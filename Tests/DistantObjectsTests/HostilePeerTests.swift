@@ -73,6 +73,10 @@ struct Attack: Sendable, CustomTestStringConvertible {
         Attack(
             name: "bytes behind the tables of a message in fragments", reason: 1,
             bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call() + [0])),
+        Attack(
+            name: "the end of a message without the flag that says so", reason: 1,
+            bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call())
+                + Raw.frame(255, [2, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3])),
         Attack(name: "half a frame and then the end", reason: 1, bytes: Raw.frame(2, Raw.call()).dropLast(3)),
         Attack(
             name: "the end within a message in fragments", reason: 1,
@@ -96,6 +100,8 @@ struct Attack: Sendable, CustomTestStringConvertible {
         Attack(
             name: "a name longer than allowed", reason: 1,
             bytes: Raw.frame(2, Raw.call(name: [0] + Raw.text(String(repeating: "x", count: 2_000))))),
+        Attack(name: "a question beyond 32 bits", reason: 1, bytes: Raw.frame(2, Raw.call(question: 1 << 32))),
+        Attack(name: "a generation beyond 32 bits", reason: 1, bytes: Raw.frame(2, Raw.call(generation: 1 << 32))),
         Attack(name: "a cancel of nothing", reason: 4, bytes: Raw.frame(4, [9])),
         Attack(name: "a drop of nothing", reason: 4, bytes: Raw.frame(5, [9])),
         Attack(
@@ -119,14 +125,18 @@ struct Attack: Sendable, CustomTestStringConvertible {
             bytes:
                 Raw.frame(2, Raw.call(references: [1, 1, 5, 0]))
                 + Raw.frame(2, Raw.call(question: 1, references: [1, 1, 5, 1]))),
+        Attack(
+            name: "more references than one message may have", reason: 6,
+            bytes: Raw.frame(
+                2, Raw.call(references: Raw.number(4_097) + (0..<4_097).flatMap { [1] + Raw.number($0 + 1) + [0] }))),
         Attack(name: "a release of an object never given", reason: 4, bytes: Raw.frame(6, [0, 1, 9, 0])),
         Attack(name: "a release of the root directory", reason: 5, bytes: Raw.frame(6, [1, 1, 0, 0])),
         Attack(name: "a release from the future", reason: 4, bytes: Raw.frame(6, Raw.number(1 << 50) + [0])),
         Attack(name: "a release with more ids than bytes", reason: 1, bytes: Raw.frame(6, [1] + Raw.number(1 << 50))),
         Attack(name: "a shape never interned", reason: 4, bytes: Raw.frame(2, Raw.call(shapes: [1, 40]))),
         Attack(
-            name: "a shape that cannot be read", reason: 1,
-            bytes: Raw.frame(2, Raw.call(shapes: [1, 0, 3, 0xFF, 0xFF, 0xFF]))),
+            name: "the root directory under another generation", reason: 5,
+            bytes: Raw.frame(2, Raw.call(references: [1, 1, 0, 1]))),
         Attack(name: "more shapes than bytes", reason: 1, bytes: Raw.frame(2, Raw.call(shapes: Raw.number(1 << 60)))),
     ]
 

@@ -98,11 +98,10 @@ extension Connection {
         ///
         /// Above it processes that connect wait, in the kernel, until one has ended.
         public var connections = 10_000
-        /// Bytes of one message, 1 GiB; large ones come in fragments.
+        /// Bytes of one message, 256 MiB; large ones come in fragments.
         ///
-        /// The archive inside has a smaller bound of its own, `archive.bytes`, 256 MiB: for larger ones raise that, on both
-        /// sides.
-        public var message = 1 << 30
+        /// Never more than `archive.bytes`, what the archive inside may have: for larger ones raise both, on both sides.
+        public var message = 256 << 20
         /// Bytes of answers that wait to be written because the peer does not read, 16 MiB.
         ///
         /// While there are more, no further call that wants an answer is started; it goes on at half of that. The results of
@@ -127,7 +126,7 @@ extension Connection {
             references = min(max(1, references), Int(UInt32.max))
             exports = min(max(2, exports), Int(UInt32.max))
             connections = max(1, connections)
-            message = min(max(1_024, message), 1 << 40)
+            message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))
             unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
             answerPatience = max(.milliseconds(1), answerPatience)
         }

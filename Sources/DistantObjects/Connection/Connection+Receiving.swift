@@ -37,8 +37,13 @@ extension Connection: FrameHandler {
 
     /// Tells a peer that still reads which rule of the frames it broke.
     package func inputFailed(_ error: TransportError) {
-        guard error.code == .protocolViolation || error.code == .truncated else { return }
-        state.withLock { $0.commitGoodbye(.malformed, error.message, to: channel) }
+        switch error.code {
+        case .protocolViolation, .truncated:
+            state.withLock { $0.commitGoodbye(.malformed, error.message, to: channel) }
+        case .limitExceeded:
+            state.withLock { $0.commitGoodbye(.overLimit, error.message, to: channel) }
+        default: break
+        }
     }
 
     package func turnEnded(onLoop: Bool) {

@@ -261,7 +261,7 @@ extension PortState {
         } else {
             giveBackCredit(to: connection.channel)
             // One-way messages leave room for a call at least, however few may run.
-            if running >= max(limits.runningCalls, runningOneWays + 1) { call.overload = .calls }
+            if running >= max(limits.runningCalls, runningOneWays + 1) { call.obstacle = .calls }
         }
         if let question = call.question, answers.start(question) { call.isCancelled = true }
         running += 1
@@ -303,7 +303,7 @@ extension InboundCall {
     /// What speaks against running a call whose turn has come.
     @inline(__always)
     func refusal(_ limits: Connection.Limits) -> ConnectionError? {
-        if !isCancelled, !isLate, overload == .no, deadline == nil, !message.isUnlisted,
+        if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
             argumentCount == message.argumentTypes.count
         {
             return nil
@@ -330,8 +330,12 @@ extension InboundCall {
                 "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
                     + "\(message.argumentTypes.count)", context: message.qualifiedName)
         }
-        switch overload {
-        case .no: break
+        switch obstacle {
+        case .none: break
+        case .tables:
+            let fault = tables?.fault.map { "\($0)" } ?? ""
+            return ConnectionError(
+                .wrongArgument, "the arguments cannot be read: \(fault)", context: message.qualifiedName)
         case .calls:
             return ConnectionError(
                 .overloaded, "\(limits.runningCalls) calls are running already; try again later",

@@ -124,7 +124,7 @@ extension ConnectionError.Code {
     ///
     /// It was not sent.
     public static let wouldBlock = Self(rawValue: 15)
-    /// A message is larger than the peer accepts.
+    /// A message is larger than the peer accepts, or than an archive may be here.
     ///
     /// If it is the call, it was not sent. If it is the answer, the call has run, and `isSafeToRetry` is false.
     public static let tooLarge = Self(rawValue: 16)

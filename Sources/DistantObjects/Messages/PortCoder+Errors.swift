@@ -49,9 +49,7 @@ extension PortCoder {
         case let error as ArgumentFailure:
             error.refusal(of: call)
         case let error as ResultFailure:
-            ConnectionError(
-                .notEncodable, "the result cannot be sent: \(sentence(for: error.underlying))", context: call,
-                mayHaveRun: true)
+            refusal(ofResult: error.underlying, of: call)
         case is CancellationError:
             ConnectionError(.cancelled, "the method stopped because it was cancelled", context: call)
         case let error as NoSuchRoot:
@@ -61,6 +59,20 @@ extension PortCoder {
         default:
             nil
         }
+    }
+
+    /// As `ConnectionError.unsent` for an argument: too large, and by which bound, or not to be encoded at all.
+    private func refusal(ofResult failure: any Error, of call: String) -> ConnectionError {
+        let sentence = "the result cannot be sent: \(sentence(for: failure))"
+        let archive = failure as? ArchiveError
+        let own = (failure as? ConnectionError) ?? archive?.underlying as? ConnectionError
+        if own == nil, archive?.code == .limit {
+            return ConnectionError(
+                .tooLarge, "\(sentence); Connection.Limits.archive bounds it, on both sides", context: call,
+                mayHaveRun: true)
+        }
+        return ConnectionError(
+            own?.code == .tooLarge ? .tooLarge : .notEncodable, sentence, context: call, mayHaveRun: true)
     }
 
     /// An error of a one-way message as its sender is told: a code and a text, without references or content.

@@ -68,6 +68,7 @@ public final class PortCoder: Sendable {
 
     /// A decoder for a message's body, given back with `recycle`, or dropped.
     func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
+        if let fault = tables?.fault { throw fault }
         let decoder = CoderPool.decoder(for: self)
         // Only a message in fragments has memory of its own that may be handed out; of others whoever decodes them keeps
         // the bytes until the decoder is given back.
@@ -114,6 +115,15 @@ public final class PortCoder: Sendable {
     func completion(of reply: Reply, from message: RemoteMessage) throws {
         defer { finish(reply) }
         guard reply.status == .result else { throw error(in: reply, from: message) }
+        // A result that nobody asked for is not decoded, but it has to be one.
+        if reply.isWithoutValue, reply.tables == nil { return }
+        do {
+            recycle(try decoder(reply.body, bulk: reply.bulk, tables: reply.tables))
+        } catch {
+            throw ConnectionError(
+                .wrongResult, "the result cannot be read: \(sentence(for: error))", context: message.name,
+                underlying: error)
+        }
     }
 
     private func finish(_ reply: Reply) {

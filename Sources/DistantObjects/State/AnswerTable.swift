@@ -13,6 +13,8 @@ struct AnswerTable {
     }
 
     private var entries: [Entry] = []
+    /// Calls under way whose answers the peer has dropped before they were sent.
+    private var dropped: Set<UInt32> = []
     private let limit: Int
 
     /// Calls entered and not returned.
@@ -76,12 +78,17 @@ struct AnswerTable {
         guard Int(index) < entries.count else {
             throw ProtocolViolation(.unknownName, "a Drop names a question that was never asked")
         }
-        if case .kept = entries[Int(index)] { entries[Int(index)] = .free }
+        switch entries[Int(index)] {
+        case .kept: entries[Int(index)] = .free
+        case .waiting, .started, .running: dropped.insert(index)
+        case .free: break
+        }
     }
 
     mutating func finish(_ index: UInt32, keep: Bool) {
         guard Int(index) < entries.count else { return }
-        entries[Int(index)] = keep ? .kept : .free
+        let isDropped = !dropped.isEmpty && dropped.remove(index) != nil
+        entries[Int(index)] = keep && !isDropped ? .kept : .free
         count -= 1
     }
 
@@ -92,6 +99,7 @@ struct AnswerTable {
             return nil
         }
         entries = []
+        dropped = []
         count = 0
         return running
     }

@@ -17,6 +17,9 @@ struct ImportTable {
 
     var count: Int { entries.count }
 
+    /// More are held than allowed: the message that brought the last ones is refused, and they are released.
+    var isOverLimit: Bool { entries.count > limit }
+
     /// The proxy for an object that a message mentions: the living one, or a new one.
     ///
     /// The caller holds it strongly until the message is decoded or thrown away. That is the pin: an entry with a living
@@ -37,9 +40,6 @@ struct ImportTable {
                 throw ProtocolViolation(.outOfStep, "an id was given to another object before it was released")
             }
             return proxy
-        }
-        guard entries.count < limit else {
-            throw ProtocolViolation(.overLimit, "more than \(limit) references are held on this connection")
         }
         let proxy = DistantObject(id, on: connection)
         entries.insert(Entry(generation: id.generation, proxy: proxy), for: id.slot)

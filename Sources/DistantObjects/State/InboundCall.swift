@@ -27,8 +27,8 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var body: InboundBody
     /// Found when its turn came: the peer had cancelled it.
     @exclusivity(unchecked) var isCancelled = false
-    /// Found when its turn came.
-    @exclusivity(unchecked) var overload = Overload.no
+    /// Found when it was entered, or when its turn came.
+    @exclusivity(unchecked) var obstacle = Obstacle.none
     /// Found when its turn came: others were behind it, and its method may block.
     @exclusivity(unchecked) var needsHelper = false
     /// The object's next message may start; under the connection's lock.
@@ -67,9 +67,11 @@ final class InboundCall: @unchecked Sendable {
     }
 }
 
-/// Whether there was too much to do for a call to be run.
-enum Overload {
-    case no
+/// Why a call is not run.
+enum Obstacle {
+    case none
+    /// Its tables cannot be used.
+    case tables
     /// Too many calls were running.
     case calls
     /// Too many answers were unread, for too long.
@@ -161,9 +163,14 @@ final class Reply: @unchecked Sendable {
 final class MessageTables: Sendable {
     nonisolated(unsafe) let references: [AnyObject]
     let shapes: [Shape]
+    /// Why the message cannot be decoded.
+    ///
+    /// Its tables were entered all the same, so that later ones mean the same on both sides.
+    let fault: ArchiveError?
 
-    init(references: [AnyObject], shapes: [Shape]) {
+    init(references: [AnyObject], shapes: [Shape], fault: ArchiveError? = nil) {
         self.references = references
         self.shapes = shapes
+        self.fault = fault
     }
 }

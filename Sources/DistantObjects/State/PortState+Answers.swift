@@ -7,7 +7,7 @@ extension PortState {
     mutating func popReady(for connection: Connection) -> InboundCall? {
         if answerFlow.isHolding(connection.channel) { return popWhileHeld(for: connection) }
         guard let call = ready.popFirst() else { return nil }
-        if answerFlow.phase == .refusing, call.question != nil { call.overload = .answers }
+        if answerFlow.phase == .refusing, call.question != nil { call.obstacle = .answers }
         return call
     }
 

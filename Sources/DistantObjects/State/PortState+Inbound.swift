@@ -104,7 +104,7 @@ extension PortState {
         }
         grants.queuedCalls = Int(clamping: try reader.number())
         grants.runningCalls = Int(clamping: try reader.number())
-        grants.message = try reader.number()
+        grants.message = max(ProtocolLimits.smallestMessage, try reader.number())
         grants.name = try reader.text(limit: ProtocolLimits.nameBytes)
         guard grants.queuedCalls >= 1 else {
             throw ProtocolViolation(.malformed, "the peer grants no calls at all")
@@ -148,6 +148,7 @@ extension PortState {
             question: question, keepsAnswer: flags.contains(.keepAnswer), number: frame.number,
             export: consume export, message: consume message, argumentCount: argumentCount, tables: consume tables,
             deadline: deadline, epoch: barriers.enter(), isLate: phase != .open, body: consume body)
+        if call.tables?.fault != nil { call.obstacle = .tables }
         // The call holds the export, and that its mailbox.
         if startsAtOnce { ready.append(consume call) } else { mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) } }
     }

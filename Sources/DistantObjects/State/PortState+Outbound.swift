@@ -379,6 +379,8 @@ enum ProtocolLimits {
     /// What may stand before a body: the tables, a name and a few numbers.
     static let tablesBytes = 53_248
     static let nameBytes = 1_024
+    /// Every party takes messages of this size, whatever its `Hello` says.
+    static let smallestMessage: UInt64 = 4_096
     static let barriers = 256
     /// More than a peer that keeps to the rules can have unanswered, since pings and barriers count together.
     static let unwrittenPongs = 1_024

@@ -7,9 +7,17 @@ extension PortState {
         _ reader: inout WireReader, _ connection: Connection
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
+        let before = imports.count
         let references = try readReferences(&reader, connection)
-        let shapes = try readShapes(&reader)
-        return references.isEmpty && shapes.isEmpty ? nil : MessageTables(references: references, shapes: shapes)
+        let (shapes, unreadable) = try readShapes(&reader)
+        // They are released as soon as nothing holds them: a message that waits for its turn must not keep them.
+        if imports.isOverLimit, imports.count > before {
+            afterwards(.release(MessageTables(references: references, shapes: [])))
+            let fault = ArchiveError(.limit, "more than \(limits.references) references are held on this connection")
+            return MessageTables(references: [], shapes: [], fault: fault)
+        }
+        guard !references.isEmpty || !shapes.isEmpty || unreadable != nil else { return nil }
+        return MessageTables(references: references, shapes: shapes, fault: unreadable)
     }
 
     private mutating func readReferences(
@@ -29,6 +37,12 @@ extension PortState {
             switch owner {
             case 0:
                 references.append(try exports.resolve(id).object)
+            case 1 where id.slot == ObjectID.rootDirectory.slot:
+                // It is known from the beginning and never released, so it takes no place in the table.
+                guard id == .rootDirectory else {
+                    throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
+                }
+                references.append(DistantObject(id, on: connection))
             case 1:
                 references.append(try imports.proxy(for: id, on: connection))
             default:
@@ -38,34 +52,45 @@ extension PortState {
         return references
     }
 
-    private mutating func readShapes(_ reader: inout WireReader) throws(ProtocolViolation) -> [Shape] {
+    private mutating func readShapes(
+        _ reader: inout WireReader
+    ) throws(ProtocolViolation) -> (shapes: [Shape], fault: ArchiveError?) {
         let count = try reader.count(minimum: 1)
-        guard count > 0 else { return [] }
+        guard count > 0 else { return ([], nil) }
         guard count <= ProtocolLimits.shapesInMessage else {
             throw ProtocolViolation(.overLimit, "a message has more than \(ProtocolLimits.shapesInMessage) shapes")
         }
         var shapes: [Shape] = []
+        var fault: ArchiveError?
         shapes.reserveCapacity(count)
         for _ in 0..<count {
             let reference = try reader.number()
-            guard reference < 2 else {
-                shapes.append(try shapesIn[reference - 2])
-                continue
+            let shape: InboundShape
+            if reference < 2 {
+                let definition = try reader.raw(reader.count(minimum: 1))
+                shape = parse(definition)
+                if reference == 0 { try shapesIn.append(shape, taking: definition.count) }
+            } else {
+                shape = try shapesIn[reference - 2]
             }
-            let definition = try reader.raw(reader.count(minimum: 1))
-            let shape: Shape
-            do {
-                var offset = 0
-                shape = try Shape.parse(definition, at: &offset, limits: limits.archive)
-                guard offset == definition.count else {
-                    throw ArchiveError(.corrupt, "a definition is longer than its content")
-                }
-            } catch {
-                throw ProtocolViolation(.malformed, "a class shape cannot be read: \(error)")
+            switch shape {
+            case .known(let shape): shapes.append(shape)
+            case .unreadable(let error): fault = fault ?? error
             }
-            if reference == 0 { try shapesIn.append(shape, taking: definition.count) }
-            shapes.append(shape)
         }
-        return shapes
+        return (shapes, fault)
+    }
+
+    private func parse(_ definition: UnsafeRawBufferPointer) -> InboundShape {
+        do {
+            var offset = 0
+            let shape = try Shape.parse(definition, at: &offset, limits: limits.archive)
+            guard offset == definition.count else {
+                throw ArchiveError(.corrupt, "a class shape is longer than its content")
+            }
+            return .known(shape)
+        } catch {
+            return .unreadable(error as? ArchiveError ?? ArchiveError(.corrupt, "a class shape cannot be read"))
+        }
     }
 }

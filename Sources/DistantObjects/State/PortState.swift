@@ -46,7 +46,7 @@ struct PortState: ~Copyable {
     var namesOut = OutboundInterning<String>()
     var namesIn = InboundInterning<InternedName>()
     var shapesOut = OutboundInterning<Shape>()
-    var shapesIn = InboundInterning<Shape>()
+    var shapesIn = InboundInterning<InboundShape>()
 
     var ready = ReadyCalls()
     var answerFlow: AnswerFlow
@@ -201,6 +201,13 @@ final class PendingCommit: @unchecked Sendable {
         self.kind = kind
         self.order = order
     }
+}
+
+/// A class shape of the peer's.
+enum InboundShape {
+    case known(Shape)
+    /// It takes its number, and whatever uses it is refused.
+    case unreadable(ArchiveError)
 }
 
 /// A name of the peer's that was interned, with the message it means in each class it was sent to.

@@ -42,7 +42,7 @@ package struct FrameReader: ~Copyable {
         let number: UInt64
         let total: Int
         var received = 0
-        var block: ByteBlock?
+        var block: MessageBlock?
     }
 
     private let limits: Limits
@@ -181,8 +181,13 @@ package struct FrameReader: ~Copyable {
             guard outstanding == 0 || outstanding + UInt64(message.total) <= limits.window else {
                 throw violation("message \(number) was begun without credit")
             }
+            guard let block = MessageBlock(count: message.total) else {
+                throw TransportError(
+                    .limitExceeded, "no memory for a message of \(message.total) bytes",
+                    context: ["message \(number)"])
+            }
             begun += UInt64(message.total)
-            messages[index].block = ByteBlock.make(count: message.total)
+            messages[index].block = block
         }
         current = index
         rest = payload

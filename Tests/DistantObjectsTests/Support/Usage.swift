@@ -66,6 +66,12 @@ enum Usage {
         return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1_024
     }
 
+    /// Bytes of address space.
+    static var addressSpace: Int {
+        guard let data = FileManager.default.contents(atPath: "/proc/self/statm") else { return 0 }
+        return (String(decoding: data, as: UTF8.self).split(separator: " ").first.flatMap { Int($0) } ?? 0) * 4_096
+    }
+
     private static func entries(_ path: String) -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0
     }
