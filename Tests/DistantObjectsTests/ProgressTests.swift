@@ -113,7 +113,7 @@ struct ProgressTests {
             gate.wait()
         }
         var client = Connection.Configuration.patient
-        client.limits.queuedCalls = 1
+        client.limits.runningCalls = 2
         let pair = try await Pair(client: client)
         pair.server.vend(Worker(), as: "worker")
         do {

@@ -57,8 +57,9 @@ private final class Node: Vendable {
     let identity: Int
     let world: World
     let held = Cell<[Gift]>([])
-    /// The last number that came from each sender to this object.
-    let last = Cell<[Int: Int]>([:])
+    /// The last number that came to this object from each client's calls, and from each client's own task.
+    let lastCall = Cell<[Int: Int]>([:])
+    let lastInTask = Cell<[Int: Int]>([:])
 
     init(identity: Int, world: World) {
         self.identity = identity
@@ -77,13 +78,19 @@ private final class Node: Vendable {
         Message("bytes", Node.bytes)
     }
 
-    private func arrived(_ sender: Int, _ number: Int) {
+    private func arrived(_ sender: Int, _ number: Int, isCall: Bool = true) {
         // Callbacks come from several parties under one number; only a client's own messages have an order.
         guard sender >= 0 else { return }
-        if let before = last.value[sender], before >= number {
-            world.complain("object \(identity): message \(number) of \(sender) after \(before)")
+        // A message without credit waits; a one-way message and the call of another task pass each other then.
+        if isCall { check(number, in: lastCall, of: World.client(sender)) }
+        if sender < World.besides { check(number, in: lastInTask, of: sender) }
+    }
+
+    private func check(_ number: Int, in last: Cell<[Int: Int]>, of client: Int) {
+        if let before = last.value[client], before >= number {
+            world.complain("object \(identity): message \(number) of \(client) after \(before)")
         }
-        last.value[sender] = number
+        last.value[client] = number
     }
 
     func answer(_ sender: Int, _ number: Int) -> Int {
@@ -97,7 +104,7 @@ private final class Node: Vendable {
         return number
     }
 
-    func note(_ sender: Int, _ number: Int) { arrived(sender, number) }
+    func note(_ sender: Int, _ number: Int) { arrived(sender, number, isCall: false) }
     func identify() -> Int { identity }
 
     func keep(_ sender: Int, _ number: Int, _ gift: Gift) {
@@ -180,9 +187,15 @@ private final class World: @unchecked Sendable {
         return Node(identity: identities.value, world: self)
     }
 
+    /// Added to a client's number by the tasks that run beside its own.
+    static let besides = 100
+
+    static func client(_ sender: Int) -> Int { sender < 0 ? sender : sender % besides }
+
     func next(_ sender: Int) -> Int {
-        numbers.value[sender, default: 0] += 1
-        return numbers.value[sender, default: 0]
+        let client = Self.client(sender)
+        numbers.value[client, default: 0] += 1
+        return numbers.value[client, default: 0]
     }
 
     /// A reference to an object of this party is the object itself.
@@ -258,7 +271,7 @@ private final class World: @unchecked Sendable {
         switch Int.random(in: 0..<24, using: &random.value) {
         case 0, 14...17: if known.count > 1 { known.removeLast() }
         case 1: if Int.random(in: 0..<10, using: &random.value) == 0 { link.invalidate() }
-        case 2...6: spawn(target, sender) { try await self.send($0, sender) }
+        case 2...6: spawn(target, sender) { try await self.send($0, sender + Self.besides) }
         case 7...9: await attempt { try await target.object.note.oneWay(sender, self.next(sender)) }
         case 10...12: await attempt { if let gift = try await self.ask(target, sender) { known.append(gift) } }
         case 13: await attempt { try await target.object.note.oneWay(sender, self.next(sender)) }
