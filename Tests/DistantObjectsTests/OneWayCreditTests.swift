@@ -135,9 +135,9 @@ struct OneWayCreditTests {
             for number in 0..<509 {
                 raw.send(2, flags: 1, [1, 0] + (number == 0 ? [0] + RawPeer.text("clear") : [3]) + [0, 0, 0, 0, 0])
             }
-            raw.send(2, flags: 1, [1, 0] + [0] + RawPeer.text("block") + [0, 0, 0, 0, 0])
             raw.send(10, [1])
             while let frame = raw.read(), frame.kind != 12 {}
+            raw.send(2, flags: 1, [1, 0] + [0] + RawPeer.text("block") + [0, 0, 0, 0, 0])
             for _ in 0..<513 { raw.send(2, flags: 1, [1, 0, 3, 0, 0, 0, 0, 0]) }
             while let frame = raw.read() {
                 if frame.kind == 7, frame.flags == 0 {
