@@ -7,11 +7,17 @@ final class Registrar: Vendable {
     static var messages: MessageTable<Registrar> {
         Message("promote", Registrar.promote)
         Message("grow", Registrar.grow)
+        Message("oldest", Registrar.oldest)
     }
 
     func promote(_ employee: NSCoded<Employee>) -> NSCoded<Employee> {
         let old = employee.object
         return NSCoded(Employee(first: old.first, last: old.last, number: old.number + 1))
+    }
+
+    func oldest(_ bar: NSCoded<Bar, Foo>, _ others: NSCoded<NSMutableArray, Foo>) -> NSCoded<NSMutableArray, Foo> {
+        let all = (bar.object.foos as [AnyObject] + others.object as [AnyObject]).compactMap { $0 as? Foo }
+        return NSCoded(NSMutableArray(array: all.sorted { $0.age > $1.age }))
     }
 
     func grow(_ shelf: NSCoded<Shelf>, _ foo: NSCoded<Foo>) -> Int {
@@ -35,6 +41,18 @@ struct ConnectionTests {
         #expect(count == 2)
         #expect(shelf.foos.count == 1)
         await client.close(within: Patience.wait)
+        _ = await server.ended
+    }
+
+    @Test("Bar as it is, and arrays, go both ways where the receiver lists what is in them")
+    func listed() async throws {
+        let (client, server) = try await Connection.pair()
+        server.vend(Registrar())
+        let registrar = try await client.root
+        let sorted: NSCoded<NSMutableArray, Foo> = try await registrar.oldest(
+            NSCoded(Bar()), NSCoded(NSMutableArray(array: [Foo(name: "James", age: 40)])))
+        #expect(sorted.object.compactMap { ($0 as? Foo)?.name } == ["James", "Juliana", "Nicolas"])
+        await client.close()
         _ = await server.ended
     }
 

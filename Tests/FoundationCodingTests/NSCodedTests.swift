@@ -50,6 +50,15 @@ struct NSCodedTests {
         let bar = try KeyedArchiver.archive(NSCoded(Bar()))
         let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(NSCoded<Bar>.self, from: bar) }
         #expect(error?.description.contains("Foo is not known, or not allowed here") == true)
+        // Listed at the place of use.
+        let listed = try KeyedUnarchiver.unarchive(NSCoded<Bar, Foo>.self, from: bar)
+        #expect(listed.object.foos.compactMap { ($0 as? Foo)?.name } == ["Juliana", "Nicolas"])
+        let array = NSCoded(NSMutableArray(array: [Foo(name: "a", age: 1)]), allowing: Foo.self)
+        let copy = try KeyedArchiver.deepCopy(of: array)
+        #expect((copy.object[0] as? Foo)?.name == "a")
+        #expect(throws: ArchiveError.self) {
+            try KeyedUnarchiver.unarchive(NSCoded<NSMutableArray, Person>.self, from: KeyedArchiver.archive(array))
+        }
         let shelf = try KeyedArchiver.archive(NSCoded(Shelf([Foo(name: "Juliana", age: 7)])))
         let back = try KeyedUnarchiver.unarchive(NSCoded<Shelf>.self, from: shelf).object
         #expect(back.foos.compactMap { ($0 as? Foo)?.name } == ["Juliana"])

@@ -11,6 +11,7 @@ extension NSCodingArchiver {
         var top = frames[0]
         top.sealTypes()
         writer.setRoots(top)
+        if let output { output.append(encodedData) }
         delegate?.archiverDidFinish(self)
     }
 

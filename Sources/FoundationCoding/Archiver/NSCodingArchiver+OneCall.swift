@@ -24,6 +24,9 @@ extension NSCodingArchiver {
         withRoots roots: KeyValuePairs<String, Any?>, requiringSecureCoding: Bool = false,
         format: ArchiveFormat = .binary
     ) throws -> Data {
+        guard !(self is NSCodingSequentialArchiver.Type) else {
+            throw ArchiveError(.misuse, "objects under keys, for a sequential archive, which has none")
+        }
         let archiver = NSCodingArchiver(requiringSecureCoding: requiringSecureCoding)
         archiver.outputFormat = format
         for (key, root) in roots { archiver.encode(root, forKey: key) }
@@ -34,13 +37,17 @@ extension NSCodingArchiver {
     ///
     /// - Throws: `ArchiveError`, which names the file if that cannot be written.
     public class func archive(_ root: Any?, to file: URL, format: ArchiveFormat = .binary) throws {
-        let data = try archivedData(withRootObject: root, format: format)
+        let data =
+            self is NSCodingSequentialArchiver.Type
+            ? try NSCodingSequentialArchiver.archivedData(withRootObject: root, format: format)
+            : try archivedData(withRootObject: root, requiringSecureCoding: false, format: format)
         try data.withUnsafeBytes { try ArchiveFile(file).write($0) }
     }
 
     /// Archives one object into a file, which is replaced as a whole or not at all.
     ///
     /// - Returns: Whether it worked; `archive(_:to:format:)` says why not.
+    @discardableResult
     public class func archiveRootObject(_ root: Any, toFile path: String) -> Bool {
         (try? archive(root, to: URL(fileURLWithPath: path))) != nil
     }

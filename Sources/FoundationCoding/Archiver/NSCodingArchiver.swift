@@ -45,6 +45,16 @@ public class NSCodingArchiver: OneWayCoder {
         self.init(sequential: false, secure: requiringSecureCoding)
     }
 
+    /// Makes an archiver with keys whose archive is appended to `data` by `finishEncoding()`; nothing is if there is an
+    /// `error` then.
+    public convenience init(forWritingWith data: NSMutableData) {
+        self.init(sequential: false, secure: false)
+        output = data
+    }
+
+    /// Where the archive goes when it is complete.
+    var output: NSMutableData?
+
     init(sequential: Bool, secure: Bool) {
         isSequential = sequential
         isSecure = secure

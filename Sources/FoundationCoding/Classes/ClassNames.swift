@@ -52,12 +52,12 @@ enum ClassNames {
         return false
     }
 
-    /// Looks a class up in the running program by a name like `Module.Class`.
+    /// Looks a class up in the running program by a name like `Module.Class`, or one of Foundation's by its own.
     ///
     /// Only plain identifiers get this far: the runtime's demangler is not made for hostile names.
     static func find(_ name: String) -> AnyClass? {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, name.utf8.count <= 512, parts.allSatisfy(isIdentifier) else { return nil }
+        guard parts.count <= 2, name.utf8.count <= 512, parts.allSatisfy(isIdentifier) else { return nil }
         return NSClassFromString(name)
     }
 

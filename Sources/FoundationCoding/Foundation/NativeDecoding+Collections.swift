@@ -79,7 +79,11 @@ extension NativeDecoding {
             isOrdered
             ? try Scalar.integer(try unarchiver.nextValue("I")) : try unarchiver.whole("NS.count", in: 0...additions)
         for position in 0..<max(0, min(count, record.values.count)) {
-            let value = isOrdered ? try unarchiver.nextValue("@") : record["NS.object\(position)"]
+            // The frame finds a key at once; the record looks through all of them.
+            let value =
+                isOrdered
+                ? try unarchiver.nextValue("@")
+                : unarchiver.frames[unarchiver.frames.count - 1].value(forStoredKey: "NS.object\(position)")
             guard let value, let element = try unarchiver.element(value) as? NSObject else {
                 throw ArchiveError(.corrupt, "a counted set without its element \(position)")
             }

@@ -4,6 +4,7 @@ import KeyedArchive
 extension NativeDecoding {
     static let times: [(AnyClass, Maker)] = [
         (NSDate.self, date),
+        (NSDateInterval.self, interval),
         (NSTimeZone.self, timeZone),
         (
             NSLocale.self,
@@ -22,6 +23,17 @@ extension NativeDecoding {
             return NSDate(timeIntervalSinceReferenceDate: try Scalar.real(try unarchiver.nextValue("d")))
         }
         return NSDate(timeIntervalSinceReferenceDate: try unarchiver.real("NS.time"))
+    }
+
+    /// Foundation's own takes the start for the end, and traps where that is before it.
+    @Sendable private static func interval(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
+    ) throws -> NSObject {
+        guard let start = try unarchiver.object(NSDate.self, "NS.startDate"),
+            let end = try unarchiver.object(NSDate.self, "NS.endDate"),
+            start.timeIntervalSinceReferenceDate <= end.timeIntervalSinceReferenceDate
+        else { throw ArchiveError(.corrupt, "an interval without start and end, or that ends before it starts") }
+        return NSDateInterval(start: start as Date, end: end as Date)
     }
 
     @Sendable private static func timeZone(

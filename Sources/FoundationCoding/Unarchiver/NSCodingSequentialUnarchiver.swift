@@ -14,7 +14,7 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
     ///   - limits: The bounds of what is read.
     /// - Throws: `ArchiveError` if it is not a sequential archive.
     public init(forReadingFrom data: Data, allowing classes: [AnyClass]? = nil, limits: Limits = Limits()) throws {
-        try super.init(data, limits: limits, sequential: true)
+        super.init(try Self.open(data, limits: limits, sequential: true), limits: limits, sequential: true)
         if let classes {
             strictness = .listed
             lists = [AllowList(classes)]

@@ -26,13 +26,19 @@ extension NSCodingUnarchiver {
         // What this library makes itself is made with care, whatever Foundation says of the class; asking some traps.
         guard strictness == .secure, NativeDecoding.maker(of: type) == nil else { return }
         guard let secure = type as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
-            throw ArchiveError(.classNotAllowed, "\(ClassNames.name(of: type)) does not support secure coding")
+            throw ArchiveError(
+                .classNotAllowed,
+                "\(ClassNames.name(of: type)) does not support secure coding: let it adopt NSSecureCoding, decode with "
+                    + "requiringSecureCoding: false, or set requiresSecureCoding to false for an archive of your own")
         }
     }
 
     func refused(_ type: AnyClass) -> ArchiveError {
-        ArchiveError(.classNotAllowed, "\(ClassNames.name(of: type)) is not allowed here")
+        ArchiveError(.classNotAllowed, "\(ClassNames.name(of: type)) is not allowed here: \(Self.advice)")
     }
+
+    private static let advice =
+        "name the class in the call that decodes, or set requiresSecureCoding to false for an archive of your own"
 
     /// Checks that what is inside of a collection made before is allowed here too.
     func verify(_ index: Int) throws {
@@ -89,7 +95,12 @@ extension NSCodingUnarchiver {
         // The first that may be made here; if none may, the first that is known says so.
         let known = hints.lazy.compactMap { try? self.classNamed($0) }
         if let type = known.first(where: { (try? self.check($0)) != nil }) ?? known.first { return type }
-        throw ArchiveError(.classNotAllowed, "the class \(Self.printable(name)) is not known, or not allowed here")
+        throw unknown(name)
+    }
+
+    private func unknown(_ name: String) -> ArchiveError {
+        let text = "the class \(Self.printable(name)) is not known, or not allowed here"
+        return ArchiveError(.classNotAllowed, strictness == .anyClass ? text : "\(text): \(Self.advice)")
     }
 
     /// The class of a name, without asking the delegate.
@@ -99,7 +110,7 @@ extension NSCodingUnarchiver {
         if let type = lists[lists.count - 1]?.names[name] { return type }
         for list in listsByClasses.values { if let type = list.names[name] { return type } }
         if strictness == .anyClass, let type = ClassNames.find(name) { return type }
-        throw ArchiveError(.classNotAllowed, "the class \(Self.printable(name)) is not known, or not allowed here")
+        throw unknown(name)
     }
 
     /// A name a stranger chose, fit for a message.

@@ -122,6 +122,12 @@ extension NSCodingUnarchiver {
         }
         // Foundation's own initialisers trap at what they do not expect, also those a subclass calls.
         try NativeDecoding.validate(self, record, index, for: type)
+        let isRequest = NativeDecoding.isRequest(type)
+        if isRequest {
+            try NativeDecoding.checkRequest(self)
+            lists.append(lists[lists.count - 1].map { AllowList($0.classes + [NSURL.self]) })
+        }
+        defer { if isRequest { lists.removeLast() } }
         let object = coding.init(coder: self)
         if let failure { throw failure }
         guard let object = object.map({ $0 as AnyObject }) else {

@@ -23,6 +23,9 @@ extension NSCodingUnarchiver {
     public class func unarchivedObject(
         ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true, limits: Limits = Limits()
     ) throws -> Any? {
+        if self is NSCodingSequentialUnarchiver.Type {
+            return try NSCodingSequentialUnarchiver.unarchivedObject(with: data, allowing: classes)
+        }
         let unarchiver = try NSCodingUnarchiver(forReadingFrom: data, limits: limits)
         if !requiringSecureCoding { unarchiver.strictness = .listed }
         return try unarchiver.root { $0.decodeObject(of: classes, forKey: NSCodingArchiver.rootKey) }
@@ -55,6 +58,9 @@ extension NSCodingUnarchiver {
     /// Only for archives of your own: who writes the archive chooses the classes.
     /// - Throws: `ArchiveError`.
     public class func unarchiveObject(with data: Data) throws -> Any? {
+        if self is NSCodingSequentialUnarchiver.Type {
+            return try NSCodingSequentialUnarchiver.unarchivedObject(with: data)
+        }
         let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
         unarchiver.requiresSecureCoding = false
         return try unarchiver.root { $0.decodeObject(forKey: NSCodingArchiver.rootKey) }

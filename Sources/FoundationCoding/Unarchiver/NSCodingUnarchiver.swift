@@ -65,7 +65,23 @@ public class NSCodingUnarchiver: OneWayCoder {
         try self.init(data, limits: limits, sequential: false)
     }
 
-    init(_ data: Data, limits: Limits, sequential: Bool) throws {
+    /// Opens an archive with keys as Foundation's initialiser of this name does: any class of the program may be made, so
+    /// it is only for archives of your own.
+    ///
+    /// What is no archive sets `error`.
+    public convenience init(forReadingWith data: Data) {
+        let opened = Result { try Self.open(data, limits: Limits(), sequential: false) }
+        self.init(
+            (try? opened.get()) ?? ArchivedGraph(archiver: "NSKeyedArchiver"), limits: Limits(), sequential: false)
+        requiresSecureCoding = false
+        if case .failure(let error) = opened { fail(error) }
+    }
+
+    convenience init(_ data: Data, limits: Limits, sequential: Bool) throws {
+        self.init(try Self.open(data, limits: limits, sequential: sequential), limits: limits, sequential: sequential)
+    }
+
+    static func open(_ data: Data, limits: Limits, sequential: Bool) throws -> ArchivedGraph {
         var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
         if graph.archiver == nil {
             // The compact format's graph as it would be in Apple's.
@@ -79,6 +95,10 @@ public class NSCodingUnarchiver: OneWayCoder {
                     ? "an archive with keys: open it with an NSCodingUnarchiver"
                     : "a sequential archive: open it with an NSCodingSequentialUnarchiver")
         }
+        return graph
+    }
+
+    init(_ graph: ArchivedGraph, limits: Limits, sequential: Bool) {
         self.graph = graph
         self.limits = limits
         isSequential = sequential

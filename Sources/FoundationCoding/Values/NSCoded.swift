@@ -12,12 +12,38 @@ import KeyedArchive
 /// The value carries an archive of its own: objects shared inside of one value stay shared, those of two values come back as
 /// copies. When it is decoded, objects are made of the class named, of what it lists (`NSCodingClassListing`), of what its
 /// decoding code names, and of property lists; no other. The class need not support `NSSecureCoding`.
-public struct NSCoded<Object: NSObject & NSCoding>: Codable {
+///
+/// A class that does not say what is in its collections, and a collection itself, need a list where the value is received: the
+/// further classes are part of the type.
+///
+/// ```swift
+/// func keep(_ bar: NSCoded<Bar, Foo>) { bars.append(bar.object) }
+/// func log(_ events: NSCoded<NSMutableArray, NSError>) { ... }
+///
+/// let bar: NSCoded<Bar, Foo> = try await directory.bar()
+/// try await directory.keep(NSCoded(bar.object))
+/// ```
+///
+/// On the wire the list is not seen: who sends may list fewer classes or none.
+public struct NSCoded<Object: NSObject & NSCoding, each Allowed: NSObject & NSCoding>: Codable {
     /// The object.
     public var object: Object
 
     /// Makes a value of an object, which is archived when the value is.
+    @_disfavoredOverload
     public init(_ object: Object) { self.object = object }
+
+    /// Makes a value of an object whose type lists further classes.
+    ///
+    /// - Parameter classes: Classes that may be inside of the object when such a value is decoded.
+    public init(_ object: Object, allowing classes: repeat (each Allowed).Type) { self.object = object }
+
+    /// Classes objects may be made of, beside what the classes list themselves.
+    private static var allowedClasses: [AnyClass] {
+        var classes: [AnyClass] = [Object.self]
+        for type in repeat (each Allowed).self { classes.append(type) }
+        return classes + AllowList.propertyListClasses
+    }
 
     /// Makes the object of its archive.
     ///
@@ -25,7 +51,7 @@ public struct NSCoded<Object: NSObject & NSCoding>: Codable {
     public init(from decoder: any Decoder) throws {
         let data = try decoder.singleValueContainer().decode(Data.self)
         let object = try NSCodingUnarchiver.unarchivedObject(
-            ofClasses: [Object.self] + AllowList.propertyListClasses, from: data, requiringSecureCoding: false)
+            ofClasses: Self.allowedClasses, from: data, requiringSecureCoding: false)
         guard let object = object as? Object else {
             throw ArchiveError(.typeMismatch, "expected an object of \(Object.self)")
         }
