@@ -34,10 +34,13 @@ struct UnsentBoundTests {
         let raw = pair.raw
         let total = sent + 10
         let calls = try await onThread { () -> Int in
-            var calls = 0
-            while calls < total, let frame = raw.read() {
+            var (calls, pings) = (0, 0)
+            while calls < total || pings < 1, let frame = raw.read() {
                 if frame.kind == 2 { calls += 1 }
-                if frame.kind == 11 { raw.send(12, frame.body) }
+                if frame.kind == 11 {
+                    pings += 1
+                    raw.send(12, frame.body)
+                }
             }
             return calls
         }
