@@ -104,7 +104,7 @@ struct HeldThreadTests {
         #expect(frame.prefix(64 << 10).withUnsafeBytes { write(input.1, $0.baseAddress, $0.count) } == 64 << 10)
         b.start(there)
         for _ in 0..<100 { await others.exchange() }
-        // What the thread is in the midst of is not waited for.
+        // Nobody waits for what the thread is doing.
         while others.loop.threadCount < 2 { await others.exchange() }
         for _ in 0..<100 { await others.exchange() }
         #expect(there.items.isEmpty)
