@@ -33,7 +33,7 @@ private final class Busy: Vendable {
 }
 
 /// Frames that nobody waits for, committed where nothing else makes the channel write.
-@Suite("What is committed is written, whoever commits it", .bounded())
+@Suite("What is committed is written, no matter which thread commits it", .bounded())
 struct FlushTests {
     /// Sends a barrier, lets the method go on once the other side has it, and returns when it is answered.
     private func barrier(_ pair: Pair, _ busy: Busy) async throws {

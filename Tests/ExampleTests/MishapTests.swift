@@ -70,7 +70,7 @@ struct MishapTests {
         #expect(try await server.finish().status == 0)
     }
 
-    @Test("Whoever listens at the path says nothing")
+    @Test("The process that listens at the path says nothing")
     func silentListener() async throws {
         let path = scratch.path("s")
         let descriptor = try listenSilently(at: path)

@@ -19,7 +19,7 @@ struct Credits {
         var nestsOneWays: Bool { self == .nestedOneWayThrows || self == .nestedWaits }
     }
 
-    /// A message under way, in order; what a side sends of its own accord, or what a method sends.
+    /// A message under way, in order; what a side sends by itself, or what a method sends.
     enum Frame: Hashable {
         case oneWay(nested: Bool)
         case call

@@ -27,7 +27,7 @@ extension KeyedArchiver {
 }
 
 // The bytes are written in `init`, before the object is shared, and only read afterwards.
-private final class CopiedBytes: @unchecked Sendable {
+private final class CopiedBytes: @unchecked Sendable {  // Written once, before anybody else has it.
     let bytes: UnsafeRawBufferPointer
 
     init(_ encoder: ObjectEncoder) {
