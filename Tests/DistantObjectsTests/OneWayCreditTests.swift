@@ -78,8 +78,8 @@ struct OneWayCreditTests {
     func lost() async throws {
         let pair = try await Pair()
         let root = try await pair.client.root
-        try await root.nothing.oneWay()
         try await root.noteAndThrow.oneWay(1)
+        try await root.nothing.oneWay()
         let still: Int = try await root.echo(1)
         #expect(still == 1)
         await expectCode(.oneWayLost) { try await root.note.oneWay(1) }
@@ -87,7 +87,10 @@ struct OneWayCreditTests {
         try await root.note.oneWay(2)
         try await pair.client.barrier()
         #expect(pair.directory.log.withLock { $0 } == [1, 2])
+        // None fails before the last is sent.
+        try await root.block.oneWay()
         for _ in 0..<3 { #expect(try root.nothing.offer()) }
+        pair.directory.gate.signal()
         let lost = await #expect(throws: ConnectionError.self) { try await pair.client.barrier() }
         #expect(lost?.code == .oneWayLost && lost?.message.hasPrefix("3 one-way messages") == true)
         #expect((lost?.underlying as? ConnectionError)?.code == .noSuchMessage)
