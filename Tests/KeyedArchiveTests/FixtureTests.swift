@@ -127,7 +127,7 @@ struct FixtureTests {
             }
             if let table = try? propertyList(bytes) {
                 readable.insert(file)
-                let xml = try? XMLPlistWriter.write(Array(table.file), limits: Limits())
+                let xml = try? XMLPlistWriter.array(ArchiveBytes(Array(table.file)), limits: Limits())
                 if let xml { _ = try propertyList(xml) }
             }
             #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(file)")

@@ -11,7 +11,7 @@ extension NSCodingUnarchiver {
     }
 
     /// The keys at the top of the archive.
-    public var keys: [String] { graph.roots.keys }
+    public var keys: [String] { graph.lentRoots.keys }
 
     /// Decodes an array of objects of one class.
     public func decodeArrayOfObjects<T: NSObject & NSCoding>(ofClass type: T.Type, forKey key: String) -> [T]? {

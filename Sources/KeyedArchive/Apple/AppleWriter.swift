@@ -52,7 +52,7 @@ struct AppleWriter {
     }
 
     /// The archive of a finished encoder.
-    static func write(_ encoder: ObjectEncoder) throws -> [UInt8] {
+    static func write(_ encoder: ObjectEncoder) throws -> ArchivePieces {
         let s = encoder.state
         let body = ByteSource(s.pointee.out.bytes)
         var writer = AppleWriter(
@@ -62,22 +62,20 @@ struct AppleWriter {
         return try writer.write { encoder.superclasses(of: $0) }
     }
 
-    /// The archive of a compact file, whose classes are not known.
-    static func write(compact file: [UInt8], limits: Limits) throws -> [UInt8] {
-        try file.withUnsafeBytes { bytes in
-            let (shapes, body) = try CompactFile.parse(bytes, limits: limits)
-            var source = ByteSource(body)
-            // The lengths of the bodies are checked, and not needed any more: the bodies are read in their order.
-            let bodies = try BodyTable(&source, limits: limits)
-            defer { bodies.deallocate() }
-            source = ByteSource(base: source.base, position: source.position, end: body.count)
-            var writer = AppleWriter(source, shapes, [], limits, objectCount: bodies.count)
-            defer { writer.builder.deallocate() }
-            return try writer.write { _ in [] }
-        }
+    /// The archive of a graph, whose classes are not known.
+    ///
+    /// - Parameters:
+    ///   - body: The values at the top, then the objects' bodies in their order.
+    ///   - blobs: Big bytes that are not part of it.
+    static func write(
+        body: UnsafeRawBufferPointer, blobs: [Blob], shapes: [Shape], objectCount: Int, limits: Limits
+    ) throws -> ArchivePieces {
+        var writer = AppleWriter(ByteSource(body), shapes, blobs, limits, objectCount: objectCount)
+        defer { writer.builder.deallocate() }
+        return try writer.write { _ in [] }
     }
 
-    private mutating func write(_ superclasses: (Int) -> [String]) throws -> [UInt8] {
+    private mutating func write(_ superclasses: (Int) -> [String]) throws -> ArchivePieces {
         objects.append(try builder.string("$null"))
         guard try source.byte() == Tag.record else { throw ArchiveError(.corrupt, "the archive has no keys") }
         let top = try roots()

@@ -7,23 +7,54 @@
 /// Keeps the bytes of an archive in place while anything refers to them.
 // Immutable after `init`.
 final class ArchiveBytes: @unchecked Sendable {
-    private let array: [UInt8]
-    private let data: Data
+    /// The archive.
+    let bytes: UnsafeRawBufferPointer
+    /// What keeps the memory.
+    ///
+    /// Nobody changes it as long as this object lives, so the memory stays where it is.
+    private let owner: Owner
+
+    private enum Owner {
+        case array([UInt8])
+        case data(Data)
+        case object(AnyObject)
+    }
 
     init(_ array: [UInt8]) {
-        self.array = array
-        data = Data()
+        owner = .array(array)
+        bytes = array.withUnsafeBytes { $0 }
     }
 
-    init(_ data: Data) {
+    convenience init(_ data: Data) {
         // A small `Data` has no memory of its own to point to.
-        let isSmall = data.count < 1024
-        self.data = isSmall ? Data() : data
-        array = isSmall ? Array(data) : []
+        if data.count < 1024 { self.init(Array(data)) } else { self.init(large: data) }
     }
 
-    var bytes: UnsafeRawBufferPointer {
-        // Neither is changed as long as this object lives, so the memory stays where it is.
-        data.isEmpty ? array.withUnsafeBytes { $0 } : data.withUnsafeBytes { $0 }
+    private init(large data: Data) {
+        owner = .data(data)
+        bytes = data.withUnsafeBytes { $0 }
+    }
+
+    init(_ segment: ArchiveSegment) {
+        owner = .object(segment.owner)
+        bytes = segment.bytes
+    }
+}
+
+extension Data {
+    /// Bytes of an archive that are looked at where they lie, if they are many; few are copied.
+    ///
+    /// A `Data` that is the only one of its memory is changed in place, and this memory may be a user's: what is lent must
+    /// not be handed to users, who may change it.
+    ///
+    /// - Parameter owner: Keeps the bytes.
+    init(lending bytes: UnsafeRawBufferPointer, owner: AnyObject) {
+        guard bytes.count >= ObjectEncoder.smallestBlob, let start = bytes.baseAddress else {
+            self.init(bytes)
+            return
+        }
+        self.init(
+            bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count,
+            deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
     }
 }

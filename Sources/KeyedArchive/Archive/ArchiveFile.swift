@@ -82,9 +82,10 @@ package struct ArchiveFile {
 
     // MARK: Writing
 
-    func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
+    package func write(_ bytes: UnsafeRawBufferPointer) throws { try write { try $0(bytes) } }
 
-    package func write(_ bytes: UnsafeRawBufferPointer) throws {
+    /// Replaces the file with what `content` hands over, piece by piece.
+    func write(_ content: ((UnsafeRawBufferPointer) throws -> Void) throws -> Void) throws {
         // A link stays one: what it leads to is replaced.
         let target = Self.resolved(path)
         try checkKind(of: target)
@@ -99,7 +100,7 @@ package struct ArchiveFile {
         do {
             defer { close(descriptor) }
             try keepPermissions(of: target, descriptor)
-            try write(bytes, descriptor)
+            try content { try write($0, descriptor) }
             guard fsync(descriptor) == 0 else { throw failure("cannot be brought to the disk", errno) }
         } catch {
             unlink(temporary)

@@ -64,7 +64,7 @@ extension PlistTable {
     /// Checks a property list in binary form or XML.
     static func open(_ owner: ArchiveBytes, _ format: ArchiveFormat, limits: Limits) throws -> PlistTable {
         if format == .binary { return try PlistTable(owner.bytes, owner: owner, limits: limits) }
-        let binary = ArchiveBytes(try XMLPlistReader.binary(owner.bytes, limits: limits))
+        let binary = try XMLPlistReader.binary(owner.bytes, limits: limits)
         return try PlistTable(binary.bytes, owner: binary, limits: limits)
     }
 }

@@ -24,6 +24,15 @@ enum CompactFile {
         for _ in 0..<count { shapes.append(try Shape.parse(bytes, at: &offset, limits: limits)) }
         return (shapes, UnsafeRawBufferPointer(rebasing: bytes[offset...]))
     }
+
+    /// What stands before the body.
+    static func front(_ shapes: [Shape]) -> ByteSink {
+        var front = ByteSink()
+        for byte in magic { front.byte(byte) }
+        front.varint(UInt64(shapes.count))
+        for shape in shapes { shape.definition.withUnsafeBytes { front.append($0) } }
+        return front
+    }
 }
 
 extension ObjectEncoder {
@@ -40,18 +49,11 @@ extension ObjectEncoder {
 
     /// Ends an archive begun with `openRoots()`.
     func finishArchive(format: ArchiveFormat) throws -> [UInt8] {
-        if let failure = state.pointee.failure { throw failure }
-        guard !state.pointee.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
-        try closeScope()
-        state.pointee.scope.layout = .closed
-        try finish()
-        if format == .binary { return try AppleWriter.write(self) }
-        if format == .xml { return try XMLPlistWriter.write(try AppleWriter.write(self), limits: limits) }
-        var front = ByteSink()
+        try closeRoots()
+        if format == .binary { return try AppleWriter.write(self).array() }
+        if format == .xml { return try XMLPlistWriter.array(AppleWriter.write(self).inOnePiece(), limits: limits) }
+        let front = CompactFile.front(shapes)
         defer { front.deallocate() }
-        for byte in CompactFile.magic { front.byte(byte) }
-        front.varint(UInt64(shapes.count))
-        for shape in shapes { shape.definition.withUnsafeBytes { front.append($0) } }
         let total = front.count + byteCount
         return [UInt8](unsafeUninitializedCapacity: total) { target, initialized in
             let target = UnsafeMutableRawBufferPointer(target)
@@ -59,5 +61,26 @@ extension ObjectEncoder {
             copyBytes(to: UnsafeMutableRawBufferPointer(rebasing: target[front.count...]))
             initialized = total
         }
+    }
+
+    /// Ends an archive begun with `openRoots()` and hands it over in pieces, each of which is valid during the call.
+    func finishArchive(format: ArchiveFormat, to receiver: (UnsafeRawBufferPointer) throws -> Void) throws {
+        try closeRoots()
+        if format == .binary { return try AppleWriter.write(self).write(to: receiver) }
+        if format == .xml {
+            return try XMLPlistWriter.write(AppleWriter.write(self).inOnePiece(), limits: limits, to: receiver)
+        }
+        let front = CompactFile.front(shapes)
+        defer { front.deallocate() }
+        try receiver(front.bytes)
+        try forEachSegment(receiver)
+    }
+
+    private func closeRoots() throws {
+        if let failure = state.pointee.failure { throw failure }
+        guard !state.pointee.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
+        try closeScope()
+        state.pointee.scope.layout = .closed
+        try finish()
     }
 }

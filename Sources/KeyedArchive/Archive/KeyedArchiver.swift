@@ -18,7 +18,7 @@ public final class KeyedArchiver {
 
     /// The format written.
     public let format: ArchiveFormat
-    private let encoder: ObjectEncoder
+    let encoder: ObjectEncoder
 
     /// Makes an archiver without content.
     ///

@@ -115,7 +115,7 @@ extension ObjectDecoder {
         guard decoder.openStoredKeys.first == KeyedCompact.archiverKey else { return (decoder, format) }
         // Apple's layout in the compact format: what is read of it is what is read of Apple's.
         let graph = ArchivedGraph(try CompactLayout(owner, limits: limits))
-        let binary = ArchiveBytes(try graph.bytes(format: .binary, limits: limits))
+        let binary = try graph.binaryPieces(limits: limits).inOnePiece()
         let table = try PlistTable(binary.bytes, owner: binary, limits: limits)
         return (try open(KeyedLayout(table, limits: limits, anyArchiver: false), limits, classes), format)
     }

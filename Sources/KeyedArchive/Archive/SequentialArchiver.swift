@@ -56,6 +56,6 @@ public final class SequentialArchiver {
     /// Completes the archive and writes it into a file, which is replaced as a whole.
     public func finish(to url: URL) throws {
         let file = try ArchiveFile(url)
-        try file.write(try finish())
+        try file.write { try encoder.finishArchive(format: format, to: $0) }
     }
 }

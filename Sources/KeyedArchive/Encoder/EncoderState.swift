@@ -78,7 +78,7 @@ enum QueuedObject {
 /// Big bytes that stay in the user's memory until they are sent.
 struct Blob {
     /// Where in the sink they belong.
-    let position: Int
+    var position: Int
     let owner: AnyObject
     let bytes: UnsafeRawBufferPointer
 }

@@ -4,19 +4,6 @@
     import Foundation
 #endif
 
-/// A part of an archive in the memory it lies in, which `owner` keeps.
-package struct ArchiveSegment {
-    package let owner: AnyObject
-    package let bytes: UnsafeRawBufferPointer
-}
-
-/// Memory that was a sink's.
-private final class SinkMemory {
-    let sink: ByteSink
-    init(_ sink: ByteSink) { self.sink = sink }
-    deinit { sink.deallocate() }
-}
-
 extension ObjectEncoder {
     /// Writes a value that has no key.
     package func encodeTop<T>(_ value: T, _ codec: ValueCodec<T>) throws {
@@ -122,29 +109,15 @@ extension ObjectEncoder {
     /// Hands the finished archive over in parts that stay valid after `reset()`; big blobs are still not copied.
     package func takeSegments() -> [ArchiveSegment] {
         let s = state
-        var segments: [ArchiveSegment] = []
+        var pieces = ArchivePieces()
         var front = ByteSink(capacity: s.pointee.header.count + s.pointee.lengths.count)
         front.append(s.pointee.header.bytes)
         front.append(s.pointee.lengths.bytes)
-        segments.append(ArchiveSegment(owner: SinkMemory(front), bytes: front.bytes))
-        let body = s.pointee.out
-        let owner = SinkMemory(body)
-        var position = 0
-        for blob in s.pointee.blobs {
-            if blob.position > position {
-                let part = UnsafeRawBufferPointer(rebasing: body.bytes[position..<blob.position])
-                segments.append(ArchiveSegment(owner: owner, bytes: part))
-            }
-            segments.append(ArchiveSegment(owner: blob.owner, bytes: blob.bytes))
-            position = blob.position
-        }
-        if body.count > position {
-            segments.append(
-                ArchiveSegment(owner: owner, bytes: UnsafeRawBufferPointer(rebasing: body.bytes[position...])))
-        }
+        pieces.append(front)
+        pieces.append(s.pointee.out, s.pointee.blobs)
         s.pointee.out = ByteSink(capacity: 512)
         s.pointee.blobs = []
         s.pointee.blobBytes = 0
-        return segments
+        return pieces.segments
     }
 }

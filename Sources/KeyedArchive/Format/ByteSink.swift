@@ -4,6 +4,14 @@
     import Foundation
 #endif
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// A growing run of bytes, owned by whoever holds it (no reference counting, no bounds left to the optimiser).
 struct ByteSink {
     private(set) var base: UnsafeMutableRawPointer
@@ -12,10 +20,18 @@ struct ByteSink {
 
     init(capacity: Int = 256) {
         self.capacity = capacity
-        base = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+        base = Self.allocate(nil, capacity)
     }
 
-    func deallocate() { base.deallocate() }
+    func deallocate() { free(base) }
+
+    /// Memory of a size, or other memory at a new size with its content.
+    ///
+    /// The system moves the pages of large memory instead of copying it, so that growing does not take it twice.
+    private static func allocate(_ old: UnsafeMutableRawPointer?, _ size: Int) -> UnsafeMutableRawPointer {
+        guard let memory = realloc(old, max(size, 1)) else { fatalError("no memory for \(size) bytes") }
+        return memory
+    }
 
     /// Whether the memory is kept however little of it is used.
     var isSmall: Bool { capacity <= Self.small }
@@ -32,10 +48,7 @@ struct ByteSink {
     @inline(never)
     private mutating func grow(_ more: Int) {
         let larger = max(capacity * 2, count + more)
-        let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
-        moved.copyMemory(from: base, byteCount: count)
-        base.deallocate()
-        base = moved
+        base = Self.allocate(base, larger)
         capacity = larger
     }
 
@@ -44,9 +57,9 @@ struct ByteSink {
         let isRoomy = !isSmall && (count < capacity / 8 || capacity > most)
         count = 0
         if isRoomy {
-            base.deallocate()
+            deallocate()
             capacity = 256
-            base = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+            base = Self.allocate(nil, capacity)
         }
     }
 

@@ -15,9 +15,9 @@ extension ArchivedGraph: CustomStringConvertible {
     /// Of long texts, which may stand at many places, it has the beginning only.
     public var description: String {
         var text = ""
-        for (key, value) in zip(roots.keys, roots.values) { text += "\(shortened(key)) = \(value)\n" }
-        for (number, object) in objects.enumerated() { text += "#\(number) = \(object)\n" }
-        for (number, value) in sharedValues.enumerated() { text += "&\(number) = \(value)\n" }
+        for (key, value) in zip(lentRoots.keys, lentRoots.values) { text += "\(shortened(key)) = \(value)\n" }
+        for number in objects.indices { text += "#\(number) = \(objects.lent(number))\n" }
+        for number in sharedValues.indices { text += "&\(number) = \(sharedValues.lent(number))\n" }
         return text
     }
 }

@@ -14,10 +14,10 @@ extension ArchivedGraph: Hashable {
     /// Hashes the classes of the objects and the keys at the top.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(archiver)
-        hasher.combine(roots.storedKeys)
+        hasher.combine(lentRoots.storedKeys)
         hasher.combine(objects.count)
-        for object in objects {
-            guard let record = object.record else { continue }
+        for index in objects.indices {
+            guard let record = objects.lent(index).record else { continue }
             hasher.combine(record.typeName)
             hasher.combine(record.storedKeys)
         }
@@ -42,9 +42,9 @@ private struct GraphComparison {
     }
 
     mutating func areEqual() -> Bool {
-        guard areEqual(a.roots, b.roots), areEqual(a.others, b.others) else { return false }
+        guard areEqual(a.lentRoots, b.lentRoots), areEqual(a.lentOthers, b.lentOthers) else { return false }
         for index in a.objects.indices {
-            guard areEqual(a.objects[index], b.objects[index]) else { return false }
+            guard areEqual(a.objects.lent(index), b.objects.lent(index)) else { return false }
             while let (first, second) = waiting.popLast() {
                 guard areEqual(first, second) else { return false }
             }
@@ -86,16 +86,16 @@ private struct GraphComparison {
         case (.shared(let one), .shared(let other)):
             guard a.sharedValues.indices.contains(one), b.sharedValues.indices.contains(other) else { return false }
             if seen.insert(SharedPair(a: one, b: other)).inserted {
-                waiting.append((a.sharedValues[one], b.sharedValues[other]))
+                waiting.append((a.sharedValues.lent(one), b.sharedValues.lent(other)))
             }
             return true
         case (.shared(let one), let other):
             guard a.sharedValues.indices.contains(one) else { return false }
-            waiting.append((a.sharedValues[one], other))
+            waiting.append((a.sharedValues.lent(one), other))
             return true
         case (let one, .shared(let other)):
             guard b.sharedValues.indices.contains(other) else { return false }
-            waiting.append((one, b.sharedValues[other]))
+            waiting.append((one, b.sharedValues.lent(other)))
             return true
         case (.list(let one), .list(let other)), (.set(let one), .set(let other)): return areEqual(one, other)
         case (.map(let one), .map(let other)): return areEqual(one, other)

@@ -17,47 +17,79 @@ extension ArchivedGraph {
     ///   would take too much room where none can be shared, or if the other layout has no place for something.
     /// - Complexity: Linear in the size of the archive.
     public func bytes(format: ArchiveFormat, limits: Limits = Limits()) throws -> [UInt8] {
-        if format == .compact { return try compactBytes(limits: limits) }
-        let binary =
-            archiver == nil
-            ? try AppleWriter.write(compact: try compactBytes(limits: limits), limits: limits)
-            : try KeyedGraphWriter.write(self, limits: limits)
-        return format == .xml ? try XMLPlistWriter.write(binary, limits: limits) : binary
+        switch format {
+        case .compact: try compactBytes(limits: limits)
+        case .xml: try XMLPlistWriter.array(binaryPieces(limits: limits).inOnePiece(), limits: limits)
+        default: try binaryPieces(limits: limits).array()
+        }
+    }
+
+    /// Hands the graph over as a whole archive, piece by piece and in order, so that it need not be held in memory.
+    ///
+    /// What is written is what `bytes(format:limits:)` returns. Large `Data` that was read is handed over from where it lies.
+    /// - Parameters:
+    ///   - format: The format to write.
+    ///   - limits: Bounds beyond which writing throws.
+    ///   - receiver: Takes the bytes that follow, which are valid during the call. What it throws ends the writing.
+    /// - Throws: What `receiver` throws, and `ArchiveError` as `bytes(format:limits:)` does; in XML pieces may have been handed
+    ///   over by then.
+    /// - Complexity: Linear in the size of the archive.
+    public func write(
+        format: ArchiveFormat, limits: Limits = Limits(), to receiver: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        switch format {
+        case .compact: try compactPieces(limits: limits).write(to: receiver)
+        case .xml:
+            try XMLPlistWriter.write(binaryPieces(limits: limits).inOnePiece(), limits: limits, to: receiver)
+        default: try binaryPieces(limits: limits).write(to: receiver)
+        }
+    }
+
+    /// The graph as a binary property list.
+    func binaryPieces(limits: Limits) throws -> ArchivePieces {
+        guard archiver == nil else { return try KeyedGraphWriter.write(self, limits: limits) }
+        let writer = try compactWriter(limits)
+        defer { writer.deallocate() }
+        return try AppleWriter.write(
+            body: writer.out.bytes, blobs: writer.blobs, shapes: writer.shapes, objectCount: objects.count,
+            limits: limits)
     }
 
     /// The graph as a whole archive in the compact format; reading it gives an equal graph.
     ///
     /// - Throws: `ArchiveError` if values are nested deeper than the limits allow, or refer to no object.
-    func compactBytes(limits: Limits = Limits()) throws -> [UInt8] {
+    func compactBytes(limits: Limits = Limits()) throws -> [UInt8] { try compactPieces(limits: limits).array() }
+
+    private func compactPieces(limits: Limits) throws -> ArchivePieces {
+        let writer = try compactWriter(limits)
+        var front = CompactFile.front(writer.shapes)
+        front.varint(UInt64(writer.objectCount))
+        front.varint(UInt64(writer.valuesEnd))
+        var pieces = ArchivePieces()
+        pieces.append(front)
+        pieces.append(writer.lengths)
+        pieces.append(writer.out, writer.blobs)
+        return pieces
+    }
+
+    /// Writes the values at the top and all objects.
+    private func compactWriter(_ limits: Limits) throws -> GraphWriter {
         // Lists and maps that are shared follow the objects.
         let shared = archiver == nil ? 0 : sharedValues.count
         let total = objects.count + shared
         guard total <= limits.objects else { throw ArchiveError(.limit, "more than \(limits.objects) objects") }
         var writer = GraphWriter(limits: limits, objectCount: total, mostBytes: mostCompactBytes(limits))
-        defer { writer.deallocate() }
-        try writer.value(.record(archiver == nil ? roots : KeyedCompact.top(of: self, count: objects.count)))
-        let valuesEnd = writer.out.count
-        for index in 0..<total {
-            let start = writer.out.count
-            do { try writer.record(try compactRecord(index), .object) } catch {
-                throw ArchiveError.wrapping(error, at: .index(index))
+        do {
+            try writer.top(archiver == nil ? lentRoots : KeyedCompact.top(of: self, count: objects.count))
+            for index in 0..<total {
+                do { try writer.object(try compactRecord(index)) } catch {
+                    throw ArchiveError.wrapping(error, at: .index(index))
+                }
             }
-            writer.lengths.varint(UInt64(writer.out.count - start))
-        }
-        var front = ByteSink()
-        defer { front.deallocate() }
-        for byte in CompactFile.magic { front.byte(byte) }
-        front.varint(UInt64(writer.shapes.count))
-        for shape in writer.shapes { shape.definition.withUnsafeBytes { front.append($0) } }
-        front.varint(UInt64(total))
-        front.varint(UInt64(valuesEnd))
-        let parts = [front.bytes, writer.lengths.bytes, writer.out.bytes]
-        return [UInt8](unsafeUninitializedCapacity: parts.reduce(0) { $0 + $1.count }) { target, initialized in
-            for part in parts {
-                UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(target)[initialized...])
-                    .copyMemory(from: part)
-                initialized += part.count
-            }
+            return writer
+        } catch {
+            writer.deallocate()
+            throw error
         }
     }
 
@@ -71,25 +103,35 @@ extension ArchivedGraph {
     /// An object as the compact format has it, or one of the shared values that follow them.
     private func compactRecord(_ index: Int) throws -> ArchivedRecord {
         guard archiver != nil else {
-            guard let record = objects[index].record else { throw ArchiveError(.misuse, "an object without class") }
+            guard let record = objects.lent(index).record else {
+                throw ArchiveError(.misuse, "an object without class")
+            }
             return record
         }
         let count = objects.count
         return index < count
-            ? try KeyedCompact.record(of: objects[index], in: self, count: count)
-            : KeyedCompact.record(ofShared: sharedValues[index - count], count: count)
+            ? try KeyedCompact.record(of: objects.lent(index), in: self, count: count)
+            : KeyedCompact.record(ofShared: sharedValues.lent(index - count), count: count)
     }
 }
 
+/// Writes values as the compact format has them.
 private struct GraphWriter {
-    var out = ByteSink()
-    var lengths = ByteSink()
+    /// The values at the top, then the bodies of the objects.
+    private(set) var out = ByteSink()
+    /// Big bytes, which stay where they are and belong into `out`.
+    private(set) var blobs: [Blob] = []
+    private var blobBytes = 0
+    /// The lengths of the bodies.
+    private(set) var lengths = ByteSink()
+    /// Bytes of the values at the top.
+    private(set) var valuesEnd = 0
     private(set) var shapes: [Shape] = []
     private var numbers: [ShapeKey: UInt16] = [:]
     private var last: (key: ShapeKey, number: UInt16)?
     private var depth = 0
     private let limits: Limits
-    private let objectCount: Int
+    let objectCount: Int
     private let mostBytes: Int
 
     init(limits: Limits, objectCount: Int, mostBytes: Int) {
@@ -101,6 +143,22 @@ private struct GraphWriter {
     func deallocate() {
         out.deallocate()
         lengths.deallocate()
+    }
+
+    /// Bytes written so far.
+    private var count: Int { out.count + blobBytes }
+
+    /// Writes the values at the top.
+    mutating func top(_ record: ArchivedRecord) throws {
+        try value(.record(record))
+        valuesEnd = count
+    }
+
+    /// Writes the next object.
+    mutating func object(_ record: ArchivedRecord) throws {
+        let start = count
+        try self.record(record, .object)
+        lengths.varint(UInt64(count - start))
     }
 
     /// What makes two records have the same shape.
@@ -146,7 +204,7 @@ private struct GraphWriter {
     }
 
     /// Writes what follows a record's tag, or the body of an object.
-    mutating func record(_ record: ArchivedRecord, _ kind: Shape.Kind) throws {
+    private mutating func record(_ record: ArchivedRecord, _ kind: Shape.Kind) throws {
         let layout = try layout(record, kind)
         let keys = layout == .keyed ? record.storedKeys : []
         out.fixed(
@@ -167,8 +225,8 @@ private struct GraphWriter {
         }
     }
 
-    mutating func value(_ value: ArchivedValue) throws {
-        guard out.count <= mostBytes else {
+    private mutating func value(_ value: ArchivedValue) throws {
+        guard count <= mostBytes else {
             throw ArchiveError(.limit, "values shared so often that there is no room for them all")
         }
         switch value {
@@ -229,7 +287,7 @@ private struct GraphWriter {
         case .data(let data):
             out.byte(Tag.bytes)
             out.varint(UInt64(data.count))
-            data.withUnsafeBytes { out.append($0) }
+            bytes(data)
         case .uuid(let value):
             out.byte(Tag.uuid)
             withUnsafeBytes(of: value.uuid) { out.append($0) }
@@ -259,6 +317,14 @@ private struct GraphWriter {
             throw ArchiveError(.misuse, "a value that only property lists can hold")
         case .present, .list, .set, .map, .record: break
         }
+    }
+
+    /// Writes bytes, or notes where they belong if they are many.
+    private mutating func bytes(_ data: Data) {
+        guard data.count >= ObjectEncoder.smallestBlob else { return data.withUnsafeBytes { out.append($0) } }
+        let owner = DataOwner(data)
+        blobs.append(Blob(position: out.count, owner: owner, bytes: owner.data.withUnsafeBytes { $0 }))
+        blobBytes += data.count
     }
 
     private mutating func tagged(_ tag: UInt8, _ body: (inout ByteSink) -> Void) {

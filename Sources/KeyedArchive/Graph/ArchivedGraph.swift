@@ -23,10 +23,12 @@ public struct ArchivedGraph: Sendable {
     ///
     /// References are indices into this collection; cycles are possible.
     public private(set) var objects: ArchivedObjects
-    /// The values at the top of the archive, by their keys.
-    public private(set) var roots: ArchivedRecord
-    /// What an archive in Apple's format has beside its objects and its top, by key; usually nothing.
-    public private(set) var others: [ArchivedValue.Pair] = []
+    /// The values at the top, as they may be looked at: large `Data` that was read still lies in the archive.
+    package private(set) var lentRoots: ArchivedRecord
+    /// What `others` is, as it may be looked at.
+    package private(set) var lentOthers: [ArchivedValue.Pair] = []
+    /// Whether there may be lent bytes in these two.
+    private var isTopLent = false
     /// Where class records were found or added, by name and version.
     private var classIndexes: [String: Int] = [:]
 
@@ -35,7 +37,7 @@ public struct ArchivedGraph: Sendable {
         archiver = nil
         version = 0
         objects = ArchivedObjects()
-        roots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
+        lentRoots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
     }
 
     /// Makes a graph of Apple's layout that has nil, at index 0, and nothing else.
@@ -45,28 +47,45 @@ public struct ArchivedGraph: Sendable {
         self.archiver = archiver
         version = KeyedLayout.version
         objects = ArchivedObjects(added: [.value(.null)])
-        roots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
+        lentRoots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
     }
 
     init(_ layout: CompactLayout) {
         archiver = layout.keyed?.archiver
         version = layout.keyed?.version ?? 0
         objects = ArchivedObjects(compact: layout)
-        roots = layout.keyed?.roots ?? layout.roots
-        others = layout.keyed?.others ?? []
+        lentRoots = layout.keyed?.roots ?? layout.roots
+        lentOthers = layout.keyed?.others ?? []
+        findLent()
     }
 
     init(_ layout: KeyedLayout) {
         archiver = layout.archiver
         version = layout.version
         objects = ArchivedObjects(layout: layout)
-        roots = layout.fields(layout.top, excludingClass: false)
+        lentRoots = layout.fields(layout.top, excludingClass: false, lends: true)
         for (key, value) in layout.others {
             let text = layout.table.node(key)
             let name = layout.table.string(text) ?? String(decoding: layout.table.units(text), as: UTF16.self)
-            others.append(.init(.string(name), layout.table.value(value)))
+            lentOthers.append(.init(.string(name), layout.table.value(value, lends: true)))
         }
+        findLent()
     }
+
+    private mutating func findLent() {
+        isTopLent = lentRoots.values.contains(where: \.mayBeLent) || lentOthers.contains { $0.value.mayBeLent }
+    }
+
+    /// The values at the top of the archive, by their keys.
+    public var roots: ArchivedRecord {
+        guard isTopLent else { return lentRoots }
+        var record = lentRoots
+        record.values = record.values.map(\.copied)
+        return record
+    }
+
+    /// What an archive in Apple's format has beside its objects and its top, by key; usually nothing.
+    public var others: [ArchivedValue.Pair] { isTopLent ? lentOthers.map(\.copied) : lentOthers }
 
     /// Lists and maps that stand at several places of a property list, which `ArchivedValue.shared` names.
     public var sharedValues: ArchivedSharedValues { ArchivedSharedValues(table: objects.layout?.table) }
@@ -159,14 +178,14 @@ public struct ArchivedGraph: Sendable {
     /// Sets a value at the top of the archive.
     public mutating func setRoot(_ value: ArchivedValue, forKey key: String) {
         let stored = StoredKey.escaped(key)
-        if let position = roots.storedKeys.firstIndex(of: stored) {
-            roots.values[position] = value
+        if let position = lentRoots.storedKeys.firstIndex(of: stored) {
+            lentRoots.values[position] = value
         } else {
-            roots.storedKeys.append(stored)
-            roots.values.append(value)
+            lentRoots.storedKeys.append(stored)
+            lentRoots.values.append(value)
         }
     }
 
     /// Replaces all values at the top, with keys as they are stored.
-    package mutating func setRoots(_ record: ArchivedRecord) { roots = record }
+    package mutating func setRoots(_ record: ArchivedRecord) { lentRoots = record }
 }

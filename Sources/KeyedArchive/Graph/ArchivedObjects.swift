@@ -29,13 +29,18 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
     /// The object at an index.
     ///
     /// - Complexity: The size of the object.
-    public subscript(position: Int) -> ArchivedObject {
+    public subscript(position: Int) -> ArchivedObject { object(position, lends: false) }
+
+    /// The object at an index, to be looked at: its bytes are not copied, and no user may get hold of them.
+    package func lent(_ position: Int) -> ArchivedObject { object(position, lends: true) }
+
+    private func object(_ position: Int, lends: Bool) -> ArchivedObject {
         precondition(position >= 0 && position < endIndex, "an index that is not in the graph")
         let stored = storedCount
         if position >= stored { return added[position - stored] }
         if !changed.isEmpty, let object = changed[position] { return object }
         // There are stored objects, so there is a layout.
-        return layout?.object(position) ?? compact?.object(position) ?? .value(.null)
+        return layout?.object(position, lends: lends) ?? compact?.object(position, lends: lends) ?? .value(.null)
     }
 
     /// Whether an object is as it stands in the file.
@@ -62,9 +67,14 @@ public struct ArchivedSharedValues: RandomAccessCollection, Sendable {
     public var endIndex: Int { table?.shared.count ?? 0 }
 
     /// The value at an index; what is shared inside of it is a number in its turn.
-    public subscript(position: Int) -> ArchivedValue {
+    public subscript(position: Int) -> ArchivedValue { value(position, lends: false) }
+
+    /// The value at an index, to be looked at: its bytes are not copied, and no user may get hold of them.
+    package func lent(_ position: Int) -> ArchivedValue { value(position, lends: true) }
+
+    private func value(_ position: Int, lends: Bool) -> ArchivedValue {
         precondition(position >= 0 && position < endIndex, "an index that is not in the graph")
         guard let table else { return .null }
-        return table.container(table.node(table.shared[position]))
+        return table.container(table.node(table.shared[position]), lends: lends)
     }
 }

@@ -4,6 +4,7 @@
 // Immutable after `init`: the table of bodies is only asked in a way that does not change it.
 final class CompactLayout: @unchecked Sendable {
     let objectCount: Int
+    /// The values at the top, with large `Data` lent.
     let roots: ArchivedRecord
     /// What the top says if the archive holds a graph of Apple's layout.
     let keyed: KeyedCompact.Top?
@@ -21,7 +22,7 @@ final class CompactLayout: @unchecked Sendable {
             var check = GraphCheck(shapes: shapes, objectCount: count, limits: limits)
             try check.roots(source)
             // Made once they are known to be sound, so that they make room for what is there.
-            var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits)
+            var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits, lender: owner)
             roots = try reader.roots(source)
             for number in 0..<count { try check.object(number, bodies.body(number)) }
             keyed = try KeyedCompact.top(roots)
@@ -40,8 +41,11 @@ final class CompactLayout: @unchecked Sendable {
     deinit { bodies.deallocate() }
 
     /// The object with a number.
-    func object(_ number: Int) -> ArchivedObject {
-        var reader = GraphReader(shapes: shapes, objectCount: objectCount, limits: limits)
+    ///
+    /// - Parameter lends: Whether its bytes are lent; see `Data.init(lending:owner:)`.
+    func object(_ number: Int, lends: Bool) -> ArchivedObject {
+        var reader = GraphReader(
+            shapes: shapes, objectCount: objectCount, limits: limits, lender: lends ? owner : nil)
         guard let record = try? reader.object(number, bodies.fixedBody(number)) else { return .value(.null) }
         return keyed == nil ? .instance(record) : KeyedCompact.object(record)
     }

@@ -17,12 +17,15 @@ struct GraphReader {
     let shapes: [Shape]
     let objectCount: Int
     let limits: Limits
+    /// Keeps the archive if `Data` is to be lent, see `Data.init(lending:owner:)`; nil if it is to be copied.
+    private let lender: AnyObject?
     private var depth = 0
 
-    init(shapes: [Shape], objectCount: Int, limits: Limits) {
+    init(shapes: [Shape], objectCount: Int, limits: Limits, lender: AnyObject? = nil) {
         self.shapes = shapes
         self.objectCount = objectCount
         self.limits = limits
+        self.lender = lender
     }
 
     /// Whether there may be a container in as many others.
@@ -208,6 +211,7 @@ struct GraphReader {
     private func bytes(_ count: Int, _ source: inout ByteSource) throws -> Data {
         let start = source.position
         try source.advance(count)
-        return Data(UnsafeRawBufferPointer(start: source.base + start, count: count))
+        let bytes = UnsafeRawBufferPointer(start: source.base + start, count: count)
+        return if let lender { Data(lending: bytes, owner: lender) } else { Data(bytes) }
     }
 }

@@ -24,13 +24,13 @@ struct KeyedGraphWriter {
         builder = PlistBuilder(limits: limits)
     }
 
-    static func write(_ graph: ArchivedGraph, limits: Limits) throws -> [UInt8] {
+    static func write(_ graph: ArchivedGraph, limits: Limits) throws -> ArchivePieces {
         var writer = KeyedGraphWriter(graph, limits)
         defer { writer.builder.deallocate() }
         return try writer.write()
     }
 
-    private mutating func write() throws -> [UInt8] {
+    private mutating func write() throws -> ArchivePieces {
         var objects = ContiguousArray<UInt32>()
         objects.reserveCapacity(graph.objects.count)
         for index in graph.objects.indices {
@@ -42,9 +42,9 @@ struct KeyedGraphWriter {
         ]
         var values = [
             try builder.string(graph.archiver ?? KeyedLayout.archiver), try builder.array(objects),
-            try record(graph.roots), try builder.integer(Int64(graph.version)),
+            try record(graph.lentRoots), try builder.integer(Int64(graph.version)),
         ]
-        for pair in graph.others {
+        for pair in graph.lentOthers {
             keys.append(try key(pair.key))
             values.append(try value(pair.value))
         }
@@ -54,7 +54,7 @@ struct KeyedGraphWriter {
 
     private mutating func object(_ index: Int) throws -> UInt32 {
         if graph.objects.isStored(index), let layout = graph.objects.layout { return try copy(layout.node(index)) }
-        switch graph.objects[index] {
+        switch graph.objects.lent(index) {
         case .value(let value): return try self.value(value)
         case .instance(let record):
             guard let type = record.classIndex, graph.objects.indices.contains(type),

@@ -199,23 +199,25 @@ final class KeyedLayout: @unchecked Sendable {
     }
 
     /// Takes an object from the property list.
-    func object(_ index: Int) -> ArchivedObject {
+    ///
+    /// - Parameter lends: Whether `Data` is lent; see `Data.init(lending:owner:)`.
+    func object(_ index: Int, lends: Bool) -> ArchivedObject {
         let number = node(index)
         let entry = table.node(number)
         switch kinds[index] {
-        case .value: return .value(table.value(number))
+        case .value: return .value(table.value(number, lends: lends))
         case .instance:
             let type = classIndex(entry)
-            var record = fields(entry, excludingClass: true)
+            var record = fields(entry, excludingClass: true, lends: lends)
             record.classIndex = type
             if let type { (record.typeName, record.version) = self.type(type) }
             return .instance(record)
-        case .classRecord: return .classRecord(classRecord(index))
+        case .classRecord: return .classRecord(classRecord(index, lends: lends))
         }
     }
 
     /// Keys and values of a dictionary.
-    func fields(_ entry: PlistNode, excludingClass: Bool) -> ArchivedRecord {
+    func fields(_ entry: PlistNode, excludingClass: Bool, lends: Bool) -> ArchivedRecord {
         var keys: [String] = []
         var values: [ArchivedValue] = []
         keys.reserveCapacity(entry.count)
@@ -229,12 +231,12 @@ final class KeyedLayout: @unchecked Sendable {
             }
             let text = table.node(key)
             keys.append(table.string(text) ?? String(decoding: table.units(text), as: UTF16.self))
-            values.append(table.value(table.value(entry, position)))
+            values.append(table.value(table.value(entry, position), lends: lends))
         }
         return ArchivedRecord(typeName: "", storedKeys: keys, values: values)
     }
 
-    func classRecord(_ index: Int) -> ArchivedClass {
+    func classRecord(_ index: Int, lends: Bool = false) -> ArchivedClass {
         let entry = table.node(node(index))
         var result = ArchivedClass(name: className(index))
         var isNameMet = false
@@ -250,7 +252,7 @@ final class KeyedLayout: @unchecked Sendable {
             } else {
                 let text = table.node(key)
                 let name = table.string(text).map { ArchivedValue.string($0) } ?? .brokenString(table.units(text))
-                result.others.append(.init(name, table.value(value)))
+                result.others.append(.init(name, table.value(value, lends: lends)))
             }
         }
         return result

@@ -7,11 +7,11 @@
 /// Makes a binary property list: nodes are added, content before container, and named by the numbers given out.
 ///
 /// Nodes are written at once in their final form, except that references take four bytes until `finish`, when it is known
-/// how few they need. Small scalars that are equal become one node. Big bytes stay where they are until `finish` copies
-/// them, once.
+/// how few they need. Small scalars that are equal become one node. Big bytes that have an owner stay where they are.
 struct PlistBuilder {
     typealias Number = UInt32
 
+    /// The magic and the nodes.
     private var out = ByteSink(capacity: 4096)
     /// Where each node begins in `out`.
     private var starts = ContiguousArray<UInt32>()
@@ -28,7 +28,10 @@ struct PlistBuilder {
     init(limits: Limits) {
         limit = min(limits.bytes, Int(UInt32.max) >> 1)
         table = [UInt32](repeating: 0, count: 256)
+        out.append(UnsafeRawBufferPointer(start: Self.magic.utf8Start, count: Self.magic.utf8CodeUnitCount))
     }
+
+    private static let magic: StaticString = "bplist00"
 
     func deallocate() { out.deallocate() }
 
@@ -174,7 +177,30 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// Bytes that `owner` keeps where they are; many are not copied before `finish`.
+    /// The bytes that a text in base 64 stands for; nil if it stands for none.
+    ///
+    /// They are decoded to where they belong: of much text there is no other memory to be had.
+    mutating func data(base64 text: UnsafeRawBufferPointer) throws -> Number? {
+        let number = try begin()
+        let start = out.count
+        // How many they are, and so how long the header is, is known only afterwards.
+        let room = 16
+        out.reserve(room)
+        out.count += room
+        guard Base64.decode(text, into: &out) else {
+            out.count = start
+            starts.removeLast()
+            return nil
+        }
+        let bytes = UnsafeRawBufferPointer(rebasing: out.bytes[(start + room)...])
+        out.count = start
+        header(PlistMarker.data, bytes.count)
+        out.append(bytes)
+        guard out.count + blobBytes <= limit else { throw tooLong() }
+        return unique(number)
+    }
+
+    /// Bytes that `owner` keeps where they are; many are not copied.
     mutating func data(_ bytes: UnsafeRawBufferPointer, owner: AnyObject) throws -> Number {
         guard bytes.count >= ObjectEncoder.smallestBlob else { return try data(bytes) }
         let number = try begin()
@@ -187,7 +213,7 @@ struct PlistBuilder {
 
     mutating func data(_ data: Data) throws -> Number {
         guard data.count >= ObjectEncoder.smallestBlob else { return try data.withUnsafeBytes { try self.data($0) } }
-        let owner = KeptData(data)
+        let owner = DataOwner(data)
         return try owner.data.withUnsafeBytes { try self.data($0, owner: owner) }
     }
 
@@ -319,105 +345,70 @@ struct PlistBuilder {
 
     // MARK: The whole
 
-    /// The property list with the node `top` outermost.
-    func finish(top: Number) throws -> [UInt8] {
+    /// The property list with the node `top` outermost; nothing can be added afterwards.
+    mutating func finish(top: Number) throws -> ArchivePieces {
         let referenceSize = Self.size(for: starts.count - 1)
-        let nodes = out.count + blobBytes - referenceCount * (4 - referenceSize)
-        let tableStart = 8 + nodes
-        let offsetSize = Self.size(for: tableStart)
-        let total = tableStart + starts.count * offsetSize + 32
-        guard total <= limit else { throw tooLong() }
-        return [UInt8](unsafeUninitializedCapacity: total) { target, initialized in
-            guard let base = target.baseAddress else { return }
-            var writer = PlistAssembly(UnsafeMutableRawPointer(base), referenceSize, offsetSize, tableStart)
-            var blob = 0
-            for index in 0..<starts.count {
-                let start = Int(starts[index])
-                let end = index + 1 < starts.count ? Int(starts[index + 1]) : out.count
-                writer.node(UnsafeRawBufferPointer(rebasing: out.bytes[start..<end]))
-                if blob < blobs.count && blobs[blob].position == end {
-                    writer.append(blobs[blob].bytes)
-                    blob += 1
-                }
-            }
-            writer.trailer(count: starts.count, top: top)
-            initialized = total
-        }
+        let table = out.count + blobBytes - referenceCount * (4 - referenceSize)
+        let offsetSize = Self.size(for: table)
+        guard table + starts.count * offsetSize + Self.trailerSize <= limit else { throw tooLong() }
+        shortenReferences(to: referenceSize)
+        out.reserve(starts.count * offsetSize + Self.trailerSize)
+        for start in starts { number(start, offsetSize) }
+        for byte in [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(referenceSize)] { out.byte(byte) }
+        for number in [starts.count, Int(top), table] { out.fixed(UInt64(number).byteSwapped) }
+        var pieces = ArchivePieces()
+        pieces.append(out, blobs)
+        out = ByteSink(capacity: 0)
+        return pieces
     }
+
+    private static let trailerSize = 32
 
     private static func size(for number: Int) -> Int {
         number <= 0xFF ? 1 : number <= 0xFFFF ? 2 : 4
     }
-}
-
-private final class KeptData {
-    let data: Data
-    init(_ data: Data) { self.data = data }
-}
-
-/// The last step of a builder: nodes with references as short as they can be, their offsets, the trailer.
-private struct PlistAssembly {
-    private let base: UnsafeMutableRawPointer
-    private let referenceSize: Int
-    private let offsetSize: Int
-    private let tableStart: Int
-    private var position = 8
-    private var offsetPosition: Int
-
-    init(_ base: UnsafeMutableRawPointer, _ referenceSize: Int, _ offsetSize: Int, _ tableStart: Int) {
-        self.base = base
-        self.referenceSize = referenceSize
-        self.offsetSize = offsetSize
-        self.tableStart = tableStart
-        offsetPosition = tableStart
-        for (index, byte) in "bplist00".utf8.enumerated() {
-            base.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
-        }
-    }
 
     @inline(__always)
-    private func store(_ value: Int, _ size: Int, at position: Int) {
+    private mutating func number(_ value: UInt32, _ size: Int) {
         switch size {
-        case 1: base.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: position, as: UInt8.self)
-        case 2:
-            base.storeBytes(
-                of: UInt16(truncatingIfNeeded: value).bigEndian, toByteOffset: position, as: UInt16.self)
-        default:
-            base.storeBytes(
-                of: UInt32(truncatingIfNeeded: value).bigEndian, toByteOffset: position, as: UInt32.self)
+        case 1: out.byte(UInt8(truncatingIfNeeded: value))
+        case 2: out.fixed(UInt16(truncatingIfNeeded: value).byteSwapped)
+        default: out.fixed(value.byteSwapped)
         }
     }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let start = bytes.baseAddress else { return }
-        (base + position).copyMemory(from: start, byteCount: bytes.count)
-        position += bytes.count
+    /// Gives references their final form, and each node its final place, which is never behind the one it had.
+    ///
+    /// The places of nodes and blobs become those in the whole property list and in the sink.
+    private mutating func shortenReferences(to size: Int) {
+        let end = out.count
+        var blob = 0
+        var blobsBefore = 0
+        out.count = Self.magic.utf8CodeUnitCount
+        for index in 0..<starts.count {
+            let from = Int(starts[index])
+            let to = index + 1 < starts.count ? Int(starts[index + 1]) : end
+            starts[index] = UInt32(truncatingIfNeeded: out.count &+ blobsBefore)
+            shortenReferences(UnsafeRawBufferPointer(start: out.base + from, count: to &- from), to: size)
+            if blob < blobs.count, blobs[blob].position == to {
+                blobs[blob].position = out.count
+                blobsBefore += blobs[blob].bytes.count
+                blob += 1
+            }
+        }
     }
 
+    /// Puts a node at the end of what is final already; the node lies at or behind that end.
     @inline(__always)
-    mutating func node(_ bytes: UnsafeRawBufferPointer) {
-        store(position, offsetSize, at: offsetPosition)
-        offsetPosition &+= offsetSize
-        let marker = bytes[0] & 0xF0
-        guard marker == PlistMarker.array || marker == PlistMarker.dictionary else { return append(bytes) }
-        var header = 1
-        if bytes[0] & 0x0F == 0x0F { header = 2 + 1 << Int(bytes[1] & 0x0F) }
-        append(UnsafeRawBufferPointer(rebasing: bytes[..<header]))
-        while header < bytes.count {
-            let number = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: header, as: UInt32.self))
-            store(Int(number), referenceSize, at: position)
-            position &+= referenceSize
-            header &+= 4
-        }
-    }
-
-    func trailer(count: Int, top: UInt32) {
-        let trailer = offsetPosition
-        for index in 0..<6 { base.storeBytes(of: 0, toByteOffset: trailer + index, as: UInt8.self) }
-        base.storeBytes(of: UInt8(offsetSize), toByteOffset: trailer + 6, as: UInt8.self)
-        base.storeBytes(of: UInt8(referenceSize), toByteOffset: trailer + 7, as: UInt8.self)
-        for (index, number) in [count, Int(top), tableStart].enumerated() {
-            base.storeBytes(of: UInt64(number).bigEndian, toByteOffset: trailer + 8 + 8 * index, as: UInt64.self)
+    private mutating func shortenReferences(_ node: UnsafeRawBufferPointer, to size: Int) {
+        let marker = node[0] & 0xF0
+        guard marker == PlistMarker.array || marker == PlistMarker.dictionary else { return out.append(node) }
+        var at = 1
+        if node[0] & 0x0F == 0x0F { at = 2 + 1 << Int(node[1] & 0x0F) }
+        out.append(UnsafeRawBufferPointer(rebasing: node[..<at]))
+        while at < node.count {
+            number(UInt32(littleEndian: node.loadUnaligned(fromByteOffset: at, as: UInt32.self)), size)
+            at &+= 4
         }
     }
 }

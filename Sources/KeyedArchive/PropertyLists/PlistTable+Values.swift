@@ -94,10 +94,9 @@ extension PlistTable {
         return true
     }
 
-    /// Bytes: always a copy.
-    ///
-    /// A `Data` that is the only one of its memory is changed in place, and this memory may be the caller's.
-    func data(_ node: PlistNode) -> Data {
+    /// Bytes, which are lent, see `Data.init(lending:owner:)`, or copied.
+    private func data(_ node: PlistNode, lends: Bool) -> Data {
+        if lends { return Data(lending: bytes(node), owner: owner) }
         guard isShared(node), case .data(let data) = sharedLeaf(node) else { return Data(bytes(node)) }
         return data
     }
@@ -105,7 +104,9 @@ extension PlistTable {
     /// Any node as a value; containers that are shared or nested deep as their number among those.
     ///
     /// The nesting that recursion follows is at most `deepestInline`.
-    func value(_ number: Int) -> ArchivedValue {
+    ///
+    /// - Parameter lends: Whether `Data` is lent; see `Data.init(lending:owner:)`.
+    func value(_ number: Int, lends: Bool) -> ArchivedValue {
         let node = node(number)
         switch node.kind {
         case .invalid, .null: return .null
@@ -117,29 +118,29 @@ extension PlistTable {
                 ? .float(bits: UInt32(truncatingIfNeeded: unsigned(node.start, 4)))
                 : .double(bits: unsigned(node.start, 8))
         case .date: return .date(bits: unsigned(node.start, 8))
-        case .data: return .data(data(node))
+        case .data: return .data(data(node, lends: lends))
         case .ascii, .utf8, .utf16:
             if node.count == 5 && isString(number, "$null") { return .null }
             return isShared(node) ? sharedLeaf(node) : leaf(node)
         case .uid: return .reference(Int(truncatingIfNeeded: uid(node) ?? .max))
         case .array, .dictionary:
             if let shared = sharedNumbers.isEmpty ? nil : sharedNumbers[number] { return .shared(shared) }
-            return container(node)
+            return container(node, lends: lends)
         }
     }
 
     /// A container as a value, also if it is shared.
-    func container(_ node: PlistNode) -> ArchivedValue {
+    func container(_ node: PlistNode, lends: Bool) -> ArchivedValue {
         if node.kind == .array {
             var elements: [ArchivedValue] = []
             elements.reserveCapacity(node.count)
-            for index in 0..<node.count { elements.append(value(reference(node, index))) }
+            for index in 0..<node.count { elements.append(value(reference(node, index), lends: lends)) }
             return .list(elements)
         }
         var pairs: [ArchivedValue.Pair] = []
         pairs.reserveCapacity(node.count)
         for index in 0..<node.count {
-            pairs.append(.init(key(reference(node, index)), value(value(node, index))))
+            pairs.append(.init(key(reference(node, index)), value(value(node, index), lends: lends)))
         }
         return .map(pairs)
     }

@@ -93,13 +93,16 @@ enum Base64 {
         return values
     }()
 
-    /// The bytes of a text in which spaces and line ends do not count; nil if it has other characters.
-    static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
-        var isValid = true
-        let bytes = [UInt8](unsafeUninitializedCapacity: text.count / 4 * 3 + 3) { target, initialized in
-            isValid = values.withUnsafeBufferPointer { decode(text, $0, target, &initialized) }
-        }
-        return isValid ? bytes : nil
+    /// Appends the bytes of a text in which spaces and line ends do not count; whether it has no other characters.
+    static func decode(_ text: UnsafeRawBufferPointer, into sink: inout ByteSink) -> Bool {
+        let most = text.count / 4 * 3 + 3
+        sink.reserve(most)
+        let start = (sink.base + sink.count).assumingMemoryBound(to: UInt8.self)
+        let target = UnsafeMutableBufferPointer(start: start, count: most)
+        var count = 0
+        let isValid = values.withUnsafeBufferPointer { decode(text, $0, target, &count) }
+        if isValid { sink.count += count }
+        return isValid
     }
 
     private static func decode(

@@ -36,12 +36,12 @@ struct XMLPlistReader {
     private var lastInteger: (number: UInt32, value: Int128)?
 
     /// The property list in binary form.
-    static func binary(_ bytes: UnsafeRawBufferPointer, limits: Limits) throws -> [UInt8] {
+    static func binary(_ bytes: UnsafeRawBufferPointer, limits: Limits) throws -> ArchiveBytes {
         let utf16 = try UTF16Text.utf8(bytes)
         defer { utf16?.deallocate() }
         var reader = XMLPlistReader(utf16?.bytes ?? bytes, limits)
         defer { reader.builder.deallocate() }
-        return try reader.read()
+        return try reader.read().inOnePiece()
     }
 
     private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) {
@@ -50,7 +50,7 @@ struct XMLPlistReader {
         self.limits = limits
     }
 
-    private mutating func read() throws -> [UInt8] {
+    private mutating func read() throws -> ArchivePieces {
         while let tag = try source.nextTag() {
             if tag.isEnd { try end(tag) } else { try begin(tag) }
         }
@@ -288,23 +288,16 @@ struct XMLPlistReader {
     private mutating func data(_ tag: XMLScanner.Tag) throws -> UInt32 {
         if tag.isEmpty { return try builder.data(UnsafeRawBufferPointer(start: nil, count: 0)) }
         let text = try source.content(tag)
-        let bytes: [UInt8]
+        let node: UInt32?
         if text.isPlain {
-            guard let decoded = Base64.decode(source.bytes(text.range)) else { throw source.corrupt("broken data") }
-            bytes = decoded
+            node = try builder.data(base64: source.bytes(text.range))
         } else {
             let units = try source.units(text.range)
             let ascii = units.map { $0 < 0x80 ? UInt8(truncatingIfNeeded: $0) : 0xFF }
-            guard let decoded = ascii.withUnsafeBytes({ Base64.decode($0) }) else {
-                throw source.corrupt("broken data")
-            }
-            bytes = decoded
+            node = try ascii.withUnsafeBytes { try builder.data(base64: $0) }
         }
-        guard bytes.count >= ObjectEncoder.smallestBlob else {
-            return try bytes.withUnsafeBytes { try builder.data($0) }
-        }
-        let owner = ArchiveBytes(bytes)
-        return try builder.data(owner.bytes, owner: owner)
+        guard let node else { throw source.corrupt("broken data") }
+        return node
     }
 }
 

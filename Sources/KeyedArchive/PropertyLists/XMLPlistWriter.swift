@@ -9,27 +9,45 @@
 /// XML cannot say that a value stands at several places: it is written out at each. How many values that makes is counted
 /// before anything is written, and what they take is bounded by the size of the binary form.
 struct XMLPlistWriter {
-    private var out = ByteSink(capacity: 4096)
+    /// What is not handed over yet.
+    private var out = ByteSink(capacity: 2 * Self.piece)
+    private var handedOver = 0
+    private let receiver: (UnsafeRawBufferPointer) throws -> Void
     private let table: PlistTable
     private let limits: Limits
     /// A reference of one byte, which takes four lines here, makes up most of no file; a long string at many places might.
     private let mostBytes: Int
     private var path: [(number: Int, next: Int)] = []
 
-    /// The XML of a property list in binary form.
-    static func write(_ binary: [UInt8], limits: Limits) throws -> [UInt8] {
-        let owner = ArchiveBytes(binary)
-        let table = try PlistTable(owner.bytes, owner: owner, limits: limits)
-        var writer = XMLPlistWriter(table, limits)
-        defer { writer.out.deallocate() }
-        try writer.checkSize()
-        try writer.write()
-        return Array(writer.out.bytes)
+    /// Bytes gathered before they are handed over; a multiple of 3, so that base 64 goes on from one piece to the next.
+    private static let piece = 3 << 14
+
+    /// Hands the XML of a property list in binary form over, piece by piece; each is valid during the call.
+    static func write(
+        _ binary: ArchiveBytes, limits: Limits, to receiver: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let table = try PlistTable(binary.bytes, owner: binary, limits: limits)
+        try withoutActuallyEscaping(receiver) {
+            var writer = XMLPlistWriter(table, limits, $0)
+            defer { writer.out.deallocate() }
+            try writer.checkSize()
+            try writer.write()
+        }
     }
 
-    private init(_ table: PlistTable, _ limits: Limits) {
+    /// The XML of a property list in binary form.
+    static func array(_ binary: ArchiveBytes, limits: Limits) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try write(binary, limits: limits) { bytes.append(contentsOf: $0) }
+        return bytes
+    }
+
+    private init(
+        _ table: PlistTable, _ limits: Limits, _ receiver: @escaping (UnsafeRawBufferPointer) throws -> Void
+    ) {
         self.table = table
         self.limits = limits
+        self.receiver = receiver
         mostBytes = min(limits.bytes, (16 << 20) + 256 * table.file.count)
     }
 
@@ -89,10 +107,6 @@ struct XMLPlistWriter {
             """)
         try begin(table.top)
         while let last = path.last {
-            guard out.count <= mostBytes else {
-                throw out.count > limits.bytes
-                    ? ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes") : Self.tooMuch()
-            }
             let node = table.node(last.number)
             guard last.next < node.count else {
                 path.removeLast()
@@ -105,11 +119,28 @@ struct XMLPlistWriter {
                 try begin(table.reference(node, last.next))
             } else {
                 indent()
-                text("key", table.node(table.reference(node, last.next)))
+                try text("key", table.node(table.reference(node, last.next)))
                 try begin(table.value(node, last.next))
             }
         }
         line("</plist>")
+        try handOver()
+    }
+
+    /// Hands over what was gathered, if it is much.
+    @inline(__always)
+    private mutating func handOverPiece() throws {
+        if out.count >= Self.piece { try handOver() }
+    }
+
+    private mutating func handOver() throws {
+        handedOver += out.count
+        guard handedOver <= mostBytes else {
+            throw handedOver > limits.bytes
+                ? ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes") : Self.tooMuch()
+        }
+        try receiver(out.bytes)
+        out.count = 0
     }
 
     // MARK: Nodes
@@ -132,6 +163,7 @@ struct XMLPlistWriter {
     }
 
     private mutating func begin(_ number: Int) throws {
+        try handOverPiece()
         let node = table.node(number)
         indent()
         switch node.kind {
@@ -146,10 +178,10 @@ struct XMLPlistWriter {
         case .integer: line("<integer>\(table.integer(node))</integer>")
         case .real: real(node)
         case .date: date(table.unsigned(node.start, 8))
-        case .ascii, .utf8, .utf16: text("string", node)
+        case .ascii, .utf8, .utf16: try text("string", node)
         case .data:
             raw("<data>")
-            Base64.encode(table.bytes(node), into: &out)
+            try pieces(table.bytes(node)) { Base64.encode($1, into: &$0.out) }
             line("</data>")
         case .uid:
             line("<dict>")
@@ -190,15 +222,27 @@ struct XMLPlistWriter {
         line(isExact ? "<date>\(text)</date>" : "<date bits=\"\(String(bits, radix: 16))\">\(text)</date>")
     }
 
+    /// Writes the content of a node, whose text is made of its bytes one after the other.
+    private mutating func pieces(
+        _ bytes: UnsafeRawBufferPointer, _ write: (inout XMLPlistWriter, UnsafeRawBufferPointer) -> Void
+    ) throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            write(&self, UnsafeRawBufferPointer(rebasing: rest.prefix(Self.piece)))
+            rest = rest.dropFirst(Self.piece)
+            try handOverPiece()
+        }
+    }
+
     // MARK: Text
 
-    private mutating func text(_ element: String, _ node: PlistNode) {
+    private mutating func text(_ element: String, _ node: PlistNode) throws {
         raw("<\(element)>")
         switch node.kind {
         case .utf16:
             let units = table.units(node)
             if let text = String(validating: units, as: UTF16.self) { escaped(text) } else { escaped(units) }
-        default: escaped(table.bytes(node))
+        default: try pieces(table.bytes(node)) { $0.escaped($1) }
         }
         line("</\(element)>")
     }

@@ -10,7 +10,8 @@ private final class ArrayOwner<Element> {
     init(_ array: [Element]) { self.array = array }
 }
 
-private final class DataOwner {
+/// Keeps the memory of a `Data` where it is; of one that is not so small that it has none.
+final class DataOwner {
     let data: Data
     init(_ data: Data) { self.data = data }
 }

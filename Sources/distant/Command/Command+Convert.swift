@@ -13,7 +13,10 @@ extension Command {
         case .archive(let format):
             progress.show("writing \(target)")
             do {
-                output.append(try file.graph.bytes(format: format, limits: ArchiveFile.limits))
+                try file.graph.write(format: format, limits: ArchiveFile.limits) {
+                    output.append($0)
+                    try output.check()
+                }
             } catch let error as ArchiveError {
                 throw FileError(source, "cannot be written as \(format): \(error)")
             }

@@ -38,7 +38,7 @@ struct GraphJSON {
         output.append("{\"archiver\":")
         if let archiver = graph.archiver { values.string(archiver) } else { output.append("null") }
         output.append(",\"version\":\(graph.version),\"top\":{")
-        let roots = sorted(graph.roots)
+        let roots = sorted(graph.lentRoots)
         for (index, field) in roots.enumerated() {
             if index > 0 { output.append(",") }
             values.string(field.key)
@@ -47,9 +47,9 @@ struct GraphJSON {
         }
         output.append("},\"objects\":[\n")
         let count = graph.objects.count
-        for (index, object) in graph.objects.enumerated() {
+        for index in graph.objects.indices {
             if index > 0 { output.append(",\n") }
-            try self.object(object)
+            try object(graph.objects.lent(index))
             try output.check()
             progress.show("writing objects", index, of: count)
         }
@@ -80,7 +80,7 @@ struct GraphJSON {
     private mutating func classText(_ index: Int) -> [UInt8] {
         if let known = classTexts[index] { return known }
         var text: [UInt8] = []
-        if case .classRecord(let type) = graph.objects[index], let classes = type.classes {
+        if case .classRecord(let type) = graph.objects.lent(index), let classes = type.classes {
             text += ",\"classes\":".utf8
             JSONText.append(classes, to: &text)
         }

@@ -101,8 +101,17 @@ struct ValueJSON {
             output.append("{\"type\":")
             string(record.typeName)
             push(",\"keys\":[", .fields(Self.sorted(record)), "]}")
-        case .shared(let index): begin(shared[index])
-        case .data(let data): bytes(data)
+        case .shared(let index): begin(shared.lent(index))
+        case .data(let data):
+            output.append("{\"data\":\"")
+            hex(data)
+            output.append("\"}")
+        case .scalars(let scalars):
+            output.append("{\"scalars\":")
+            string(scalars.typeName)
+            output.append(",\"data\":\"")
+            hex(scalars.bytes)
+            output.append("\"}")
         default:
             text.removeAll(keepingCapacity: true)
             LeafJSON.append(value, to: &text)
@@ -111,19 +120,18 @@ struct ValueJSON {
     }
 
     /// Writes bytes as they are read, in pieces: the text of many would take twice their memory.
-    private mutating func bytes(_ data: Data) {
-        output.append("{\"data\":\"")
-        var rest = data[...]
-        while !rest.isEmpty {
-            text.removeAll(keepingCapacity: true)
-            for byte in rest.prefix(Self.piece) {
-                text.append(JSONText.digits[Int(byte >> 4)])
-                text.append(JSONText.digits[Int(byte & 0xF)])
+    private mutating func hex(_ data: Data) {
+        let digits = JSONText.digits
+        data.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: Self.piece) {
+                text.removeAll(keepingCapacity: true)
+                for index in start..<min(start + Self.piece, bytes.count) {
+                    text.append(digits[Int(bytes[index] >> 4)])
+                    text.append(digits[Int(bytes[index] & 0xF)])
+                }
+                output.append(text)
             }
-            output.append(text)
-            rest = rest.dropFirst(Self.piece)
         }
-        output.append("\"}")
     }
 
     private static let piece = 1 << 14

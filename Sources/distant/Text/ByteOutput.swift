@@ -42,11 +42,13 @@ final class ByteOutput {
         if buffer.count >= Self.block { send() }
     }
 
-    func append(_ bytes: [UInt8]) {
+    func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { append($0) } }
+
+    func append(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count < Self.block else {
             // Much is written from where it lies, and not copied.
             send()
-            return bytes.withUnsafeBytes { send($0) }
+            return send(bytes)
         }
         buffer.append(contentsOf: bytes)
         if buffer.count >= Self.block { send() }

@@ -25,7 +25,8 @@ struct GraphNodes {
     }
 
     subscript(node: Int) -> ArchivedObject {
-        node < objectCount ? graph.objects[node] : .value(graph.sharedValues[node - objectCount])
+        // Nothing of it is changed.
+        node < objectCount ? graph.objects.lent(node) : .value(graph.sharedValues.lent(node - objectCount))
     }
 
     /// How a node is named: `#5`, and `&0` for what is shared without being an object.

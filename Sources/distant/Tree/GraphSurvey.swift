@@ -34,7 +34,7 @@ struct GraphSurvey {
         entered = Array(repeating: 0, count: nodes.count)
         left = Array(repeating: 0, count: nodes.count)
         classNumbers = Array(repeating: -1, count: nodes.count)
-        walk(nodes.targets(of: nodes.graph.roots.values + nodes.graph.others.map(\.value)), progress)
+        walk(nodes.targets(of: nodes.graph.lentRoots.values + nodes.graph.lentOthers.map(\.value)), progress)
         for node in 0..<nodes.objectCount where entered[node] == 0 {
             // The description of a class and nil are there for others.
             let kind = GraphNodes.kind(nodes[node])

@@ -60,10 +60,10 @@ struct GraphTree {
     mutating func print() throws {
         output.append("\(file.summary)\n\n")
         let graph = file.graph
-        try tree(Frame(node: -1, depth: 0, content: .fields(graph.roots.keys, graph.roots.values)))
-        if !graph.others.isEmpty {
+        try tree(Frame(node: -1, depth: 0, content: .fields(graph.lentRoots.keys, graph.lentRoots.values)))
+        if !graph.lentOthers.isEmpty {
             output.append("\nbeside the objects:\n")
-            try tree(Frame(node: -1, depth: 1, content: .pairs(graph.others)))
+            try tree(Frame(node: -1, depth: 1, content: .pairs(graph.lentOthers)))
         }
         try printWaiting()
         if !survey.strays.isEmpty {

@@ -1,0 +1,69 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A part of an archive in the memory it lies in, which `owner` keeps.
+package struct ArchiveSegment {
+    package let owner: AnyObject
+    package let bytes: UnsafeRawBufferPointer
+}
+
+/// Memory that was a sink's.
+private final class SinkMemory {
+    let sink: ByteSink
+    init(_ sink: ByteSink) { self.sink = sink }
+    deinit { sink.deallocate() }
+}
+
+/// A finished archive in the pieces it was made in.
+///
+/// Large `Data` is not copied to be put into the archive: its bytes are a piece of their own, where they were found.
+struct ArchivePieces {
+    private(set) var segments: [ArchiveSegment] = []
+    /// Bytes in all.
+    private(set) var count = 0
+
+    /// Appends what is in a sink, which is taken over, with the blobs that belong into it.
+    mutating func append(_ sink: ByteSink, _ blobs: [Blob] = []) {
+        let owner = SinkMemory(sink)
+        var position = 0
+        for blob in blobs {
+            append(UnsafeRawBufferPointer(rebasing: sink.bytes[position..<blob.position]), owner)
+            append(blob.bytes, blob.owner)
+            position = blob.position
+        }
+        append(UnsafeRawBufferPointer(rebasing: sink.bytes[position...]), owner)
+    }
+
+    private mutating func append(_ bytes: UnsafeRawBufferPointer, _ owner: AnyObject) {
+        guard !bytes.isEmpty else { return }
+        segments.append(ArchiveSegment(owner: owner, bytes: bytes))
+        count += bytes.count
+    }
+
+    /// Hands all pieces over, in order.
+    func write(to receiver: (UnsafeRawBufferPointer) throws -> Void) rethrows {
+        for segment in segments { try withExtendedLifetime(segment.owner) { try receiver(segment.bytes) } }
+    }
+
+    /// The archive as an array.
+    func array() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { target, initialized in
+            let target = UnsafeMutableRawBufferPointer(target)
+            write {
+                UnsafeMutableRawBufferPointer(rebasing: target[initialized...]).copyMemory(from: $0)
+                initialized += $0.count
+            }
+        }
+    }
+
+    /// The archive where it can be read: what is one piece already is not copied.
+    func inOnePiece() -> ArchiveBytes {
+        if segments.count == 1 { return ArchiveBytes(segments[0]) }
+        var sink = ByteSink(capacity: count)
+        write { sink.append($0) }
+        return ArchiveBytes(ArchiveSegment(owner: SinkMemory(sink), bytes: sink.bytes))
+    }
+}
