@@ -1,0 +1,110 @@
+import Glibc
+import Synchronization
+
+@testable import DistantObjects
+@testable import PortTransport
+
+/// A connection under test, with a client that calls the peer and an oracle that counts how its calls end.
+final class Party {
+    let loop: any PortLoop
+    private(set) weak var watched: Connection?
+    private(set) var connection: Connection?
+    let counts = Counts()
+
+    final class Counts: Sendable {
+        let begun = Atomic<Int>(0)
+        let ended = Atomic<Int>(0)
+
+        func attempt(_ body: () async throws -> Void) async {
+            begun.add(1, ordering: .relaxed)
+            try? await body()
+            ended.add(1, ordering: .relaxed)
+        }
+    }
+
+    init(_ endpoint: ChannelEndpoint, on loop: any PortLoop, isInitiator: Bool, queue: Int) throws {
+        self.loop = loop
+        var configuration = Connection.Configuration()
+        configuration.loop = loop
+        configuration.programName = "fuzz"
+        configuration.errorTypes = [FuzzError.self]
+        configuration.limits.queuedCalls = queue
+        configuration.limits.runningCalls = queue
+        configuration.limits.references = 64
+        // Small, so that a length alone cannot look like a leak.
+        configuration.limits.message = 1 << 20
+        configuration.busy.messages = 1
+        configuration.busy.nanoseconds = .max
+        let connection = try Connection.make(endpoint, configuration, isInitiator: isInitiator)
+        connection.vend(FuzzDirectory())
+        self.connection = connection
+        watched = connection
+        connection.begin()
+        Self.start(connection, counts, loop)
+    }
+
+    private static func start(_ connection: Connection, _ counts: Counts, _ loop: any PortLoop) {
+        Task(executorPreference: loop) { await call(connection, counts, loop) }
+    }
+
+    @concurrent private static func call(_ connection: Connection, _ counts: Counts, _ loop: any PortLoop) async {
+        await counts.attempt {
+            try await connection.handshake()
+            let root = try await connection.root
+            await counts.attempt { let _: Int = try await root.echo(7) }
+            // A task of its own does not inherit the loop.
+            Task(executorPreference: loop) {
+                await counts.attempt { try await root.message("wait").call(deadline: .seconds(2)) }
+            }
+            await counts.attempt { try await root.note.oneWay(3) }
+            await counts.attempt { try await root.fail("why") }
+            await counts.attempt {
+                let given: DistantObject = try await root.give()
+                let _: Int = try await given.tell(FuzzDirectory(), 5)
+                let back: DistantObject? = try await root.keep(FuzzDirectory())
+                _ = back == given
+                let _: Bool = try await given.own(given)
+            }
+            let cancelled = Task(executorPreference: loop) { await counts.attempt { try await root.wait() } }
+            await counts.attempt {
+                let node = FuzzNode("a", [FuzzNode("b"), FuzzNode("c")])
+                let _: FuzzNode = try await root.node(node)
+                let _: ByCopy<FuzzNode> = try await root.copy(ByCopy(node))
+            }
+            cancelled.cancel()
+            await counts.attempt {
+                let _: [UInt8] = try await root.bytes([UInt8](repeating: 7, count: 70_000))
+            }
+            await counts.attempt { try await connection.barrier() }
+            await counts.attempt { try await connection.ping() }
+            await counts.attempt { let _: Int = try await root.think(3) }
+        }
+    }
+
+    func close() {
+        guard let connection else { return }
+        Task(executorPreference: loop) { await connection.close(within: .seconds(1)) }
+    }
+
+    func invalidate() { connection?.invalidate() }
+
+    var hasEnded: Bool { connection?.hasEnded ?? true }
+
+    /// Where other threads are at work.
+    func awaitEnd() {
+        waitUntil("the connection ends") { hasEnded }
+        waitUntil("the calls end") {
+            counts.begun.load(ordering: .relaxed) == counts.ended.load(ordering: .relaxed)
+        }
+    }
+
+    /// After the end of the stream: nothing waits, nothing is left.
+    func check() {
+        guard let connection else { return }
+        require(connection.life.withLock { $0.end != nil }, "the connection has not ended")
+        require(connection.statistics.isAtRest, "something is left: \(connection.statistics)")
+        require(
+            counts.begun.load(ordering: .relaxed) == counts.ended.load(ordering: .relaxed), "a call has not ended")
+        self.connection = nil
+    }
+}

@@ -1,0 +1,117 @@
+/// What an input says: how the run goes, and the peer's stream.
+struct Plan {
+    var isInitiator: Bool
+    /// Bytes arrive split and merged at random.
+    var isSplit: Bool
+    var queue: Int
+    /// Time passes before the stream ends.
+    var waits: Bool
+    /// This side closes, or cuts the connection, in the middle.
+    var closes: Bool
+    var cuts: Bool
+    /// Over a socketpair and a real loop, where memory can be shared.
+    var isOverSocket: Bool
+    var pieces: [Piece]
+
+    /// What arrives together.
+    struct Piece {
+        var bytes: [UInt8]
+        /// If it is a `Share`.
+        var share: Share?
+    }
+
+    /// What comes beside a `Share`.
+    struct Share {
+        var gift: Gift
+        /// So many more descriptors are announced than come.
+        var surplus: Int
+        /// The peer looks first what the connection has to say.
+        var waits: Bool
+    }
+
+    private enum Form {
+        /// Whatever the input is.
+        case raw
+        /// A correct greeting, then whatever the input is.
+        case greeted
+        /// A correct greeting, then frames with correct lengths.
+        case framed
+    }
+
+    init(_ input: UnsafeRawBufferPointer) {
+        let first = input[0]
+        let second = input[1]
+        isInitiator = first & 1 != 0
+        isSplit = first & 8 != 0
+        isOverSocket = first & 64 != 0
+        queue = first & 16 != 0 ? 1 : 64
+        waits = first & 32 != 0
+        closes = second & 3 == 1
+        cuts = second & 3 == 2
+        let rest = input[2...]
+        let form: Form = first & 6 == 0 ? .raw : first & 6 == 2 ? .greeted : .framed
+        let hello = Piece(bytes: Self.frame(1, 0, Self.hello(features: second >> 2 & 15)))
+        pieces = form == .raw ? [] : [hello]
+        guard form == .framed else {
+            pieces.append(Piece(bytes: Array(rest)))
+            return
+        }
+        var reader = rest[...]
+        while let header = reader.popFirst(6) {
+            let length = Int(header[2]) | Int(header[3]) << 8
+            let body = reader.popFirst(min(length, reader.count)) ?? []
+            pieces.append(
+                Piece(
+                    bytes: Self.frame(header[0], header[1], Self.body(header, body)),
+                    share: header[0] == 17 ? Share(header[4], header[5]) : nil))
+        }
+    }
+
+    /// Six bytes say what a frame is: kind, flags, length (2), and for an opener or continuation the bulk length or the
+    /// opener's number, for a `Share` what comes beside it (2).
+    private static func body(_ header: [UInt8], _ body: [UInt8]) -> [UInt8] {
+        guard header[0] == 0xFF || header[1] & 0x80 != 0 else { return body }
+        return [header[4], header[5], 0, 0, 0, 0, 0, 0] + body
+    }
+
+    static func frame(_ kind: UInt8, _ flags: UInt8, _ body: [UInt8]) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (8 * $0)) } + [kind, flags, 0, 0] + body
+    }
+
+    /// Takes up to a mebibyte in a message, and 200 calls.
+    static func hello(features: UInt8) -> [UInt8] {
+        [0x44, 0x4F, 0x42, 0x4A, 1, features, 0xC8, 1, 0xC8, 1, 0x80, 0x80, 0x40, 1, 0x78]
+    }
+
+    /// The input that gives these frames.
+    static func input(frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isInitiator: Bool, second: UInt8) -> [UInt8]
+    {
+        var bytes: [UInt8] = [isInitiator ? 5 : 4, second]
+        for frame in frames {
+            var body = frame.body
+            var extra: [UInt8] = [0, 0]
+            if frame.kind == 0xFF || frame.flags & 0x80 != 0, body.count >= 8 {
+                extra = Array(body[..<2])
+                body.removeFirst(8)
+            }
+            bytes += [frame.kind, frame.flags, UInt8(body.count & 0xFF), UInt8(body.count >> 8 & 0xFF)] + extra + body
+        }
+        return bytes
+    }
+}
+
+extension Plan.Share {
+    init(_ first: UInt8, _ second: UInt8) {
+        gift = Gift(first)
+        surplus = second & 6 == 0 ? 0 : Int(second >> 3 & 3) - 1
+        waits = second & 1 == 0
+    }
+}
+
+extension Slice where Base == UnsafeRawBufferPointer {
+    mutating func popFirst(_ count: Int) -> [UInt8]? {
+        guard self.count >= count else { return nil }
+        defer { self = self[(startIndex + count)...] }
+        return Array(self.prefix(count))
+    }
+}

@@ -1,0 +1,118 @@
+import Synchronization
+
+@testable import DistantObjects
+@testable import KeyedArchive
+
+/// How many objects of this file are alive.
+let living = Atomic<Int>(0)
+
+/// A node of a graph by copy, with cycles.
+final class FuzzNode: ObjectCoding {
+    var name: String
+    var children: [FuzzNode]
+    weak var parent: FuzzNode?
+
+    init(_ name: String, _ children: [FuzzNode] = []) {
+        self.name = name
+        self.children = children
+        living.add(1, ordering: .relaxed)
+        for child in children { child.parent = self }
+    }
+
+    init(coder: ObjectDecoder) throws {
+        name = try coder.decode(String.self, forKey: "name")
+        children = try coder.decode([FuzzNode].self, forKey: "children")
+        living.add(1, ordering: .relaxed)
+        try coder.decodeReference(FuzzNode.self, forKey: "parent") { self.parent = $0 }
+    }
+
+    deinit { living.subtract(1, ordering: .relaxed) }
+
+    func encode(with coder: ObjectEncoder) throws {
+        try coder.encode(name, forKey: "name")
+        try coder.encode(children, forKey: "children")
+        try coder.encodeConditional(parent, forKey: "parent")
+    }
+}
+
+struct FuzzError: Error, Codable {
+    var text: String
+    var object: DistantObject?
+}
+
+/// What is called from outside: a method of each kind.
+final class FuzzDirectory: Vendable {
+    private struct State {
+        var kept: [DistantObject] = []
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    // Reached only from the one thread that drives the loop.
+    private let state = Mutex(State())
+
+    init() { living.add(1, ordering: .relaxed) }
+    deinit { living.subtract(1, ordering: .relaxed) }
+
+    static var messages: MessageTable<FuzzDirectory> {
+        Message("echo", FuzzDirectory.echo)
+        Message("text", FuzzDirectory.text)
+        Message("node", FuzzDirectory.node)
+        Message("bytes", FuzzDirectory.bytes)
+        Message("note", FuzzDirectory.note)
+        Message("fail", FuzzDirectory.fail)
+        Message("keep", FuzzDirectory.keep)
+        Message("give", FuzzDirectory.give)
+        Message("own", FuzzDirectory.own)
+        Message("tell", FuzzDirectory.tell)
+        Message("think", FuzzDirectory.think)
+        Message("wait", FuzzDirectory.wait)
+        Message("copy", FuzzDirectory.copy)
+    }
+
+    func echo(_ number: Int) -> Int { number }
+    func text(_ texts: [String: [String?]]) -> Int { texts.count }
+    func node(_ node: FuzzNode) -> FuzzNode { node }
+    func bytes(_ bytes: [UInt8]) -> [UInt8] { bytes }
+    func note(_ number: Int) {}
+    func fail(_ text: String) throws { throw FuzzError(text: text, object: DistantObject(standingFor: self)) }
+    func own(_ object: FuzzDirectory) -> Bool { object === self }
+    func give() -> FuzzDirectory { FuzzDirectory() }
+    func copy(_ node: ByCopy<FuzzNode>) -> ByCopy<FuzzNode> { node }
+
+    func keep(_ object: DistantObject) -> DistantObject? {
+        state.withLock { state in
+            state.kept.append(object)
+            return state.kept.count > 4 ? state.kept.removeFirst() : nil
+        }
+    }
+
+    @concurrent func tell(_ object: DistantObject, _ number: Int) async throws -> Int {
+        try await object.note.oneWay(number)
+        return try await object.echo(number)
+    }
+
+    @concurrent func think(_ pauses: Int) async -> Int {
+        for _ in 0..<(pauses & 7) { await Task.yield() }
+        return pauses
+    }
+
+    /// Returns when the call is cancelled, which the end of a connection does too.
+    @concurrent func wait() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    if Task.isCancelled { return true }
+                    state.waiting.append(continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume() }
+            }
+        } onCancel: {
+            let waiting = state.withLock { state in
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import CPortShims
+import Glibc
+
+@testable import PortTransport
+
+/// The far end of a socketpair, held by a peer that keeps no rule unless told to.
+///
+/// Not to be used by two threads at a time.
+final class HostileSocket: @unchecked Sendable {
+    private(set) var descriptor: CInt
+    /// What has come and was not looked at.
+    private(set) var unread: [UInt8] = []
+    /// Descriptors that have come.
+    private(set) var received: [CInt] = []
+    private var sendsCredentials = true
+
+    init(_ endpoint: ChannelEndpoint) {
+        guard case .socket(let descriptor)? = endpoint.take() else { fatalError("not a socket") }
+        self.descriptor = descriptor
+    }
+
+    deinit { close() }
+
+    func close() {
+        for descriptor in received { port_close(descriptor) }
+        received = []
+        if descriptor >= 0 { port_close(descriptor) }
+        descriptor = -1
+    }
+
+    func shutdown(reading: Bool, writing: Bool) { _ = port_shutdown(descriptor, reading, writing) }
+
+    /// Sends as many of the bytes as the kernel takes; descriptors that it refuses stay here.
+    ///
+    /// - Returns: How many were sent.
+    @discardableResult
+    func send(_ bytes: [UInt8], _ descriptors: [CInt] = []) -> Int {
+        let attempt = { (descriptors: [CInt]) in
+            bytes.withUnsafeBytes { bytes in
+                var vector = iovec(
+                    iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+                return port_send(
+                    self.descriptor, &vector, 1, descriptors, CInt(descriptors.count), self.sendsCredentials)
+            }
+        }
+        var sent = attempt(descriptors)
+        if sent < 0, !descriptors.isEmpty { sent = attempt([]) }
+        if sent > 0 { sendsCredentials = false }
+        return max(0, sent)
+    }
+
+    /// Reads what is there; false: there is nothing, or nothing more will come.
+    @discardableResult
+    func receive(waiting nanoseconds: Int64 = 0) -> Bool {
+        if nanoseconds > 0 { _ = port_wait_one(descriptor, UInt32(PORT_READABLE), nanoseconds) }
+        var ancillary = port_ancillary()
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = bytes.withUnsafeMutableBytes { bytes in
+            var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+            return port_receive(descriptor, &vector, 1, &ancillary)
+        }
+        guard count > 0 else { return false }
+        unread += bytes[..<count]
+        withUnsafeBytes(of: ancillary.descriptors) {
+            received += $0.bindMemory(to: CInt.self)[..<Int(ancillary.count)]
+        }
+        return true
+    }
+
+    func forget() { unread = [] }
+
+    /// The descriptors that have come; the caller closes them.
+    func takeReceived() -> [CInt] {
+        defer { received = [] }
+        return received
+    }
+
+    /// Waits for a frame of a kind and flags, and throws away what came with it.
+    ///
+    /// - Returns: Whether it came, within `Bound.step`.
+    func awaitFrame(_ kind: UInt8, flags: UInt8 = 0) -> Bool {
+        let end = monotonicNow() &+ Bound.step
+        repeat {
+            if RawFrame.takeAll(from: &unread).contains(where: { $0.kind == kind && $0.flags == flags }) { return true }
+            receive(waiting: 100_000_000)
+        } while monotonicNow() < end
+        return false
+    }
+}
+
+/// A frame as it travels.
+struct RawFrame {
+    var kind: UInt8
+    var flags: UInt8
+    var body: [UInt8]
+
+    /// The whole frames that `bytes` begin with, which are taken from them; what cannot be a frame's beginning is dropped.
+    static func takeAll(from bytes: inout [UInt8]) -> [RawFrame] {
+        var frames: [RawFrame] = []
+        var start = 0
+        while bytes.count - start >= 8 {
+            let length = (0..<4).reduce(0) { $0 | Int(bytes[start + $1]) << (8 * $1) }
+            guard length <= 73_728 else {
+                bytes = []
+                return frames
+            }
+            guard bytes.count - start >= 8 + length else { break }
+            let body = bytes[(start + 8)..<(start + 8 + length)]
+            frames.append(RawFrame(kind: bytes[start + 4], flags: bytes[start + 5], body: Array(body)))
+            start += 8 + length
+        }
+        bytes.removeFirst(start)
+        return frames
+    }
+
+    static func bytes(_ kind: UInt8, flags: UInt8 = 0, descriptors: Int = 0, _ body: [UInt8]) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (8 * $0)) }
+            + [kind, flags, UInt8(truncatingIfNeeded: descriptors), 0] + body
+    }
+}
+
+/// How long a step may take, in nanoseconds; what takes longer hangs.
+enum Bound {
+    /// Much more than any step takes, also beside other work.
+    static let step: UInt64 = 30_000_000_000
+}
+
+/// Waits until it is so; a trap if it takes longer than a step may.
+func waitUntil(_ sentence: String, _ condition: () -> Bool) {
+    let end = monotonicNow() &+ Bound.step
+    while !condition() {
+        require(monotonicNow() < end, "this takes too long: \(sentence)")
+        usleep(100)
+    }
+}
+
+func require(_ condition: Bool, _ sentence: @autoclosure () -> String) {
+    if !condition { fatalError(sentence()) }
+}
+
+/// Sockets, pipes and shared memory that this process has open; pollers are kept for the next call that blocks.
+func openDescriptors() -> Int {
+    guard let directory = opendir("/proc/self/fd") else { return 0 }
+    defer { closedir(directory) }
+    var count = 0
+    while let entry = readdir(directory) {
+        let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        var target = [CChar](repeating: 0, count: 64)
+        guard readlink("/proc/self/fd/\(name)", &target, 63) > 0 else { continue }
+        let link = String(decoding: target.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if ["socket:", "pipe:", "/memfd:"].contains(where: link.hasPrefix) { count += 1 }
+    }
+    return count
+}
