@@ -8,6 +8,14 @@ struct Command {
         case add(name: String, serialNumber: String, value: Int, image: String?)
         case show(key: String)
         case remove(key: String)
+
+        /// Whether it changes the items.
+        var isChange: Bool {
+            switch self {
+            case .add, .remove: true
+            case .help, .list, .show: false
+            }
+        }
     }
 
     var action: Action

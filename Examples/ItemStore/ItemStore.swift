@@ -29,7 +29,8 @@ struct ItemStore {
 
     private static func run(_ command: Command) throws {
         if case .help = command.action { return Console.say(Command.usage) }
-        let store = try Store(folder: URL(fileURLWithPath: command.folder), log: log)
+        let store = try Store(
+            folder: URL(fileURLWithPath: command.folder), isForChanging: command.action.isChange, log: log)
         switch command.action {
         case .help: break
         case .list: list(store)
@@ -44,10 +45,8 @@ struct ItemStore {
             if let image = store.images.image(forKey: key) { Console.say("image: \(image.count) bytes") }
         case .remove(let key):
             let item = try find(key, store)
-            store.remove(item)
-            try save(store)
+            try remove(item, from: store)
             Console.say("removed \(item.itemName)")
-            try removeImage(of: item, in: store)
         }
     }
 
@@ -73,20 +72,30 @@ struct ItemStore {
     /// The image comes first: an item without the image it should have is not added.
     private static func add(_ item: Item, _ image: Data?, to store: Store) throws {
         guard let image else { return try save(store) }
-        do { try store.images.setImage(image, forKey: item.itemKey) } catch {
+        do { try store.images.addPendingImage(image, forKey: item.itemKey) } catch {
             throw Failure(description: "the image is not saved: \(reason(error))")
         }
-        do { try save(store) } catch {
-            // Nobody would ever name it.
-            try removeImage(of: item, in: store)
-            throw error
-        }
+        try save(store, settling: item, isListed: true)
     }
 
-    private static func removeImage(of item: Item, in store: Store) throws {
-        do { try store.images.deleteImage(forKey: item.itemKey) } catch {
+    /// Removes an item and its image, or neither.
+    private static func remove(_ item: Item, from store: Store) throws {
+        store.remove(item)
+        do { try store.images.makePending(item.itemKey) } catch {
             throw Failure(description: "the image \(item.itemKey) is not removed: \(reason(error))")
         }
+        try save(store, settling: item, isListed: false)
+    }
+
+    /// Saves the list, and settles an item's pending image by whether the list that is there then has the item.
+    private static func save(_ store: Store, settling item: Item, isListed: Bool) throws {
+        let saved = Result { try save(store) }
+        let isDone = if case .success = saved { true } else { false }
+        do { try store.images.settle(item.itemKey, isListed: isListed == isDone) } catch {
+            // The next change settles it.
+            throw Failure(description: "the image \(item.itemKey) is left as it is: \(reason(error))")
+        }
+        try saved.get()
     }
 
     /// What the system said, if it was the system.

@@ -6,6 +6,8 @@ final class Store {
     let images: ImageStore
     private var items: [Item]
     private let archive: URL
+    /// Held as long as the items are to be changed.
+    private let lock: FolderLock?
 
     /// The folder for the items is not there.
     struct NoFolder: Error, CustomStringConvertible {
@@ -14,8 +16,12 @@ final class Store {
 
     /// Loads the items; none if there is no archive yet.
     ///
-    /// - Throws: `NoFolder`, or what makes the archive impossible to read.
-    init(folder: URL, log: @escaping (String) -> Void) throws {
+    /// - Parameters:
+    ///   - folder: Where they are.
+    ///   - isForChanging: Whether they are to be changed: no other process does so as long as this object lives.
+    ///   - log: Takes sentences about images.
+    /// - Throws: `NoFolder`, `FolderLock.Refused`, or what makes the archive impossible to read.
+    init(folder: URL, isForChanging: Bool = false, log: @escaping (String) -> Void) throws {
         var isFolder: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder)
         guard isThere, isFolder.boolValue else {
@@ -23,10 +29,15 @@ final class Store {
         }
         archive = folder.appendingPathComponent("items.archive")
         images = ImageStore(folder: folder, log: log)
+        lock = isForChanging ? try FolderLock(folder) : nil
         do {
             items = try KeyedUnarchiver.unarchive([Item].self, from: archive)
         } catch let error as ArchiveError where error.code == .noSuchFile {
             items = []
+        }
+        if isForChanging {
+            let keys = Set(items.map(\.itemKey))
+            try images.settleAll { keys.contains($0) }
         }
     }
 
@@ -42,8 +53,6 @@ final class Store {
     }
 
     /// Removes an item from the list.
-    ///
-    /// Its image stays until the list is saved: a list that names an item whose image is gone is worse than an image too many.
     func remove(_ item: Item) {
         items.removeAll { $0 === item }
     }

@@ -138,7 +138,9 @@ struct ItemStoreTests {
         var logged: [String] = []
         let url = URL(fileURLWithPath: folder)
         let key = UUID().uuidString
-        try ImageStore(folder: url) { _ in }.setImage(Data([1, 2]), forKey: key)
+        let writer = ImageStore(folder: url) { _ in }
+        try writer.addPendingImage(Data([1, 2]), forKey: key)
+        try writer.settle(key, isListed: true)
         let store = ImageStore(folder: url) { logged.append($0) }
         #expect(store.cachedCount == 0 && store.hasImage(forKey: key))
         #expect(store.image(forKey: key) == Data([1, 2]))
@@ -148,9 +150,11 @@ struct ItemStoreTests {
         store.emptyCache()
         #expect(store.cachedCount == 0)
         #expect(store.image(forKey: key) == Data([3]))
-        try store.deleteImage(forKey: key)
         // A second time there is none.
-        try store.deleteImage(forKey: key)
+        for _ in 0..<2 {
+            try store.makePending(key)
+            try store.settle(key, isListed: false)
+        }
         #expect(store.image(forKey: key) == nil && logged.count == 1 && logged[0].contains(key))
     }
 

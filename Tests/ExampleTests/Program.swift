@@ -97,11 +97,20 @@ final class Program {
     ) throws -> pid_t {
         #if canImport(Glibc)
             var actions = posix_spawn_file_actions_t()
+            var attributes = posix_spawnattr_t()
         #else
             var actions: posix_spawn_file_actions_t?
+            var attributes: posix_spawnattr_t?
         #endif
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
+        // The threads tests run on block nearly all signals, and a program would inherit that.
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         posix_spawn_file_actions_adddup2(&actions, input, 0)
         let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY
         posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
@@ -111,7 +120,7 @@ final class Program {
         var variables = environment.map { strdup($0) } + [nil]
         defer { for string in words + variables { free(string) } }
         var pid: pid_t = 0
-        let number = posix_spawn(&pid, path, &actions, nil, &words, &variables)
+        let number = posix_spawn(&pid, path, &actions, &attributes, &words, &variables)
         guard number == 0 else {
             throw Missing(description: "\(path) cannot be started: \(String(cString: strerror(number)))")
         }

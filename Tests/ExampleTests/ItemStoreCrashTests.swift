@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+/// What ItemStore leaves when it is killed between an image and the list, and what the next one makes of it.
+@Suite("ItemStore after a crash, and beside another one")
+struct ItemStoreCrashTests {
+    private let scratch: Scratch
+    private let folder: String
+    private let photo: String
+
+    init() throws {
+        scratch = try Scratch()
+        folder = scratch.path("store")
+        photo = scratch.path("photo")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try Data(repeating: 7, count: 100).write(to: URL(fileURLWithPath: photo))
+    }
+
+    private func run(_ words: [String]) async throws -> Program.Outcome {
+        try await Program.run("ItemStore", ["--in", folder] + words, in: scratch)
+    }
+
+    /// Adds an item by the program; its key.
+    private func add(_ words: [String]) async throws -> String {
+        let outcome = try await run(["add"] + words)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        return String(try #require(outcome.output.firstMatch(of: /added ([0-9A-F-]{36}):/)).1)
+    }
+
+    /// Runs the program where the system kills it as soon as it writes a file larger than half a kilobyte: the list.
+    private func runToItsDeath(_ words: [String]) async throws {
+        let program = try Program.url("ItemStore").path
+        let outcome = try await Program.run(
+            "/bin/sh", ["-c", #"ulimit -c 0; ulimit -f 1; exec "$0" "$@""#, program, "--in", folder] + words,
+            in: scratch)
+        #expect(outcome.status == 128 + SIGXFSZ && outcome.output.isEmpty, "\(outcome.status): \(outcome.errors)")
+    }
+
+    /// The files in the folder, without those the list was being written to.
+    private func names() throws -> Set<String> {
+        Set(try FileManager.default.contentsOfDirectory(atPath: folder).filter { !$0.hasSuffix(".new") })
+    }
+
+    /// A list that is too large to be written in half a kilobyte; the key of its one item with an image.
+    private func fill() async throws -> String {
+        let key = try await add(["Lamp", "A 1", "30", photo])
+        for number in 0..<8 { _ = try await add(["Clock of the long now \(number)", "B \(number)", "45"]) }
+        return key
+    }
+
+    @Test("An image whose item was never listed is removed by the next change, and only that")
+    func added() async throws {
+        let key = try await fill()
+        // Files of the same kind of name that are not the program's.
+        let foreign = UUID().uuidString
+        for name in [foreign, "notes.pending"] {
+            try Data([1]).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+        }
+        try await runToItsDeath(["add", "Chair", "C", "1", photo])
+        #expect(try names().count == 5, "the image is there")
+        let list = try await run(["list"])
+        #expect(list.status == 0 && !list.output.contains("Chair"))
+        #expect(try names().count == 5, "looking changes nothing")
+        _ = try await add(["Table", "T", "2"])
+        #expect(try names() == ["items.archive", key, foreign, "notes.pending"])
+    }
+
+    @Test("The image of an item that is still listed is there, and has its name again after the next change")
+    func removed() async throws {
+        let key = try await fill()
+        try await runToItsDeath(["remove", key])
+        #expect(try names() == ["items.archive", key + ".pending"])
+        let shown = try await run(["show", key])
+        #expect(shown.status == 0 && shown.output.hasSuffix("image: 100 bytes\n"), "\(shown.errors)")
+        let listed = try await run(["list"])
+        #expect(listed.output.contains(", with an image\n"))
+        _ = try await add(["Table", "T", "2"])
+        #expect(try names() == ["items.archive", key])
+        let removed = try await run(["remove", key])
+        #expect(removed.status == 0)
+        #expect(try names() == ["items.archive"])
+    }
+
+    @Test("Without a list that can be read no image is touched")
+    func brokenList() async throws {
+        let pending = "\(folder)/\(UUID().uuidString).pending"
+        for path in [pending, "\(folder)/items.archive"] { try Data([1]).write(to: URL(fileURLWithPath: path)) }
+        let outcome = try await run(["add", "Table", "T", "2", photo])
+        #expect(outcome.status == 1 && outcome.errors.contains("items.archive"), "\(outcome.errors)")
+        #expect(try names().count == 2 && FileManager.default.fileExists(atPath: pending))
+    }
+
+    @Test("Several at once lose nothing of one another")
+    func several() async throws {
+        var programs: [Program] = []
+        for number in 0..<8 {
+            programs.append(
+                try Program("ItemStore", ["--in", folder, "add", "Lamp \(number)", "A", "1", photo], in: scratch))
+        }
+        for program in programs {
+            let outcome = try await program.finish()
+            #expect(outcome.status == 0, "\(outcome.errors)")
+        }
+        let list = try await run(["list"])
+        #expect(list.output.hasSuffix("8 items, $8 in all\n"), "\(list.output)")
+        #expect(list.output.split(separator: "\n").count { $0.hasSuffix(", with an image") } == 8)
+        #expect(try names().count == 9)
+    }
+}
