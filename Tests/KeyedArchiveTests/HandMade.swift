@@ -109,7 +109,7 @@ extension HandMade {
     }
 
     /// An archive whose object 1 begins with those bytes and ends there.
-    private static func claiming(_ object: [UInt8]) -> [UInt8] {
+    static func claiming(_ object: [UInt8]) -> [UInt8] {
         let nodes: [[UInt8]] = [
             [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
             [0x12, 0x00, 0x01, 0x86, 0xA0], string("$top"), [0xD1, 7, 11], string("root"), string("$objects"),

@@ -1,0 +1,141 @@
+import Foundation
+import Testing
+
+@testable import KeyedArchive
+
+#if canImport(Glibc)
+    import Glibc
+#endif
+
+/// What an archive announces and does not hold costs no memory.
+///
+/// Arrays, dictionaries and strings cannot be told that memory is refused: the process ends. So whatever a reader makes room
+/// for has to follow from the bytes that are there. Each row runs where the system refuses more than a little memory, also
+/// if nobody writes to it.
+@Suite("Counts that are announced and not kept")
+struct AnnouncedCountTests {
+    /// Address space that all readers together may take beyond what the process has.
+    private static let most = 128 << 20
+
+    /// As many bytes follow in the archives that are not short.
+    private static let filler = 1 << 20
+
+    private static let counts: [UInt64] = [1 << 62, 1 << 40, 1 << 31, 1 << 27, 1 << 20]
+
+    private static func varint(_ value: UInt64) -> [UInt8] {
+        var rest = value
+        var bytes: [UInt8] = []
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        return bytes + [UInt8(rest)]
+    }
+
+    private static func bigEndian(_ value: UInt64) -> [UInt8] {
+        (0..<8).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+
+    /// Compact archives in which something has `count` elements or bytes, and so many bytes follow.
+    private static func compact(_ count: UInt64, _ rest: Int) -> [(String, [UInt8])] {
+        let number = varint(count)
+        let tail = [UInt8](repeating: 0, count: rest)
+        let explicit = Shape(name: "P", version: 0, kind: .record, layout: .explicit, keys: [])
+        let object = Shape(name: "Foo", version: 0, kind: .object, layout: .explicit, keys: [])
+        var rows = [
+            ("list", [Tag.list]), ("set", [Tag.set]), ("map", [Tag.map]), ("references", [Tag.references]),
+            ("bytes", [Tag.bytes]), ("string", [Tag.string]), ("decimal", [Tag.decimal, 0, Tag.string]),
+            ("URL", [Tag.url, Tag.string]), ("record", [Tag.record, 1, 0]),
+        ].map { ("a \($0)", HandMade.compact($1 + number + tail, [explicit])) }
+        for kind in [PackedKind.int64, .uint8, .double, .bool, .int16] {
+            rows.append(("packed \(kind)", HandMade.compact([Tag.packed, kind.rawValue] + number + tail)))
+        }
+        rows.append(
+            (
+                "an object's keys",
+                HandMade.compact([Tag.reference, 0], [object], objects: [[1, 0] + number + tail])
+            ))
+        let magic = CompactFile.magic
+        rows.append(("shapes", magic + number + tail))
+        rows.append(("a shape's keys", magic + [1, 0, 0x81, 0x61, 0] + number + tail))
+        rows.append(("a shape's name", magic + [1, 0, Tag.string] + number + tail))
+        rows.append(("objects", magic + [0] + number + tail))
+        rows.append(("values", magic + [0, 0] + number + tail))
+        rows.append(("an object's length", magic + [0, 1, 0] + number + tail))
+        return rows
+    }
+
+    /// Binary property lists in which an object has `count` elements or bytes, and so many bytes follow.
+    private static func binary(_ count: UInt64, _ rest: Int) -> [(String, [UInt8])] {
+        let tail = [UInt8](repeating: 0, count: rest)
+        var rows = [
+            ("data", 0x4F), ("ASCII", 0x5F), ("UTF-16", 0x6F), ("UTF-8", 0x7F), ("array", 0xAF), ("set", 0xCF),
+            ("dictionary", 0xDF),
+        ].map { ("binary \($0)", HandMade.claiming([UInt8($1), 0x13] + bigEndian(count) + tail)) }
+        let trailer = [0, 0, 0, 0, 0, 0, 1, 1] + bigEndian(count) + bigEndian(0) + bigEndian(9)
+        rows.append(("binary objects", Array("bplist00".utf8) + [8] + tail + trailer))
+        return rows
+    }
+
+    /// Opens an archive in all ways; how many of them gave something.
+    private static func open(_ bytes: [UInt8]) -> Int {
+        var opened = (try? ArchivedGraph(bytes)) == nil ? 0 : 1
+        guard let unarchiver = try? KeyedUnarchiver(bytes) else { return opened }
+        func decode<T: Decodable>(_ type: T.Type) {
+            if (try? unarchiver.decode(type, forKey: unarchiver.keys[0])) != nil { opened += 1 }
+        }
+        guard !unarchiver.keys.isEmpty else { return opened }
+        decode([Int].self)
+        decode([UInt8].self)
+        decode([Bool].self)
+        decode([Double].self)
+        decode([String].self)
+        decode([Foo].self)
+        decode([[Int]].self)
+        decode(Set<Int>.self)
+        decode([String: Int].self)
+        decode([Int: String].self)
+        decode(Data.self)
+        decode(String.self)
+        decode(Decimal.self)
+        decode(URL.self)
+        decode(Foo.self)
+        decode(Everything.self)
+        decode(PropertyList.self)
+        return opened
+    }
+
+    #if os(Linux)
+        /// Runs the rest of the process with little more memory than it has.
+        private static func refuseMemory() throws {
+            let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+            let pages = try #require(text.split(separator: " ").first.flatMap { Int($0) })
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+            limit.rlim_cur = rlim_t(pages * sysconf(Int32(_SC_PAGESIZE)) + most)
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
+            #expect(malloc(2 * most) == nil, "memory is not refused")
+        }
+
+        @Test(
+            "No reader makes room for what is not there",
+            .enabled(
+                if: dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil,
+                "sanitizers need more memory than that"))
+        func refused() async throws {
+            await #expect(processExitsWith: .success) {
+                try Self.refuseMemory()
+                for count in Self.counts {
+                    for (name, bytes) in Self.compact(count, 3) + Self.binary(count, 3) {
+                        #expect(Self.open(bytes) == 0, "\(name) of \(count) was taken")
+                    }
+                }
+                // Each element takes a byte at least, so these are believed; some are archives.
+                let count = UInt64(Self.filler)
+                for (_, bytes) in Self.compact(count, Self.filler) + Self.binary(count, Self.filler) {
+                    _ = Self.open(bytes)
+                }
+            }
+        }
+    #endif
+}
