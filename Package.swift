@@ -8,6 +8,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
+// Apple's systems have coders of their own for Foundation's classes.
+#if canImport(Darwin)
+    let foundationCoding: [Target.Dependency] = []
+#else
+    let foundationCoding: [Target.Dependency] = ["FoundationCoding"]
+#endif
+
 let package = Package(
     name: "DistantObjects",
     platforms: [.macOS(.v15)],
@@ -50,8 +57,12 @@ let package = Package(
         .executableTarget(
             name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
             path: "Tests/AllocationCount", swiftSettings: settings),
+        .target(
+            name: "ArchiveFixtures", dependencies: ["KeyedArchive"] + foundationCoding, path: "Tests/ArchiveFixtures",
+            swiftSettings: settings),
         .testTarget(
-            name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader"], swiftSettings: settings),
+            name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader", "ArchiveFixtures"],
+            swiftSettings: settings),
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
         .testTarget(
@@ -62,7 +73,7 @@ let package = Package(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "allocation-count",
-                "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "CPortShims",
+                "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "CPortShims", "ArchiveFixtures",
             ],
             swiftSettings: settings),
     ],
@@ -75,7 +86,8 @@ let package = Package(
     package.targets += [
         .target(name: "FoundationCoding", dependencies: ["KeyedArchive"], swiftSettings: settings),
         .testTarget(
-            name: "FoundationCodingTests", dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects"],
+            name: "FoundationCodingTests",
+            dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects", "ArchiveFixtures"],
             swiftSettings: settings),
     ]
 #endif

@@ -1,3 +1,4 @@
+import ArchiveFixtures
 import Foundation
 import FoundationCoding
 import KeyedArchive
@@ -108,10 +109,10 @@ struct NameTests {
         #expect(known.decodeObject(of: Modern.self, forKey: "root") != nil)
     }
 
-    @Test("An archive that PyObjC wrote is read by its hints", .enabled(if: Fixtures.areThere, Fixtures.comment))
+    @Test("An archive as PyObjC writes it is read by its hints")
     func realHints() throws {
         let unarchiver = try NSCodingUnarchiver(
-            forReadingFrom: Fixtures.data("real", "plaso__NSKeyedArchiver__ea172a.plist"))
+            forReadingFrom: Fixtures.real(named: "plaso__NSKeyedArchiver").data)
         let root = unarchiver.decodePropertyList(forKey: "root") as? NSDictionary
         #expect(unarchiver.error == nil && root?.count == 8)
         #expect(root?["MyString"] as? String == "Some string" && root?["MyData"] as? Data == Data("DATA\n".utf8))

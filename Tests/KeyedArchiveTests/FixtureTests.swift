@@ -1,19 +1,21 @@
+import ArchiveFixtures
 import Foundation
 import Testing
 
 @testable import KeyedArchive
 
-@Suite("Archives that others wrote", .enabled(if: Fixtures.areThere, Fixtures.comment))
+@Suite("Archives that others wrote, or our own in their place")
 struct FixtureTests {
     @Test("Each real archive opens, and is the same graph when it was written, as binary and as XML")
     func real() throws {
-        let rows = try Fixtures.table("real.tsv")
-        #expect(rows.count == 144)
-        for (file, columns) in rows {
+        let archives = try Fixtures.real()
+        #expect(Fixtures.isCount(archives.count, ofOthers: 144, own: 100))
+        for archive in archives {
+            let file = archive.name
             do {
-                let graph = try ArchivedGraph(Fixtures.bytes("real", file), anyArchiver: true)
-                #expect(graph.objects.count == Int(columns[9]), "\(file)")
-                #expect(graph.roots.keys.sorted().joined(separator: ";") == sortedKeys(columns[11]), "\(file)")
+                let graph = try ArchivedGraph(archive.bytes, anyArchiver: true)
+                #expect(graph.objects.count == archive.objectCount, "\(file)")
+                #expect(graph.roots.keys.sorted() == archive.topKeys, "\(file)")
                 for format in [ArchiveFormat.binary, .xml] {
                     let again = try ArchivedGraph(graph.bytes(format: format), anyArchiver: true)
                     #expect(again == graph, "\(file) as \(format)")
@@ -26,73 +28,64 @@ struct FixtureTests {
         }
     }
 
-    private func sortedKeys(_ list: String) -> String {
-        list.split(separator: ";").map(String.init).sorted().joined(separator: ";")
-    }
-
     @Test("A graph of a real archive of which each object was replaced by itself is the same, too")
     func rebuilt() throws {
-        for (file, _) in try Fixtures.table("real.tsv") {
-            let graph = try ArchivedGraph(Fixtures.bytes("real", file), anyArchiver: true)
+        for archive in try Fixtures.real() {
+            let graph = try ArchivedGraph(archive.bytes, anyArchiver: true)
             var rebuilt = graph
             for index in graph.objects.indices { try rebuilt.replace(index, with: graph.objects[index]) }
-            #expect(rebuilt == graph, "\(file)")
-            #expect(try ArchivedGraph(rebuilt.bytes(format: .binary), anyArchiver: true) == graph, "\(file)")
+            #expect(rebuilt == graph, "\(archive.name)")
+            #expect(try ArchivedGraph(rebuilt.bytes(format: .binary), anyArchiver: true) == graph, "\(archive.name)")
         }
     }
 
     @Test("Values of real archives are those another decoder found")
     func expected() throws {
-        let rows = try Fixtures.table("expected.tsv")
-        #expect(rows.count == 36)
-        for (file, columns) in rows {
-            let graph = try ArchivedGraph(Fixtures.bytes("real", file))
+        let expected = try Fixtures.expected()
+        #expect(Fixtures.isCount(expected.count, ofOthers: 36, own: 36))
+        for (archive, text) in expected {
+            let graph = try ArchivedGraph(archive.bytes)
             let root = try #require(graph.roots.values.first)
-            #expect(CanonicalText(graph).text(root) == columns[1], "\(file)")
+            #expect(CanonicalText(graph).text(root) == text, "\(archive.name)")
         }
     }
 
     @Test("Archives of others are read into Swift's values, or refused with an error")
     func values() throws {
         var opened = 0
-        for (folder, table) in [("real", "real.tsv"), ("malformed", "malformed.tsv")] {
-            for (file, _) in try Fixtures.table(table) {
-                let bytes = try Fixtures.bytes(folder, file)
-                let start = computingTime()
-                do {
-                    let unarchiver = try KeyedUnarchiver(bytes)
-                    for key in unarchiver.keys {
-                        if (try? unarchiver.decode(PropertyList.self, forKey: key)) != nil { opened += 1 }
-                        _ = try? unarchiver.decodeIfPresent([String: PropertyList].self, forKey: key)
-                        _ = try? unarchiver.decode(Foo.self, forKey: key)
-                        _ = try? unarchiver.decode(Everything.self, forKey: key)
-                        _ = try? unarchiver.decode(Decimal.self, forKey: key)
-                    }
-                } catch {
-                    #expect(error is ArchiveError, "\(file): \(error)")
+        for archive in try Fixtures.real().map(\.archive) + Fixtures.malformed() {
+            let start = computingTime()
+            do {
+                let unarchiver = try KeyedUnarchiver(archive.bytes)
+                for key in unarchiver.keys {
+                    if (try? unarchiver.decode(PropertyList.self, forKey: key)) != nil { opened += 1 }
+                    _ = try? unarchiver.decodeIfPresent([String: PropertyList].self, forKey: key)
+                    _ = try? unarchiver.decode(Foo.self, forKey: key)
+                    _ = try? unarchiver.decode(Everything.self, forKey: key)
+                    _ = try? unarchiver.decode(Decimal.self, forKey: key)
                 }
-                #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(file)")
+            } catch {
+                #expect(error is ArchiveError, "\(archive.name): \(error)")
             }
+            #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(archive.name)")
         }
-        // The roots that consist of values of Swift's alone, in the files that are here.
-        #expect(opened == 63)
+        // The roots that consist of values of Swift's alone.
+        #expect(Fixtures.isCount(opened, ofOthers: 63, own: 40), "\(opened)")
     }
 
     @Test("Some values of real archives, as Swift's")
     func someValues() throws {
         func root<T: Decodable>(_ type: T.Type, _ file: String) throws -> T {
-            let unarchiver = try KeyedUnarchiver(Fixtures.bytes("real", file))
+            let unarchiver = try KeyedUnarchiver(Fixtures.real(named: file).bytes)
             return try unarchiver.decode(type, forKey: try #require(unarchiver.keys.first))
         }
         #expect(
-            try root([String].self, "swift-corelibs-foundation__NSKeyedUnarchiver-ArrayTest__43f094.plist").count == 4)
-        #expect(try root(Set<Int>.self, "swift-corelibs-foundation__NSSet-Numbers__a84b1f.archive") == [1, 2, 3, 4, 5])
-        #expect(try root(String.self, "nskeyedunarchiver__plainString__8d9581.plist") == "Some string!")
-        #expect(try root(Data.self, "nskeyedunarchiver__nsData__c8bfc7.plist") == Data("Some data!".utf8))
-        #expect(
-            try root(UUID.self, "NSKeyedUnarchiver__UUIDv4.xml__ffd45e.plist").uuidString
-                == "E98A110A-1409-47AB-B9C9-66F2633F570F")
-        let urls = try root([String: URL].self, "NSKeyedUnarchiver__reference.bin__0d34d2.plist")
+            try root([String].self, "__NSKeyedUnarchiver-ArrayTest").count == 4)
+        #expect(try root(Set<Int>.self, "__NSSet-Numbers") == [1, 2, 3, 4, 5])
+        #expect(try root(String.self, "__plainString") == "Some string!")
+        #expect(try root(Data.self, "__nsData") == Data("Some data!".utf8))
+        #expect(try root(UUID.self, "__UUIDv4.xml").uuidString == "E98A110A-1409-47AB-B9C9-66F2633F570F")
+        let urls = try root([String: URL].self, "__reference.bin")
         #expect(urls["copyOne"] == urls["copyTwo"] && urls["copyOne"]?.host() == "example.com")
     }
 
@@ -105,12 +98,12 @@ struct FixtureTests {
 
     @Test("No broken or hostile input traps, hangs or is expensive")
     func malformed() throws {
-        let rows = try Fixtures.table("malformed.tsv")
-        #expect(rows.count == 229)
+        let archives = try Fixtures.malformed()
+        #expect(Fixtures.isCount(archives.count, ofOthers: 229, own: 200))
         var opened: Set<String> = []
         var readable: Set<String> = []
-        for (file, _) in rows {
-            let bytes = try Fixtures.bytes("malformed", file)
+        for archive in archives {
+            let (file, bytes) = (archive.name, archive.bytes)
             let start = computingTime()
             do {
                 let graph = try ArchivedGraph(bytes, anyArchiver: true)
@@ -132,27 +125,23 @@ struct FixtureTests {
             }
             #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(file)")
         }
-        for file in [
-            "generated-here__ka-deep-2k-nsarray.plist", "generated-here__ka-dag-bomb-40.plist",
-            "generated-here__ka-array-contains-itself.plist", "generated-here__ka-nonascii-key.plist",
-            "generated-here__ka-root-uid-0.plist",
+        func one(_ part: String) throws -> String { try #require(archives.first { $0.name.contains(part) }).name }
+        for part in [
+            "__ka-deep-2k-nsarray.plist", "__ka-dag-bomb-40.plist", "__ka-array-contains-itself.plist",
+            "__ka-nonascii-key.plist", "__ka-root-uid-0.plist",
         ] {
-            #expect(opened.contains(file), "\(file) is valid")
+            #expect(opened.contains(try one(part)), "\(part) is valid")
         }
-        for file in ["generated-here__xml-utf16-bom.plist", "generated-here__plist-deep-3k-arrays.bplist"] {
-            #expect(readable.contains(file), "\(file) is a property list")
+        for part in ["__xml-utf16-bom.plist", "__plist-deep-3k-arrays.bplist"] {
+            #expect(readable.contains(try one(part)), "\(part) is a property list")
         }
-        for file in [
-            "generated-here__ka-root-uid-2^32+1.plist", "generated-here__ka-class-oob.plist",
-            "generated-here__ka-xml-uid-2p64.plist",
+        for part in ["__ka-root-uid-2^32+1.plist", "__ka-class-oob.plist", "__ka-xml-uid-2p64.plist"] {
+            #expect(!opened.contains(try one(part)), "\(part) is broken")
+        }
+        for part in [
+            "__plist-claims-2e9-objects.bplist", "__binary_circular_array.plist", "__xml-entity-bomb.plist",
         ] {
-            #expect(!opened.contains(file), "\(file) is broken")
-        }
-        for file in [
-            "generated-here__plist-claims-2e9-objects.bplist", "rust-plist__binary_circular_array.plist",
-            "generated-here__xml-entity-bomb.plist",
-        ] {
-            #expect(!readable.contains(file), "\(file) is broken")
+            #expect(!readable.contains(try one(part)), "\(part) is broken")
         }
     }
 }

@@ -1,3 +1,4 @@
+import ArchiveFixtures
 import Foundation
 import Testing
 
@@ -98,9 +99,9 @@ struct HintTests {
         #expect(graph.objects.compactMap { $0.record?.typeName } == ["Bridged"])
     }
 
-    @Test("An archive that PyObjC wrote is read by its hints", .enabled(if: Fixtures.areThere, Fixtures.comment))
+    @Test("An archive as PyObjC writes it is read by its hints")
     func real() throws {
-        let bytes = try Fixtures.bytes("real", "plaso__NSKeyedArchiver__ea172a.plist")
+        let bytes = try Fixtures.real(named: "plaso__NSKeyedArchiver").bytes
         let root = try KeyedUnarchiver.unarchive([String: PropertyList].self, from: bytes)
         #expect(root["MyString"] == .string("Some string") && root["MyInteger"] == .integer(98))
         #expect(root["MyData"] == .data(Data("DATA\n".utf8)) && root["MyFloat"] == .real(2.7))
