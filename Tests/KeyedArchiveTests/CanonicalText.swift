@@ -18,12 +18,11 @@ struct CanonicalText {
         case .integer(let value): return "i\(value)"
         case .unsigned(let value): return "i\(value)"
         case .wide(let value): return "i\(value)"
-        case .float(let bits): return double(Double(Float(bitPattern: bits)))
-        case .double(let bits): return double(Double(bitPattern: bits))
-        case .date(let bits): return "t" + hex(bits)
-        case .string(let value): return "\"\(escaped(value))\""
-        case .data(let data):
-            return "<\(data.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())>"
+        case .float(let bits): return Self.double(Double(Float(bitPattern: bits)))
+        case .double(let bits): return Self.double(Double(bitPattern: bits))
+        case .date(let bits): return "t" + Self.hex(bits)
+        case .string(let value): return "\"\(Self.escaped(value))\""
+        case .data(let data): return Self.hex(data)
         case .list(let values): return "[\(values.map(text).joined(separator: ","))]"
         case .shared(let number): return text(graph.sharedValues[number])
         case .reference(let number): return object(graph.objects[number])
@@ -31,17 +30,21 @@ struct CanonicalText {
         }
     }
 
-    private func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         text.unicodeScalars.map { $0.value >= 32 && $0.isASCII ? String($0) : "\\u{\(String($0.value, radix: 16))}" }
             .joined()
     }
 
-    private func hex(_ bits: UInt64) -> String {
+    static func hex(_ data: Data) -> String {
+        "<\(data.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())>"
+    }
+
+    private static func hex(_ bits: UInt64) -> String {
         let digits = String(bits, radix: 16)
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
-    private func double(_ value: Double) -> String { "d" + hex(value.bitPattern) }
+    static func double(_ value: Double) -> String { "d" + hex(value.bitPattern) }
 
     private func elements(_ record: ArchivedRecord, _ key: String) -> [String] {
         guard case .list(let values)? = record[key] else {

@@ -50,6 +50,37 @@ struct FixtureTests {
         }
     }
 
+    /// A value of Swift's as the text that `CanonicalText` makes of a graph.
+    private static func text(_ value: PropertyList) -> String {
+        switch value {
+        case .bool(let value): return "\(value)"
+        case .integer(let value): return "i\(value)"
+        case .real(let value): return CanonicalText.double(value)
+        case .date(let value): return "t" + CanonicalText.double(value.timeIntervalSinceReferenceDate).dropFirst()
+        case .string(let value): return "\"\(CanonicalText.escaped(value))\""
+        case .data(let value): return CanonicalText.hex(value)
+        case .array(let values): return "[\(values.map(text).joined(separator: ","))]"
+        case .dictionary(let values):
+            let pairs = values.map { "\(text(.string($0.key))):\(text($0.value))" }
+            return "{\(pairs.sorted().joined(separator: ","))}"
+        }
+    }
+
+    @Test("What is read into Swift's values is what another decoder found")
+    func expectedValues() throws {
+        var read = 0
+        // Sets become lists, in any order.
+        for (archive, text) in try Fixtures.expected() where !text.hasPrefix("s(") && !text.hasPrefix("os(") {
+            let unarchiver = try KeyedUnarchiver(archive.bytes)
+            let key = try #require(unarchiver.keys.first)
+            // A property list has no URLs, UUIDs and nil.
+            guard let value = try? unarchiver.decode(PropertyList.self, forKey: key) else { continue }
+            #expect(Self.text(value) == text, "\(archive.name)")
+            read += 1
+        }
+        #expect(read == (Fixtures.areOfOthers ? 16 : 36))
+    }
+
     @Test("Archives of others are read into Swift's values, or refused with an error")
     func values() throws {
         var opened = 0
