@@ -77,7 +77,11 @@ struct UserCodeTests {
             await exhausted.wait()
 
             let late = Task {
-                try await onThread { let _: Int = try directory.wait.blocking(deadline: .milliseconds(20)) }
+                try await onThread {
+                    let before = processorTime()
+                    defer { #expect(processorTime() - before < .milliseconds(250)) }
+                    let _: Int = try directory.wait.blocking(deadline: .milliseconds(500))
+                }
             }
             await expectCode(.deadlineExceeded) { try await late.value }
             let callers = (0..<4).map { _ in
@@ -90,6 +94,55 @@ struct UserCodeTests {
             _ = await pair.client.ended
         }
     }
+
+    #if canImport(Glibc)
+        @Test("The same in memory shared with another process, which is killed: only its socket tells of the end")
+        func exhaustedInSharedMemory() async {
+            await #expect(processExitsWith: .success) {
+                let exhausted = Signal()
+                var configuration = Connection.Configuration.patient
+                configuration.busy = .always
+                configuration.onEvent = { if case .threadsExhausted = $0 { exhausted.send() } }
+                let connection = try await Connection.launch(
+                    try builtProgram("FooBarServer"), over: .socketpair, configuration: configuration)
+                while !connection.isInSharedMemory { try await connection.ping() }
+                let directory = try await connection.root
+                let blocked = (0..<64).map { _ in BlockingObserver() }
+                var calls: [CountedCall] = []
+                for observer in blocked {
+                    try await directory.watch(observer)
+                    // The helper calls the observer, which blocks, before it answers.
+                    calls.append(CountedCall { let _: Int = try await directory.add(Foo(name: "a", age: 1)) })
+                    await observer.started.wait()
+                }
+                await exhausted.wait()
+
+                let late = Task {
+                    try await onThread {
+                        let before = processorTime()
+                        defer { #expect(processorTime() - before < .milliseconds(250)) }
+                        let _: Int = try directory.add.blocking(Foo(name: "a", age: 1), deadline: .milliseconds(500))
+                    }
+                }
+                await expectCode(.deadlineExceeded) { try await late.value }
+                let before = connection.statistics.framesOut
+                let callers = (0..<4).map { _ in
+                    CountedCall {
+                        try await onThread { let _: Int = try directory.add.blocking(Foo(name: "a", age: 1)) }
+                    }
+                }
+                await eventually("all are committed") { connection.statistics.framesOut == before + 4 }
+                connection.child?.kill()
+                // Committed is not yet written, by a moment.
+                for caller in callers { await caller.expect(oneOf: [.outcomeUnknown, .notSent]) }
+                for call in calls { await call.expect(.outcomeUnknown) }
+                for observer in blocked { observer.gate.signal() }
+                let end = await connection.ended
+                #expect(Bereaved.isLost(end), "\(end)")
+                #expect(connection.statistics.isAtRest)
+            }
+        }
+    #endif
 
     @Test("A blocking caller gets its error while an object that goes with the connection blocks in its `deinit`")
     func tearDown() async throws {
@@ -120,6 +173,26 @@ struct UserCodeTests {
         other.gate.signal()
         _ = await pair.client.ended
         _ = await pair.server.ended
+    }
+}
+
+/// How long the calling thread has computed so far.
+private func processorTime() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
+
+/// Holds its thread when it is told of something.
+private final class BlockingObserver: Vendable {
+    let started = Signal()
+    let gate = DispatchSemaphore(value: 0)
+
+    static var messages: MessageTable<BlockingObserver> { Message("added", BlockingObserver.added) }
+
+    func added(_ name: String) {
+        started.send()
+        gate.wait()
     }
 }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import Testing
 
@@ -94,6 +95,40 @@ struct DrivingTests {
         await here.waitForEnd()
         await there.waitForEnd()
     }
+
+    #if canImport(Glibc)
+        @Test("In shared memory it finds what the peer has left, and its end, while the loop is held up")
+        func endWithoutLoop() async throws {
+            // Nobody takes over here.
+            let loop = try EventLoop(configuration: EventLoop.Configuration(takeover: .seconds(3_600)))
+            let (first, second) = try await connectedPair()
+            let configuration = ChannelConfiguration(acceptsDescriptors: false)
+            let (here, there) = (Recorder(), Recorder())
+            let a = Channel(endpoint: first, loop: loop, configuration: configuration)
+            let b = Channel(endpoint: second, loop: EventLoop.shared, configuration: configuration)
+            a.start(here)
+            b.start(there)
+            try share(a, b)
+            let gate = DispatchSemaphore(value: 0)
+            await withCheckedContinuation { continuation in
+                loop.perform {
+                    continuation.resume()
+                    gate.wait()
+                }
+            }
+            for number in 0..<3 { b.send([UInt8(number)]) }
+            b.cancel(TransportError(.cancelled, "enough"))
+            let over = await onPlainThread { try? a.driveReading(until: { false }, deadline: nil) }
+            guard case .ended? = over else { return #expect(Bool(false), "\(String(describing: over))") }
+            #expect(here.items.map(\.firstByte) == [0, 1, 2])
+            #expect(here.ends.isEmpty)
+            gate.signal()
+            await here.waitForEnd()
+            await there.waitForEnd()
+            #expect(here.ends.count == 1 && there.ends.count == 1)
+            loop.stop()
+        }
+    #endif
 
     @Test("From a thread of the loop it throws instead of waiting for itself")
     func onLoop() async throws {

@@ -193,6 +193,8 @@ extension Channel {
     private enum Wait {
         /// There is input, or was.
         case input
+        /// There may be input in memory shared with the peer, which does not tell of the end.
+        case memory
         /// The condition may have become true.
         case changed
         case deadlineExceeded
@@ -200,17 +202,53 @@ extension Channel {
     }
 
     private func drive(_ tools: DriverTools, _ done: () -> Bool, _ deadline: UInt64?) -> DriveResult {
+        /// When the thread last looked whether the peer has gone, or found for the first time that it had nothing to read.
+        var looked: UInt64?
         while true {
             let signals = driverSignals.load(ordering: .acquiring)
             if done() { return .done }
             var wait = waitForInput(tools, signals, deadline)
-            if case .input = wait { wait = readForDriver(tools, isPolling: false) }
             switch wait {
-            case .input, .changed: break
+            case .input:
+                wait = readForDriver(tools, isPolling: false)
+            case .memory:
+                wait = readForDriver(tools, isPolling: false)
+                if case .input = wait, isTimeToLook(&looked) { wait = lookForEnd(tools) }
+            default: break
+            }
+            switch wait {
+            case .input, .memory, .changed: break
             case .deadlineExceeded: return done() ? .done : .deadlineExceeded
             case .ended: return done() ? .done : .ended
             }
         }
+    }
+
+    /// Whether the peer may have gone: for the longest sleep nothing has come from the memory shared with it.
+    ///
+    /// Called only where a read gave nothing, so that a call which is answered soon costs no look at the clock. The time is
+    /// measured, and not whether the sleep was over in time, because a peer can wake the thread as often as it likes.
+    private func isTimeToLook(_ looked: inout UInt64?) -> Bool {
+        let now = monotonicNow()
+        guard let last = looked else {
+            looked = now
+            return false
+        }
+        guard now &- last >= UInt64(SharedPath.longestSleep) else { return false }
+        looked = now
+        return true
+    }
+
+    /// Asks the socket beside shared memory whether the peer has gone: `.changed` if it has left frames, `.input` if not.
+    ///
+    /// The loop does the same when the poller tells it. While all of its threads are in methods that block nobody polls, and
+    /// this thread is the only one to find the end.
+    private func lookForEnd(_ tools: DriverTools) -> Wait {
+        readLock.lock()
+        guard let (outcome, handler) = readSocketAndUnlock(tools.context) else { return .input }
+        handler?.turnEnded(onLoop: false)
+        settle(outcome)
+        return handler == nil ? .input : .changed
     }
 
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
@@ -259,7 +297,7 @@ extension Channel {
             let hasInput = withReadLock { path.hasInputOrAwaitsAnswer() }
             if !hasInput, driverSignals.load(ordering: .acquiring) == signals { path.awaitAnswer(time) }
             gate.withLock { gated.pointee.seat.awaitingAnswer = nil }
-            return .input
+            return .memory
         }
         gated.pointee.seat.sleeping = Unmanaged.passUnretained(tools)
         gate.unlock()

@@ -202,7 +202,22 @@ extension Channel {
     ///
     /// Returns the handler if frames were delivered.
     func socketSpoke(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
-        guard lockReading(or: .input) else { return nil }
+        guard lockReading(or: .input), let (outcome, handler) = readSocketAndUnlock(context) else { return nil }
+        // The turn comes before the end.
+        if handler != nil { loop.schedule(.turn, on: self) }
+        // A peer may have left more than belongs into one breath.
+        if case .more = outcome { askAgain() }
+        settle(outcome)
+        return nil
+    }
+
+    /// Reads the socket beside shared memory, and, if it has ended, what the peer has left in the memory.
+    ///
+    /// Called with the read lock held, which it releases.
+    /// - Returns: What has to be settled, and the handler if it got frames; nil if the socket says nothing.
+    func readSocketAndUnlock(
+        _ context: UnsafeMutablePointer<ReadContext>
+    ) -> (ReadOutcome, (any FrameHandler)?)? {
         // Its descriptor may be closed as soon as it has ended.
         guard !reading.pointee.isEnded else {
             unlockReading()
@@ -229,8 +244,7 @@ extension Channel {
                 ? .system("reading", number)
                 : TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
             unlockReading()
-            settle(.failed)
-            return nil
+            return (.failed, nil)
         }
         path?.isPeerFinished.store(true, ordering: .releasing)
         guard let handler = reading.pointee.handler else {
@@ -240,11 +254,7 @@ extension Channel {
         reading.pointee.isPolled = false
         let (outcome, delivered) = readBreath(context, handler, isEndless: true)
         unlockReading()
-        if delivered { loop.schedule(.turn, on: self) }
-        // A peer may have left more than belongs into one breath.
-        if case .more = outcome { askAgain() }
-        settle(outcome)
-        return nil
+        return (outcome, delivered ? handler : nil)
     }
 }
 
