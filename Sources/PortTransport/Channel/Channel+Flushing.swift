@@ -16,8 +16,10 @@ extension Channel {
         case failed(CInt)
     }
 
-    /// On the loop: bytes after which others have their turn.
+    /// Bytes after which the rest is left to the loop, or to the next thread that flushes; see `portion`.
     private static let budget = 1 << 20
+    /// What a write takes of the budget at least: many small ones take long, too.
+    private static let smallestCost = 4 << 10
 
     /// Writes what can be written now; the loop writes the rest when the peer has read.
     package func flush() { flush(isWritable: false) }
@@ -49,6 +51,17 @@ extension Channel {
         if let reason { end(reason) }
     }
 
+    /// What the calling thread may write now.
+    ///
+    /// The loop has others to serve. Another thread writes what it finds, its own frames among it, and a little more: not all
+    /// that others enqueue meanwhile, which can go on without end.
+    ///
+    /// Called with the queue's lock held.
+    @inline(__always)
+    private var portion: Int {
+        LoopThread.current != nil ? Self.budget : Self.budget + writing.pointee.queue.queuedBytes
+    }
+
     private func flushQueue(isWritable: Bool) {
         guard !isForked else { return }
         queueLock.lock()
@@ -67,7 +80,7 @@ extension Channel {
         if isWritable { writing.pointee.hasInterest = true }
         guard writing.pointee.queue.canWrite else { return settleAndUnlock() }
         writing.pointee.isFlushing = true
-        var budget = LoopThread.current != nil ? Self.budget : Int.max
+        var budget = portion
         while true {
             let outcome = writing.pointee.isLaneOnly ? writeLaneAndUnlock(&budget) : writeOnceAndUnlock(&budget)
             switch outcome {
@@ -108,7 +121,7 @@ extension Channel {
         }
         let spent = writing.pointee.queue.takeSpent()
         defer { withExtendedLifetime(spent) {} }
-        budget -= max(0, written)
+        budget -= max(Self.smallestCost, written)
         return settleWrite(written, lane.count)
     }
 
@@ -143,7 +156,7 @@ extension Channel {
             let sent = writing.pointee.queue.advance(plan, written: max(0, written))
             let spent = writing.pointee.queue.takeSpent()
             defer { withExtendedLifetime(spent) {} }
-            budget -= max(0, written)
+            budget -= max(Self.smallestCost, written)
             if written < 0, descriptorFrames > 0, Self.mayBeOfDescriptors(written),
                 let withdrawn = writing.pointee.queue.withdrawDescriptors(ofFirst: descriptorFrames)
             {
