@@ -52,8 +52,8 @@ extension Connection {
         public var sharesMemory = true
         /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
         ///
-        /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left; `acceptPaused` is
-        /// the listener's and of no connection.
+        /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left; `acceptPaused` and
+        /// `tooManyConnections` are the listener's and of no connection.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
         /// A name for log lines; `nil`: where the peer was reached.
         public var name: String?
@@ -98,6 +98,12 @@ extension Connection {
         ///
         /// Above it processes that connect wait, in the kernel, until one has ended.
         public var connections = 10_000
+        /// Connections of one listener that one peer has open at one time, 1,000.
+        ///
+        /// A peer is a process of this user, or all processes of another user, who could get around this by forking. Further
+        /// ones are refused (`peerRefused`), so that one process cannot keep all others out. A connection counts from when it
+        /// is accepted until nothing of it is left.
+        public var connectionsOfPeer = 1_000
         /// Bytes of one message, 256 MiB; large ones come in fragments.
         ///
         /// Never more than `archive.bytes`, what the archive inside may have: for larger ones raise both, on both sides.
@@ -126,6 +132,7 @@ extension Connection {
             references = min(max(1, references), Int(UInt32.max))
             exports = min(max(2, exports), Int(UInt32.max))
             connections = max(1, connections)
+            connectionsOfPeer = max(1, connectionsOfPeer)
             message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))
             unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
             answerPatience = max(.milliseconds(1), answerPatience)
@@ -180,6 +187,9 @@ public enum ConnectionEvent: Sendable {
     /// The listener whose configuration this is cannot accept, and tries again: most often the process or the system has no
     /// descriptor left, or as many connections are open as `Connection.Limits.connections` allows. It comes once until it has accepted again.
     case acceptPaused(ConnectionError)
+    /// The listener whose configuration this is has refused a process, because the peer has as many connections open as
+    /// `Connection.Limits.connectionsOfPeer` allows. It comes once for each peer until one of its connections is accepted again.
+    case tooManyConnections(PeerCredentials?, ConnectionError)
     /// The connection has ended; nothing follows.
     case ended(ConnectionEnd)
 }

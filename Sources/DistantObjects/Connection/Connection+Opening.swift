@@ -202,6 +202,16 @@ extension Connection {
             channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
     }
 
+    /// Tells who has connected why it is not taken, and closes.
+    static func refuse(_ endpoint: ChannelEndpoint, _ reason: String, loop: any PortLoop) {
+        let channel = Channel(
+            endpoint: endpoint, loop: loop, configuration: ChannelConfiguration(acceptsDescriptors: false))
+        var prefix = PrefixBuffer()
+        prefix.appendGoodbye(entered: 0, .refused, reason)
+        _ = channel.enqueue(kind: FrameKind.goodbye.rawValue, flags: 0, prefix: prefix.bytes)
+        channel.flushAndCancel(.byThisSide)
+    }
+
     private static func connect(
         to address: Address, waitingUpTo limit: Duration?, orForRoom limitForRoom: Duration
     ) async throws -> ChannelEndpoint {

@@ -9,10 +9,13 @@ import Synchronization
 /// ```
 ///
 /// The handshake is done, and the accept rule was asked, before a connection is given out; one that ends before it was
-/// given out is not. At most `Connection.Limits.connections` are open at a time, and others wait until one has ended. The socket's file is readable
-/// and writable by its owner only; a file that a dead process left is replaced, one in use is not. The file is removed when
-/// the listener is closed, or let go by its owner and those who iterate; beside it stays a file `PATH.lock`, which must not be
-/// removed while a process may be listening.
+/// given out is not. At most `Connection.Limits.connections` are open at a time, and others wait until one has ended. At most
+/// `Connection.Limits.connectionsOfPeer` of them belong to one peer, which is refused further ones, so that it cannot keep
+/// the others out.
+///
+/// The socket's file is readable and writable by its owner only; a file that a dead process left is replaced, one in use is
+/// not. The file is removed when the listener is closed, or let go by its owner and those who iterate; beside it stays a file
+/// `PATH.lock`, which must not be removed while a process may be listening.
 public final class Listener: AsyncSequence, Sendable {
     /// What iteration gives.
     public typealias Element = Connection
@@ -56,7 +59,7 @@ public final class Listener: AsyncSequence, Sendable {
         var configuration = configuration
         configuration.loop = loop
         configuration.limits.clamp()
-        let queue = AcceptQueue(configuration: configuration)
+        let queue = AcceptQueue(configuration: configuration, loop: loop, place: place)
         self.queue = queue
         let onEvent = configuration.onEvent
         let socket = try Connection.transporting(place) {
@@ -65,8 +68,8 @@ public final class Listener: AsyncSequence, Sendable {
                 onEvent?(
                     .acceptPaused(
                         ConnectionError(.transport, error.message, context: place, underlying: error)))
-            } _: { [weak socket] endpoint, _ in
-                queue.accept(endpoint) { [weak socket] in socket?.connectionEnded() }
+            } _: { [weak socket] endpoint, peer in
+                queue.accept(endpoint, of: peer) { [weak socket] in socket?.connectionEnded() }
             }
             return socket
         }
@@ -110,17 +113,37 @@ private final class AcceptQueue: Sendable {
         var waiting = Fifo<(UInt64, CheckedContinuation<Connection?, Never>)>()
         var nextWaiter: UInt64 = 0
         var isEnded = false
+        var counts: PeerCounts
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let configuration: Connection.Configuration
+    private let loop: EventLoop
+    /// Where the listener is, for messages.
+    private let place: String
 
-    init(configuration: Connection.Configuration) {
+    init(configuration: Connection.Configuration, loop: EventLoop, place: String) {
         self.configuration = configuration
+        self.loop = loop
+        self.place = place
+        state = Mutex(State(counts: PeerCounts(maximum: configuration.limits.connectionsOfPeer)))
     }
 
+    /// Makes a connection of it, unless the peer has too many; on the loop.
+    ///
     /// - Parameter onEnd: Called once, when nothing of the connection is left.
-    func accept(_ endpoint: ChannelEndpoint, onEnd: @escaping @Sendable () -> Void) {
+    func accept(
+        _ endpoint: ChannelEndpoint, of credentials: PeerCredentials?, onEnd: @escaping @Sendable () -> Void
+    ) {
+        let peer = PeerCounts.Peer(credentials)
+        if case .refused(let isFirst) = state.withLock({ $0.counts.enter(peer) }) {
+            refuse(endpoint, peer, credentials, isFirst: isFirst)
+            return onEnd()
+        }
+        let onEnd: @Sendable () -> Void = { [weak self] in
+            self?.state.withLock { $0.counts.leave(peer) }
+            onEnd()
+        }
         // The loop is there, so nothing can fail; an endpoint nobody takes is closed.
         guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else { return onEnd() }
         connection.whenEnded { [weak self, unowned connection] in
@@ -131,6 +154,19 @@ private final class AcceptQueue: Sendable {
         connection.whenHandshakeEnds { [self] isOpen in
             if isOpen { deliver(connection) }
         }
+    }
+
+    /// Without waiting for the peer's Hello, so that one who connects and says nothing takes nothing up.
+    private func refuse(
+        _ endpoint: ChannelEndpoint, _ peer: PeerCounts.Peer, _ credentials: PeerCredentials?, isFirst: Bool
+    ) {
+        let reason =
+            "\(configuration.limits.connectionsOfPeer) connections of \(peer) are open, as many as a peer may have"
+        if isFirst {
+            let error = ConnectionError(.peerRefused, reason, context: place)
+            configuration.onEvent?(.tooManyConnections(credentials, error))
+        }
+        Connection.refuse(endpoint, reason, loop: loop)
     }
 
     private func deliver(_ connection: Connection) {

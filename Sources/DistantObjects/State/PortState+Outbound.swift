@@ -281,9 +281,7 @@ extension PortState {
         guard !goodbyeSent else { return }
         goodbyeSent = true
         prefix.reset()
-        prefix.append(entered)
-        prefix.append(reason.rawValue)
-        prefix.append(text.cut(toBytes: 1_024))
+        prefix.appendGoodbye(entered: entered, reason, text)
         append(.goodbye, to: channel)
         // What others commit from here on comes too late.
         channel.enqueueNoMore()

@@ -1,0 +1,174 @@
+import DistantObjects
+import PortTransport
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+@Suite("How many connections one peer has", .bounded())
+struct PeerLimitTests {
+    /// A listener that serves a `Directory`, and who was refused because of too many connections.
+    private final class Server: Sendable {
+        let place: Place
+        let directory = Directory()
+        private let refusals: Refusals
+        private let listener: Listener
+        private let serving: Task<Void, any Error>
+
+        init(connectionsOfPeer: Int, accept: Connection.AcceptRule = .sameUser) throws {
+            let place = try Place()
+            let refusals = Refusals()
+            var configuration = Connection.Configuration.patient
+            configuration.limits.connectionsOfPeer = connectionsOfPeer
+            configuration.accept = accept
+            configuration.onEvent = {
+                guard case .tooManyConnections(let peer, let error) = $0 else { return }
+                #expect(error.code == .peerRefused)
+                refusals.peers.withLock { $0.append(peer) }
+            }
+            let listener = try Listener(at: .path(place.socket), configuration: configuration)
+            (self.place, self.refusals, self.listener) = (place, refusals, listener)
+            // Not on the threads of other tasks: tests that wait for a process hold them, and that may wait for this one.
+            serving = Task(executorPreference: EventLoop.shared) { [directory] in
+                for try await connection in listener { connection.vend(directory) }
+            }
+        }
+
+        /// Who was refused so far.
+        var refused: [PeerCredentials?] { refusals.peers.withLock { $0 } }
+
+        func close() async throws {
+            listener.close()
+            try await serving.value
+        }
+    }
+
+    private final class Refusals: Sendable {
+        let peers = Mutex<[PeerCredentials?]>([])
+    }
+
+    @Test("A process is refused further ones, until one of its own has ended, and the listener is told once")
+    func oneProcess() async throws {
+        let server = try Server(connectionsOfPeer: 2)
+        let socket = server.place.socket
+        let one = try await Self.open(socket)
+        let two = try await Self.open(socket)
+        for _ in 0..<3 {
+            do {
+                _ = try await Self.open(socket)
+                Issue.record("it was accepted")
+            } catch let error as ConnectionError {
+                #expect(error.code == .peerRefused && error.isSafeToRetry)
+                #expect(error.message.contains("2 connections of process \(getpid())"), "\(error)")
+            }
+        }
+        #expect(server.refused == [.current])
+        for connection in [one, two] { try await Self.use(connection) }
+        await one.close()
+        let three = try await Self.openAtLast(socket)
+        try await Self.use(three)
+        #expect(server.refused == [.current])
+        await expectCode(.peerRefused) { _ = try await Self.open(socket) }
+        #expect(server.refused == [.current, .current])
+        await two.close()
+        await three.close()
+        try await server.close()
+    }
+
+    @Test("A process that has as many as it may keeps no other process out")
+    func otherProcess() async throws {
+        let server = try Server(connectionsOfPeer: 2)
+        let socket = server.place.socket
+        let one = try await Self.open(socket)
+        let two = try await Self.open(socket)
+        await expectCode(.peerRefused) { _ = try await Self.open(socket) }
+        await #expect(processExitsWith: .success) { [socket = socket as String] in
+            let mine = [try await Self.open(socket), try await Self.open(socket)]
+            await expectCode(.peerRefused) { _ = try await Self.open(socket) }
+            for connection in mine { try await Self.use(connection) }
+        }
+        #expect(server.refused.map { $0?.pid == getpid() } == [true, false])
+        await one.close()
+        await two.close()
+        try await server.close()
+    }
+
+    @Test("All processes of another user are one peer: it gains nothing by forking")
+    func otherUser() {
+        typealias Peer = PeerCounts.Peer
+        let own = PeerCredentials.current.uid
+        func peer(_ pid: Int32, _ uid: UInt32) -> Peer { Peer(PeerCredentials(pid: pid, uid: uid, gid: 0)) }
+        #expect(peer(7, own) == .process(7) && peer(8, own) == .process(8))
+        #expect(peer(7, own + 1) == .user(own + 1) && peer(8, own + 1) == .user(own + 1))
+        // In another namespace of processes.
+        #expect(peer(0, own) == .user(own))
+        #expect(Peer(nil) == .unknown)
+        var counts = PeerCounts(maximum: 1)
+        #expect(counts.enter(peer(7, own + 1)) == .admitted)
+        #expect(counts.enter(peer(8, own + 1)) == .refused(isFirst: true))
+        #expect(counts.enter(peer(9, own + 1)) == .refused(isFirst: false))
+        #expect(counts.enter(peer(8, own)) == .admitted)
+        counts.leave(peer(7, own + 1))
+        #expect(counts.enter(peer(8, own + 1)) == .admitted)
+        counts.leave(peer(8, own + 1))
+        counts.leave(peer(8, own))
+        #expect(counts.isEmpty)
+    }
+
+    @Test("However connections come and go, there is room for as many as ever when they have ended")
+    func churn() async throws {
+        let server = try Server(connectionsOfPeer: 3)
+        let socket = server.place.socket
+        for _ in 0..<20 {
+            let open = try await withThrowingTaskGroup(of: Connection?.self) { group -> [Connection] in
+                for _ in 0..<8 {
+                    group.addTask {
+                        do {
+                            return try await Self.open(socket)
+                        } catch let error as ConnectionError where error.code == .peerRefused {
+                            return nil
+                        }
+                    }
+                }
+                return try await group.reduce(into: [Connection]()) { if let connection = $1 { $0.append(connection) } }
+            }
+            #expect(open.count <= 3)
+            for connection in open { await connection.close() }
+        }
+        // All of them have ended, so there is room for as many as ever.
+        var open: [Connection] = []
+        for _ in 0..<3 { open.append(try await Self.openAtLast(socket)) }
+        await expectCode(.peerRefused) { _ = try await Self.open(socket) }
+        for connection in open {
+            try await Self.use(connection)
+            await connection.close()
+        }
+        try await server.close()
+    }
+
+    private static func open(_ socket: String) async throws -> Connection {
+        var configuration = Connection.Configuration.patient
+        configuration.accept = .everybody
+        return try await Connection.open(.path(socket), configuration: configuration)
+    }
+
+    /// Opens a connection once there is room for it: the listener hears of the end of another a moment later.
+    private static func openAtLast(_ socket: String) async throws -> Connection {
+        while true {
+            do {
+                return try await open(socket)
+            } catch let error as ConnectionError where error.code == .peerRefused {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+    }
+
+    private static func use(_ connection: Connection) async throws {
+        let back: Int = try await connection.root.echo(1)
+        #expect(back == 1)
+    }
+}
