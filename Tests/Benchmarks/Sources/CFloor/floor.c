@@ -11,13 +11,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-enum { MessagePing = 1, MessageNested, MessageNote, MessageNoted, MessageBlob };
+enum { MessagePing = 1, MessageNested, MessageNote, MessageNoted, MessageBlob, MessageListen };
 
 typedef struct {
     int64_t kind;
@@ -73,6 +74,52 @@ static int serveBlob(size_t length) {
     return error;
 }
 
+/// Fills in an address; 0 or an errno.
+static int addressAt(const char *path, struct sockaddr_un *address) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address->sun_path) return ENAMETOOLONG;
+    strcpy(address->sun_path, path);
+    return 0;
+}
+
+/// Listens at the path that follows the message, says so, and serves so many connections one after another.
+static int serveConnections(Message *message) {
+    char path[128] = {0};
+    if (message->argument < 0 || message->argument >= (int64_t)sizeof path) return EINVAL;
+    int error = readAll(3, path, (size_t)message->argument);
+    if (error != 0) return error;
+    struct sockaddr_un address;
+    error = addressAt(path, &address);
+    if (error != 0) return error;
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (listener < 0) return errno;
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 512) != 0) {
+        error = errno;
+        close(listener);
+        return error;
+    }
+    message->result = message->argument;
+    error = writeAll(4, message, sizeof *message);
+    for (int64_t index = 0; index < message->sequence && error == 0; index++) {
+        int connection = accept(listener, NULL, NULL);
+        if (connection < 0) {
+            error = errno;
+            break;
+        }
+        Message call;
+        error = readAll(connection, &call, sizeof call);
+        call.result = call.argument + 1;
+        if (error == 0) error = writeAll(connection, &call, sizeof call);
+        // Until the other side has closed, as ours does.
+        if (error == 0 && read(connection, &call, 1) != 0) error = EPROTO;
+        close(connection);
+    }
+    close(listener);
+    unlink(path);
+    return error;
+}
+
 void floorServe(void) {
     int64_t noted = 0;
     Message message;
@@ -95,6 +142,9 @@ void floorServe(void) {
         case MessageBlob:
             if (serveBlob((size_t)message.argument) != 0) return;
             message.result = message.argument;
+            break;
+        case MessageListen:
+            if (serveConnections(&message) != 0) return;
             break;
         default:
             message.result = message.argument + 1;
@@ -250,5 +300,34 @@ int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanosecond
     }
     *nanoseconds = floorNow() - start;
     free(bytes);
+    return error;
+}
+
+static int connectOnce(const struct sockaddr_un *address, int64_t number) {
+    int connection = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connection < 0) return errno;
+    int error = connect(connection, (const struct sockaddr *)address, sizeof *address) == 0 ? 0 : errno;
+    Message message = {MessagePing, number, number, 0};
+    if (error == 0) error = writeAll(connection, &message, sizeof message);
+    if (error == 0) error = readAll(connection, &message, sizeof message);
+    if (error == 0 && message.result != number + 1) error = EPROTO;
+    close(connection);
+    return error;
+}
+
+int floorConnect(FloorPeer *peer, const char *path, size_t count, uint64_t *nanoseconds) {
+    struct sockaddr_un address;
+    int error = addressAt(path, &address);
+    if (error != 0) return error;
+    Message message = {MessageListen, (int64_t)count, (int64_t)strlen(path), 0};
+    error = writeAll(peer->output, &message, sizeof message);
+    if (error == 0) error = writeAll(peer->output, path, strlen(path));
+    if (error == 0) error = readAll(peer->input, &message, sizeof message);
+    if (error != 0) return error;
+    uint64_t start = floorNow();
+    for (size_t index = 0; index < count && error == 0; index++) error = connectOnce(&address, (int64_t)index);
+    *nanoseconds = floorNow() - start;
+    // Once more when the last one is served.
+    if (error == 0) error = readAll(peer->input, &message, sizeof message);
     return error;
 }

@@ -87,6 +87,8 @@ struct Bench {
                     work, transport, cores, peers, metric: "GB_per_s", { try $0.blob(length: length, count: count) },
                     { $0.blob(length: length, count: count) })
             }
+        case .connect:
+            try await measureConnect(count, cores, peers)
         case .idleConnection:
             // Where the processes run makes no difference to their memory.
             if cores == .free { try await measureIdle(count) }
@@ -155,6 +157,30 @@ struct Bench {
             }
             await peer.connection.close()
             try place(core: -1)
+        }
+    }
+
+    private func measureConnect(_ count: Int, _ cores: Cores, _ peers: Peers) async throws {
+        guard let bare = peers.floors[.socket] else { return }
+        var samplers: [() async throws -> Double] = [{ try bare.connect(count: count) }]
+        var place: SocketPlace?
+        if let peer = peers.ours[.socket] {
+            let made = try SocketPlace()
+            let _: Void = try await peer.bench.welcome(made.path)
+            samplers.append {
+                try await Task.detached { try await Peer.connections(to: made.path, count: count) }.value
+            }
+            place = made
+        }
+        defer { withExtendedLifetime(place) {} }
+        let results = try await interleaved(rounds: options.scale.rounds, samplers)
+        guard let floor = results.first else { return }
+        if options.isFloorOnly { printFloor(.connect, .socket, cores, "connections_per_s", floor) }
+        for result in results.dropFirst() {
+            Line(
+                work: .connect, transport: .socket, api: .task, cores: cores, metric: "connections_per_s",
+                value: result, floor: floor
+            ).print()
         }
     }
 

@@ -21,6 +21,7 @@ final class BenchServer: Vendable {
         Message("noted", BenchServer.noted)
         Message("length", BenchServer.length)
         Message("listen", BenchServer.listen)
+        Message("welcome", BenchServer.welcome)
         Message("heldConnections", BenchServer.heldConnections)
         Message("letGo", BenchServer.letGo)
         Message("residentBytes", BenchServer.residentBytes)
@@ -45,12 +46,22 @@ final class BenchServer: Vendable {
 
     /// Listens at `path` and holds every connection made there.
     func listen(_ path: String) throws {
-        let listener = try Listener(at: .path(path))
+        var configuration = Connection.Configuration()
+        configuration.limits.connectionsOfPeer = configuration.limits.connections
+        let listener = try Listener(at: .path(path), configuration: configuration)
         Task {
             for try await connection in listener {
                 connection.vend(self)
                 held.withLock { $0.append(connection) }
             }
+        }
+    }
+
+    /// Listens at `path` and holds no connection made there.
+    func welcome(_ path: String) throws {
+        let listener = try Listener(at: .path(path))
+        Task {
+            for try await connection in listener { connection.vend(self) }
         }
     }
 

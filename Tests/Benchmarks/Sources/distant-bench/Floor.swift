@@ -35,6 +35,12 @@ final class Floor {
         try rate(length * count) { floorBlob(&peer, length, count, &$0) } / 1e9
     }
 
+    /// Connections a second, each made, used once and closed before the next one.
+    func connect(count: Int) throws -> Double {
+        let place = try SocketPlace()
+        return try rate(count) { floorConnect(&peer, place.path, count, &$0) }
+    }
+
     /// Microseconds from launching a process to its first answer.
     static func startup(executable: String, count: Int) throws -> Double {
         var times: [UInt64] = []

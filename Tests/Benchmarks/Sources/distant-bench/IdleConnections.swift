@@ -19,15 +19,10 @@ struct IdleConnections {
         if available < UInt64(count) + 100 {
             throw BenchError("\(count) connections need more open descriptors than the \(available) allowed here")
         }
-        var template = Array("/tmp/distant-bench-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else {
-            throw BenchError("no directory for the socket could be made: \(describe(errno))")
-        }
-        let directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-        defer { rmdir(directory) }
-        let path = directory + "/idle"
+        let place = try SocketPlace()
+        defer { withExtendedLifetime(place) {} }
+        let path = place.path
         let _: Void = try await peer.bench.listen(path)
-        defer { unlink(path) }
 
         // The first ones fill what the connections of a process share.
         let first = try await connect(to: path, count: 100)

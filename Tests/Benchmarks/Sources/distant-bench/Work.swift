@@ -8,6 +8,7 @@ enum Work: String, CaseIterable {
     case oneWay = "one-way"
     case blob1MiB = "blob-1MiB"
     case blob64MiB = "blob-64MiB"
+    case connect
     case idleConnection = "idle-connection"
     case startup
 }
@@ -59,6 +60,7 @@ struct Scale {
         case .oneWay: 50_000 * factor
         case .blob1MiB: 100 * factor
         case .blob64MiB: 2 * factor
+        case .connect: 400 * factor
         case .idleConnection: 5000
         case .startup: 2 * factor
         }

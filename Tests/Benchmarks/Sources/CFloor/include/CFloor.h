@@ -37,6 +37,9 @@ int floorInFlight(FloorPeer *peer, size_t window, size_t count, uint64_t *nanose
 int floorOneWay(FloorPeer *peer, size_t count, uint64_t *nanoseconds);
 /// `count` times `length` bytes one way, each read into memory allocated for it, and an answer.
 int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanoseconds);
+/// `count` times: connects to a socket of the other side at `path`, which must not exist, makes one round trip there, and
+/// closes. The other side accepts, answers, and closes.
+int floorConnect(FloorPeer *peer, const char *path, size_t count, uint64_t *nanoseconds);
 
 /// Lets every thread of this process, and what it launches from now on, run on one core only; below zero: anywhere it
 /// could run at first. Returns 0, or an errno; where the system has no such call, ENOSYS.
