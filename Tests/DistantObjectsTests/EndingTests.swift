@@ -160,11 +160,16 @@ struct EndingTests {
                 let kept = try await Connection.pair(first: .patient, second: .patient)
                 kept.1.vend(Directory())
                 let root = try await kept.0.root
+                // Dispatch has a poller of its own then, which is nobody's but its own.
+                Usage.startTimers()
                 let before = Set(Usage.open.keys)
                 let lost = try await Connection.pair(over: .pipes, first: .patient, second: .patient)
-                for (number, name) in Usage.open where !before.contains(number) || name == "anon_inode:[eventpoll]" {
-                    close(number)
-                }
+                let pollers = Usage.pollers
+                #expect(!pollers.isEmpty)
+                // What the runtime has opened meanwhile is none of the connection's.
+                let pipes = Usage.open.filter { !before.contains($0.key) && $0.value.hasPrefix("pipe:") }
+                #expect(!pipes.isEmpty)
+                for number in pollers + pipes.keys { close(number) }
                 for number in 0..<20 {
                     let back: Int = try await root.echo(number)
                     #expect(back == number)

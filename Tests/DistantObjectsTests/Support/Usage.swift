@@ -1,3 +1,5 @@
+import Dispatch
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
     import Glibc
@@ -25,6 +27,16 @@ enum Usage {
     }
 
     #if canImport(Glibc)
+        /// The pollers among the open descriptors that are the library's own: each listens for its wake under the number -1.
+        ///
+        /// Dispatch has one, too, once it needs a timer, and ends the process if that is closed.
+        static var pollers: [CInt] {
+            open.filter { $0.value == "anon_inode:[eventpoll]" }.keys.filter { number in
+                String(decoding: systemContents(of: "/proc/self/fdinfo/\(number)"), as: UTF8.self)
+                    .contains("data: ffffffffffffffff")
+            }
+        }
+
         /// Lets the process open descriptors again.
         static func allowDescriptors() {
             var limit = rlimit()
@@ -35,12 +47,23 @@ enum Usage {
 
         /// Leaves the process no descriptor: every attempt to open one fails until something is closed.
         static func exhaustDescriptors() {
+            startTimers()
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             limit.rlim_cur = rlim_t(open.keys.max() ?? 0) + 1
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             // What lies free below is taken.
             while dup(0) >= 0 {}
+        }
+
+        /// Has Dispatch open what it needs for timers.
+        ///
+        /// It does so when it needs one for the first time, for instance because more threads have work than there are
+        /// processors, and ends the process if it cannot.
+        static func startTimers() {
+            let fired = DispatchSemaphore(value: 0)
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { fired.signal() }
+            fired.wait()
         }
     #endif
 
