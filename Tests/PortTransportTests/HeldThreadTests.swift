@@ -61,13 +61,11 @@ struct HeldThreadTests {
         a.start(here)
         // More than a pipe takes, and nobody reads it yet.
         let sizes = [60_000, 61_000, 62_000, 63_000]
-        await withCheckedContinuation { continuation in
-            others.loop.perform {
-                for size in sizes { a.send(pattern(size, seed: size)) }
-                others.a.send([0])
-                continuation.resume()
-            }
+        others.loop.perform {
+            for size in sizes { a.send(pattern(size, seed: size)) }
         }
+        // In the same turn; but in that of a successor if the first piece takes so long that it is taken over.
+        others.loop.perform { others.a.send([0]) }
         await others.there.wait(forItems: 1)
         for _ in 0..<100 { await others.exchange() }
         #expect(others.loop.threadCount >= 2)
