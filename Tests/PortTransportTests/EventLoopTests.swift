@@ -214,6 +214,32 @@ struct EventLoopTests {
         try await body()
     }
 
+    #if os(Linux)
+        /// How long a thread has computed: one that sleeps does not.
+        struct ThreadClock: Sendable {
+            private let clock: clockid_t
+
+            /// That of the calling thread.
+            init() {
+                var clock = clockid_t()
+                precondition(pthread_getcpuclockid(pthread_self(), &clock) == 0)
+                self.clock = clock
+            }
+
+            private var time: Duration {
+                var time = timespec()
+                clock_gettime(clock, &time)
+                return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+            }
+
+            /// Waits until the thread has computed for a while from now; for ever if it sleeps.
+            func goesOn() async throws {
+                let end = time + .milliseconds(5)
+                while time < end { try await Task.sleep(for: .milliseconds(1)) }
+            }
+        }
+    #endif
+
     @Test("A loop that polls before it sleeps does the same work")
     func spinning() async throws {
         try await spinning(.microseconds(200)) {
@@ -250,19 +276,46 @@ struct EventLoopTests {
             d.send([2])
             await here2.wait(forItems: 1)
             #expect(here2.items.map(\.firstByte) == [2])
+            #if os(Linux)
+                let clock = await withCheckedContinuation { known in
+                    EventLoop.shared.perform { known.resume(returning: ThreadClock()) }
+                }
+                try await clock.goesOn()
+            #endif
             await end(c, d, here2, there2)
         }
     }
 
-    @Test("A thread that drives and never sleeps finds what one finds that does")
-    func sleeplessDriver() async throws {
+    @Test("A thread that drives and never sleeps finds what one finds that does", arguments: DrivingTests.kinds)
+    func sleeplessDriver(kind: ChannelTests.Kind) async throws {
         try await spinning(.seconds(600)) {
-            for kind in DrivingTests.kinds {
-                try await DrivingTests().row(kind: kind)
-                try await DrivingTests().ends(kind: kind)
-            }
+            try await DrivingTests().row(kind: kind)
+            try await DrivingTests().ends(kind: kind)
         }
     }
+
+    #if os(Linux)
+        // What lies in this process's memory is announced.
+        @Test(
+            "A thread that drives computes while it looks for input",
+            arguments: DrivingTests.kinds.filter { ![.memory, .splittingMemory].contains($0) })
+        func computingDriver(kind: ChannelTests.Kind) async throws {
+            try await spinning(.seconds(600)) {
+                let (a, b, here, there) = try await channels(kind)
+                let clock = Guarded<ThreadClock?>(nil)
+                async let driven = onPlainThread {
+                    clock.withLock { $0 = ThreadClock() }
+                    return try? a.driveReading(until: { !here.items.isEmpty }, deadline: nil)
+                }
+                while clock.withLock({ $0 == nil }) { await Task.yield() }
+                try await clock.withLock { $0 }?.goesOn()
+                b.send([1])
+                guard case .done? = await driven else { return #expect(Bool(false), "it did not read") }
+                #expect(here.items.map(\.firstByte) == [1])
+                await end(a, b, here, there)
+            }
+        }
+    #endif
 
     #if os(Linux)
         // The thread sanitizer ends a forked process that starts a thread.
