@@ -4,9 +4,10 @@ extension Connection {
     /// Waits until every table is empty: no reference is held, no call runs.
     ///
     /// References are released a moment after their last proxy is gone, so this looks again for a while.
-    /// - Returns: The counters; those of a connection at rest, or after two seconds those that are left.
+    /// - Returns: The counters; those of a connection at rest, or after `Patience.limit` those that are left.
     public func rest() async -> ConnectionStatistics {
-        for _ in 0..<200 where !statistics.isAtRest {
+        let deadline = ContinuousClock.now + Patience.limit
+        while !statistics.isAtRest, ContinuousClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(10))
         }
         return statistics

@@ -23,7 +23,7 @@ final class Session: Vendable {
         Task {
             let statistics = await connection.rest()
             leftOver.withLock { $0 = statistics }
-            await connection.close()
+            await connection.close(within: Patience.limit)
             onStop()
         }
     }

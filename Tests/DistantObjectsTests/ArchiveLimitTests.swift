@@ -61,7 +61,7 @@ struct ArchiveLimitTests {
     private static func pair(
         client: (inout KeyedArchive.Limits) -> Void = { _ in }, server: (inout KeyedArchive.Limits) -> Void = { _ in }
     ) async throws -> (client: Connection, server: Connection, keeper: DistantObject) {
-        var (here, there) = (Connection.Configuration.patient, Connection.Configuration())
+        var (here, there) = (Connection.Configuration.patient, Connection.Configuration.patient)
         client(&here.limits.archive)
         server(&there.limits.archive)
         let (first, second) = try await Connection.pair(over: .socketpair, first: here, second: there)

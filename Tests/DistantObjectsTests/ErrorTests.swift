@@ -44,7 +44,7 @@ struct ErrorTests {
     @Test("One without a result that fails so is reported as the method's failure")
     func onwardOneWay() async throws {
         let (reported, here) = (Signal(), Signal())
-        var (first, second) = (Connection.Configuration.patient, Connection.Configuration())
+        var (first, second) = (Connection.Configuration.patient, Connection.Configuration.patient)
         first.onEvent = { if case .oneWayFailed(_, let error) = $0, error.code == .methodFailed { reported.send() } }
         second.onEvent = {
             if case .oneWayFailedHere(_, let error) = $0, (error as? ConnectionError)?.code == .notSent { here.send() }

@@ -58,7 +58,7 @@ import Testing
         func limits() async throws {
             let clogged = try Clogged()
             let path = clogged.place.socket
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.handshakeTimeout = .milliseconds(20)
             // More than there are threads for tasks: were these blocked, nothing would end.
             await withTaskGroup(of: Bool.self) { [configuration] group in

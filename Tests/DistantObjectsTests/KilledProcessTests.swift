@@ -52,12 +52,12 @@ struct KilledProcessTests {
                     }
                 }
             }
-            // One that does not end when told.
+            // One that does not end when told: that a signal is ignored is inherited.
+            signal(SIGTERM, SIG_IGN)
             var configuration = Connection.Configuration.patient
-            configuration.handshakeTimeout = .milliseconds(300)
+            configuration.handshakeTimeout = .milliseconds(20)
             await expectCode(.handshakeTimeout) {
-                _ = try await Connection.launch(
-                    "/bin/sh", arguments: ["-c", "trap '' TERM; exec sleep 1000"], configuration: configuration)
+                _ = try await Connection.launch("/bin/sleep", arguments: ["1000"], configuration: configuration)
             }
             await eventually("the channels are closed") { Usage.channels.count <= before }
             #expect(Usage.channels.count <= before)
@@ -115,7 +115,8 @@ private final class Helper: Sendable {
         let end = end
         configuration.onEvent = { if case .ended = $0 { end.send() } }
         connection = try await Connection.launch(
-            try builtProgram("FooBarServer"), over: transport, configuration: configuration)
+            try builtProgram("FooBarServer"), environment: Patience.environment, over: transport,
+            configuration: configuration)
         while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
     }
 

@@ -18,21 +18,21 @@ struct ListenerLimitTests {
         struct Weak { weak var connection: Connection? }
         let place = try Place()
         let known = Mutex<[Weak]>([])
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.onEvent = { event in
             guard case .opened = event else { return }
             known.withLock { $0.append(Weak(connection: Connection.current)) }
         }
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         for _ in 0..<20 {
-            let connection = try await Connection.open(.path(place.socket))
+            let connection = try await Connection.open(.path(place.socket), configuration: .patient)
             connection.invalidate()
             _ = await connection.ended
         }
         await eventually("all of them were accepted") { known.withLock { $0.count } == 20 }
         await eventually("nothing of them is left") { known.withLock { $0.allSatisfy { $0.connection == nil } } }
         // One that lives is kept.
-        let last = try await Connection.open(.path(place.socket))
+        let last = try await Connection.open(.path(place.socket), configuration: .patient)
         var iterator = listener.makeAsyncIterator()
         try #require(try await iterator.next()).vend(Directory())
         let back: Int = try await last.root.echo(1)
@@ -45,15 +45,15 @@ struct ListenerLimitTests {
     func mostConnections() async throws {
         let place = try Place()
         let paused = Signal()
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.limits.connections = 2
         configuration.onEvent = { if case .acceptPaused = $0 { paused.send() } }
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         let serving = Task {
             for try await connection in listener { connection.vend(Directory()) }
         }
-        let one = try await Connection.open(.path(place.socket))
-        let two = try await Connection.open(.path(place.socket))
+        let one = try await Connection.open(.path(place.socket), configuration: .patient)
+        let two = try await Connection.open(.path(place.socket), configuration: .patient)
         let next = Task { try await Connection.open(.path(place.socket), configuration: Self.patient) }
         await paused.wait()
         // It waits in the kernel, and those that are open go on.
@@ -72,7 +72,7 @@ struct ListenerLimitTests {
     }
 
     private static let patient: Connection.Configuration = {
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.handshakeTimeout = .seconds(800)
         return configuration
     }()
@@ -84,7 +84,7 @@ struct ListenerLimitTests {
         func effectiveUser() async {
             await #expect(processExitsWith: .success) {
                 #expect(setegid(4_712) == 0 && seteuid(4_711) == 0)
-                let (client, server) = try await Connection.pair()
+                let (client, server) = try await Connection.pair(first: .patient, second: .patient)
                 #expect(client.peer == PeerCredentials.current && server.peer == PeerCredentials.current)
                 #expect(client.peer?.uid == 4_711 && client.peer?.gid == 4_712)
                 await client.close()
@@ -105,7 +105,7 @@ struct ListenerLimitTests {
             defer { child.kill() }
             // It runs as 65534 there, as this process seems to.
             do {
-                _ = try await Connection.open(.path(place.socket), waitingUpTo: .seconds(600))
+                _ = try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait)
                 Issue.record("it was accepted")
             } catch let error as ConnectionError {
                 #expect(error.code == .peerRefused)

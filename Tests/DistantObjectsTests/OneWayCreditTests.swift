@@ -7,7 +7,7 @@ import Testing
 struct OneWayCreditTests {
     /// A pair whose server takes so many one-way messages at a time.
     private func pair(_ oneWays: Int) async throws -> (pair: Pair, sleeper: Sleeper, proxy: DistantObject) {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.runningCalls = oneWays * 4 / 3
         let pair = try await Pair(server: server)
         let sleeper = Sleeper()
@@ -58,7 +58,7 @@ struct OneWayCreditTests {
 
     @Test("A method that serves a one-way message does not wait for room for another")
     func nested() async throws {
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.limits.runningCalls = 4
         let pair = try await Pair(client: client)
         let (sleeper, echo) = (Sleeper(), Resender())
@@ -102,7 +102,7 @@ struct OneWayCreditTests {
 
     @Test("An older peer, whose one-way messages use the credit of calls, is served as before")
     func olderPeer() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.runningCalls = 2
         let (raw, connection) = try await rawClient(server, RawPeer.greeting())
         let sleeper = Sleeper()

@@ -7,9 +7,9 @@ import Testing
 struct PatienceTests {
     @Test("A peer that vends nothing is waited for as long as the configuration says, by tasks and threads")
     func lookups() async throws {
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.lookupDeadline = .milliseconds(20)
-        let (first, second) = try await Connection.pair(first: client)
+        let (first, second) = try await Connection.pair(first: client, second: .patient)
         await expectCode(.deadlineExceeded) { _ = try await first.root }
         await expectCode(.deadlineExceeded) { _ = try await first.root(named: "it") }
         await expectCode(.deadlineExceeded) { _ = try await onThread { try first.blockingRoot() } }
@@ -24,7 +24,7 @@ struct PatienceTests {
 
     @Test("Calls without a deadline get that of the configuration, one-way messages get none")
     func calls() async throws {
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.callDeadline = .milliseconds(20)
         client.lookupDeadline = .seconds(3_600)
         let pair = try await Pair(client: client)
@@ -45,7 +45,7 @@ struct PatienceTests {
 
     @Test("With keepalive a peer that falls silent is given up, and one that has nothing to say is not")
     func keepalive() async throws {
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.keepalive = .milliseconds(20)
         let (raw, ours) = try Bereaved.ends(.pipes)
         raw.send(1, RawPeer.hello)

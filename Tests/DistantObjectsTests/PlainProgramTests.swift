@@ -7,12 +7,13 @@ struct PlainProgramTests {
     func open() async throws {
         let place = try Place()
         let directory = Directory()
-        let listener = try Listener(at: .path(place.socket))
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task { for try await connection in listener { connection.vend(directory) } }
         let back = try await onThread {
-            let connection = try Connection.blockingOpen(.path(place.socket), waitingUpTo: .seconds(60))
+            let connection = try Connection.blockingOpen(
+                .path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
             let back: Int = try connection.blockingRoot().echo.blocking(7)
-            try connection.blockingClose()
+            try connection.blockingClose(within: Patience.wait)
             #expect(connection.isEnded)
             return back
         }
@@ -27,8 +28,9 @@ struct PlainProgramTests {
     @Test("A thread launches a helper that stands beside its program")
     func launch() async throws {
         let end = try await onThread {
-            let helper = try Connection.blockingLaunch("FooBarServer")
-            try helper.blockingClose()
+            let helper = try Connection.blockingLaunch(
+                "FooBarServer", environment: Patience.environment, configuration: .patient)
+            try helper.blockingClose(within: Patience.wait)
             return helper.child
         }
         let status = await end?.waitForExit()

@@ -16,7 +16,7 @@ struct RefusedMessageTests {
         _ limits: Connection.Limits = .init()
     ) async throws -> (RawPeer, Connection, Directory) {
         let (raw, ours) = try Bereaved.ends(.socketpair)
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.limits = limits
         raw.send(1, RawPeer.hello)
         let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)

@@ -60,7 +60,7 @@ struct ReplacementTests {
     private func withDesk(_ body: (DistantObject, Connection) async throws -> Void) async throws {
         var configuration = Connection.Configuration.patient
         configuration.errorTypes = [Lost.self]
-        let (client, server) = try await Connection.pair(first: configuration)
+        let (client, server) = try await Connection.pair(first: configuration, second: .patient)
         server.vend(Desk())
         do { try await body(try await client.root, client) }
         await client.close()

@@ -6,7 +6,7 @@ import Testing
 struct RetryTests {
     @Test("Each error says whether its call may have run, and names the message, and which argument")
     func retries() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.runningCalls = 1
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root
@@ -83,7 +83,9 @@ struct RetryTests {
     @Test("Of a helper that died the end says how")
     func helper() async throws {
         for transport in [ChildProcess.Transport.socketpair, .pipes] {
-            let helper = try await Connection.launch(try builtProgram("FooBarServer"), over: transport)
+            let helper = try await Connection.launch(
+                try builtProgram("FooBarServer"), environment: Patience.environment, over: transport,
+                configuration: .patient)
             helper.child?.kill()
             let end = await helper.ended
             guard case .lost(.signalled(9)) = end else {

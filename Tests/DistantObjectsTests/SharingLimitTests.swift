@@ -17,7 +17,8 @@ import Testing
                 configuration.busy.messages = 64
                 configuration.busy.nanoseconds = .max
                 let connection = try await Connection.launch(
-                    try builtProgram("FooBarServer"), configuration: configuration)
+                    try builtProgram("FooBarServer"), environment: Patience.environment,
+                    configuration: configuration)
                 let helper = try #require(connection.child?.pid)
                 Usage.exhaustDescriptors()
                 // It asks with the sixty-fourth frame, and is answered before the next one.

@@ -65,7 +65,7 @@ import Testing
         func slow() async throws {
             var configuration = Self.always
             configuration.busy.nanoseconds = 0
-            let (client, server) = try await Connection.pair(over: .socketpair, first: configuration)
+            let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
             server.vend(Directory())
             let root = try await client.root
             try await Self.echo(0..<600, root)
@@ -113,7 +113,7 @@ import Testing
         func straddling(round: Int) async throws {
             var configuration = Self.always
             configuration.busy.messages = UInt64(1 << round)
-            let (client, server) = try await Connection.pair(over: .socketpair, first: configuration)
+            let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
             server.vend(Directory())
             let root = try await client.root
             let bytes = (0..<(700_000 * round)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -135,7 +135,7 @@ import Testing
         func closing(step: Int) async throws {
             var configuration = Self.always
             configuration.busy.messages = UInt64(1 << (step % 4))
-            let (client, server) = try await Connection.pair(over: .socketpair, first: configuration)
+            let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
             server.vend(Directory())
             let root = try await client.root
             let calls = Task {

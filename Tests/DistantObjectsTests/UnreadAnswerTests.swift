@@ -12,7 +12,7 @@ struct UnreadAnswerTests {
         _ limits: Connection.Limits
     ) async throws -> (peer: GreedyPeer, connection: Connection, bulky: Bulky) {
         let (raw, ours) = try Bereaved.ends(.socketpair)
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.limits = limits
         raw.send(1, RawPeer.hello)
         let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
@@ -107,7 +107,7 @@ struct UnreadAnswerTests {
 
     @Test("A thread whose tasks have answers to decode may block in a call: it is refused, and they go on")
     func blockedConsumer() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits = Self.limits(patience: .milliseconds(100))
         let pair = try await Pair(server: server)
         let bulky = Bulky()
@@ -151,7 +151,7 @@ struct UnreadAnswerTests {
         "Two sides that both have too much unread, with calls back between them, come to an end",
         arguments: [Connection.PairTransport.socketpair, .pipes])
     func nested(over transport: Connection.PairTransport) async throws {
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.limits.answerPatience = .seconds(3_600)
         // Four times this is more than all results of a side together.
         configuration.limits.unreadAnswers = 8 << 20

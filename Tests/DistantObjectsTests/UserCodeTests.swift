@@ -16,7 +16,7 @@ struct UserCodeTests {
         "Hooks, cancellations and last releases never run on a thread that waits for its own answer, nor two at a time")
     func threads() async throws {
         let log = ThreadLog()
-        var client = Connection.Configuration()
+        var client = Connection.Configuration.patient
         client.onEvent = { if case .oneWayFailed = $0 { log.note("event") } }
         // The thread in the call is the only reader here.
         let pair = try await Pair(client: client, over: .pipes)
@@ -62,10 +62,10 @@ struct UserCodeTests {
         // It stops the loop of the whole process.
         await #expect(processExitsWith: .success) {
             let exhausted = Signal()
-            var client = Connection.Configuration()
+            var client = Connection.Configuration.patient
             client.onEvent = { if case .threadsExhausted = $0 { exhausted.send() } }
             // The peer has a loop of its own.
-            var server = Connection.Configuration()
+            var server = Connection.Configuration.patient
             server.spin = .nanoseconds(1)
             let pair = try await Pair(client: client, server: server, over: .pipes)
             let directory = try await pair.client.root
@@ -146,7 +146,7 @@ struct UserCodeTests {
 
     @Test("A blocking caller gets its error while an object that goes with the connection blocks in its `deinit`")
     func tearDown() async throws {
-        var server = Connection.Configuration()
+        var server = Connection.Configuration.patient
         server.limits.queuedCalls = 1
         let pair = try await Pair(server: server, over: .pipes)
         let gate = DispatchSemaphore(value: 0)

@@ -13,7 +13,7 @@ struct WaitInJobTests {
     init() throws { loops = (try EventLoop(), try EventLoop()) }
 
     private func pair(queuedCalls: Int? = nil) async throws -> Pair {
-        var (client, server) = (Connection.Configuration.patient, Connection.Configuration())
+        var (client, server) = (Connection.Configuration.patient, Connection.Configuration.patient)
         if let queuedCalls {
             client.limits.queuedCalls = queuedCalls
             server.limits.queuedCalls = queuedCalls

@@ -52,7 +52,8 @@ struct ActivationTests {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/bin:/usr/bin"
         let library = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ["LD_LIBRARY_PATH=\($0)"] } ?? []
         let status = Self.withStrings(["sh", "-c", script, program, scratch.path("out")]) { arguments in
-            Self.withStrings(variables + ["PATH=\(path)"] + library) { environment in
+            Self.withStrings(variables + ["PATH=\(path)", "FOOBAR_PATIENCE=\(Patience.wait / .seconds(1))"] + library) {
+                environment in
                 port_spawn("/bin/sh", arguments, environment, nil, -1, -1, -1, passed, &pid)
             }
         }

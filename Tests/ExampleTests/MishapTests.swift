@@ -75,7 +75,7 @@ struct MishapTests {
         let path = scratch.path("s")
         let descriptor = try listenSilently(at: path)
         defer { close(descriptor) }
-        try await expectFailure("FooBarClient", ["--path", path], naming: path)
+        try await expectFailure("FooBarClient", ["--path", path], naming: path, patience: .milliseconds(100))
     }
 
     @Test("The launched server is killed in the middle", arguments: ["socketpair", "pipes"])
@@ -147,8 +147,10 @@ struct MishapTests {
     }
 
     /// One sentence on standard error that names the path, and exit status 1.
-    private func expectFailure(_ program: String, _ arguments: [String], naming path: String) async throws {
-        let outcome = try await Program.run(program, arguments, in: scratch)
+    private func expectFailure(
+        _ program: String, _ arguments: [String], naming path: String, patience: Duration = Patience.wait
+    ) async throws {
+        let outcome = try await Program.run(program, arguments, in: scratch, patience: patience)
         #expect(outcome.status == 1)
         #expect(outcome.errors.hasPrefix("\(program): ") && outcome.errors.contains(path), "\(outcome.errors)")
         #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")

@@ -30,8 +30,13 @@ final class Program {
     ///
     /// A name with a "/" in it is the path of a program that is none of ours.
     ///
-    /// - Parameter terminal: Where standard error goes instead of into a file.
-    init(_ name: String, _ arguments: [String], in directory: Scratch, terminal: String? = nil) throws {
+    /// - Parameters:
+    ///   - terminal: Where standard error goes instead of into a file.
+    ///   - patience: How many seconds the programs of the FooBar example wait for each other.
+    init(
+        _ name: String, _ arguments: [String], in directory: Scratch, terminal: String? = nil,
+        patience: Duration = Patience.wait
+    ) throws {
         let executable = name.contains("/") ? URL(fileURLWithPath: name) : try Self.url(name)
         self.name = "\(executable.lastPathComponent)-\(UUID().uuidString)"
         self.directory = directory
@@ -41,7 +46,7 @@ final class Program {
         input = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         defer { close(ends[0]) }
         let (output, errors) = (directory.path("\(self.name).out"), terminal ?? directory.path("\(self.name).err"))
-        pid = try Self.spawn(executable.path, arguments, ends[0], output, errors)
+        pid = try Self.spawn(executable.path, arguments, patience, ends[0], output, errors)
     }
 
     deinit {
@@ -55,8 +60,10 @@ final class Program {
     var errors: String { text("err") }
 
     /// Runs a program to its end.
-    static func run(_ name: String, _ arguments: [String], in directory: Scratch) async throws -> Outcome {
-        try await Program(name, arguments, in: directory).finish()
+    static func run(
+        _ name: String, _ arguments: [String], in directory: Scratch, patience: Duration = Patience.wait
+    ) async throws -> Outcome {
+        try await Program(name, arguments, in: directory, patience: patience).finish()
     }
 
     /// Presses Enter that often.
@@ -93,7 +100,7 @@ final class Program {
     }
 
     private static func spawn(
-        _ path: String, _ arguments: [String], _ input: CInt, _ output: String, _ errors: String
+        _ path: String, _ arguments: [String], _ patience: Duration, _ input: CInt, _ output: String, _ errors: String
     ) throws -> pid_t {
         #if canImport(Glibc)
             var actions = posix_spawn_file_actions_t()
@@ -115,9 +122,10 @@ final class Program {
         let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY
         posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
-        let environment = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
+        var environment = ProcessInfo.processInfo.environment
+        environment["FOOBAR_PATIENCE"] = "\(patience / .seconds(1))"
         var words = ([path] + arguments).map { strdup($0) } + [nil]
-        var variables = environment.map { strdup($0) } + [nil]
+        var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for string in words + variables { free(string) } }
         var pid: pid_t = 0
         let number = posix_spawn(&pid, path, &actions, &attributes, &words, &variables)

@@ -29,7 +29,7 @@
 
         /// Connects, has a graph with cycles mirrored, and goes.
         private func visit(_ path: String) async throws {
-            let connection = try await Connection.open(.path(path), configuration: .fooBar)
+            let connection = try await Connection.open(.path(path), configuration: .patient)
             let teams = ["Reds", "Blues"].map { Team(name: $0, players: Bar().foos) }
             (teams[0].rival, teams[1].rival) = (teams[1], teams[0])
             let directory = try await connection.root
@@ -37,7 +37,7 @@
                 let league: League = try await directory.mirror(League(teams: teams))
                 #expect(league.teams[0].rival === league.teams[1])
             }
-            await connection.close()
+            await connection.close(within: Patience.wait)
         }
 
         /// The server's own memory in KiB, once it has closed every connection.

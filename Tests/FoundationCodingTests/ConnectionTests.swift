@@ -46,13 +46,13 @@ struct ConnectionTests {
 
     @Test("Bar as it is, and arrays, go both ways where the receiver lists what is in them")
     func listed() async throws {
-        let (client, server) = try await Connection.pair()
+        let (client, server) = try await Connection.pair(first: Patience.configuration, second: Patience.configuration)
         server.vend(Registrar())
         let registrar = try await client.root
         let sorted: NSCoded<NSMutableArray, Foo> = try await registrar.oldest(
             NSCoded(Bar()), NSCoded(NSMutableArray(array: [Foo(name: "James", age: 40)])))
         #expect(sorted.object.compactMap { ($0 as? Foo)?.name } == ["James", "Juliana", "Nicolas"])
-        await client.close()
+        await client.close(within: Patience.wait)
         _ = await server.ended
     }
 

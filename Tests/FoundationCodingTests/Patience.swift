@@ -5,10 +5,11 @@ enum Patience {
     /// For one handshake or one orderly close.
     static let wait = Duration.seconds(900)
 
-    /// The defaults, but for the time that a handshake may take.
+    /// The defaults, but for the time that a handshake or a look-up may take.
     static var configuration: Connection.Configuration {
         var configuration = Connection.Configuration()
         configuration.handshakeTimeout = wait
+        configuration.lookupDeadline = wait
         return configuration
     }
 }

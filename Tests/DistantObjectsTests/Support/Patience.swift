@@ -9,13 +9,17 @@ enum Patience {
     static let wait = Duration.seconds(900)
     /// For a whole test.
     static let test = Duration.seconds(1_800)
+    /// Has the server of the FooBar example wait so long, too.
+    static let environment = ["FOOBAR_PATIENCE": "\(wait / .seconds(1))"]
 }
 
 extension Connection.Configuration {
-    /// The defaults, but for the time that a handshake may take: on a busy machine the library's own is over too soon.
+    /// The defaults, but for the time that a handshake or a look-up may take: on a busy machine the library's own is over too
+    /// soon.
     static var patient: Self {
         var configuration = Self()
         configuration.handshakeTimeout = Patience.wait
+        configuration.lookupDeadline = Patience.wait
         return configuration
     }
 }
