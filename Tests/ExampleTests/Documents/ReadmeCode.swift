@@ -1,0 +1,52 @@
+// swift-format-ignore-file
+// It is laid out as README.md shows it.
+
+// README.md: receiver
+import DistantObjects
+import Synchronization
+// end
+
+/// The code of README.md; `ReadmeTests` compares the two and runs it.
+enum ReadmeCode {
+    static let file = #filePath
+
+    // README.md: receiver
+    final class Directory: Vendable {                       // by reference: it stays here
+        private let ages = Mutex<[String: Int]>([:])
+        static var messages: MessageTable<Directory> { Message("add", Directory.add) }
+        func add(_ person: Person) -> Int {                 // by copy: any Codable, and graphs of ObjectCoding classes
+            ages.withLock { $0[person.name] = person.age; return $0.count }
+        }
+    }
+    struct Person: Codable { var name: String; var age: Int }
+    // end
+
+    static func receive() async throws {
+        // README.md: receiver
+        let directory = Directory()
+        for try await connection in try Listener(at: .path("directory.sock")) { connection.vend(directory) }
+        // end
+    }
+
+    static func send() async throws -> Int {
+        // README.md: sender
+        let connection = try await Connection.open(.path("directory.sock"))
+        let directory = try await connection.root               // a DistantObject
+        let count: Int = try await directory.add(Person(name: "Juliana", age: 7))
+        await connection.close()
+        // end
+        return count
+    }
+
+    final class Worker: Vendable {
+        static var messages: MessageTable<Worker> {}
+    }
+
+    static func work() async throws {
+        // README.md: worker
+        let connection = try await Connection.parent()
+        connection.vend(Worker())
+        _ = await connection.ended                              // the tool has closed it, or died: end, too
+        // end
+    }
+}
