@@ -14,12 +14,13 @@ enum Patience {
 }
 
 extension Connection.Configuration {
-    /// The defaults, but for the time that a handshake or a look-up may take: on a busy machine the library's own is over too
-    /// soon.
+    /// The defaults, but for the time that a handshake, a look-up or the reading of answers may take: on a busy machine the
+    /// library's own is over too soon.
     static var patient: Self {
         var configuration = Self()
         configuration.handshakeTimeout = Patience.wait
         configuration.lookupDeadline = Patience.wait
+        configuration.limits.answerPatience = Patience.wait
         return configuration
     }
 }
