@@ -119,6 +119,7 @@ extension Channel {
     /// Called with the queue's lock held.
     func shareOutput() {
         writing.pointee.isShared = true
+        writesToPath.store(true, ordering: .releasing)
         gate.withLock {
             gated.pointee.outputIsShared = true
             guard let eventLoop, !gated.pointee.isOver else { return }
@@ -191,7 +192,7 @@ extension Channel {
     @inline(__always)
     func isToldOfRoom(_ bits: UInt32) -> Bool {
         let (bell, polled) = (UInt32(PORT_BELL), UInt32(PORT_POLLED))
-        guard bits & (bell | polled) == bell, let path else { return false }
+        guard bits & (bell | polled) == bell, writesToPath.load(ordering: .acquiring), let path else { return false }
         // Not whether the channel is blocked, which the writing thread may be about to find out.
         return path.awaitsRoom.load(ordering: .relaxed)
     }

@@ -145,6 +145,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
     ///
     /// Written under the read lock, and never while a direction goes through it.
     @exclusivity(unchecked) var path: SharedPath?
+    /// Whether what is written goes through `path`, which is there from then on; for who has no lock.
+    let writesToPath = Atomic<Bool>(false)
 
     let queueLock: Lock
     /// Given back by `unlockReading`.
