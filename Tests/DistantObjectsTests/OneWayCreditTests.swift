@@ -131,26 +131,35 @@ struct OneWayCreditTests {
         let (raw, connection) = try await rawClient(.init(), RawPeer.greeting())
         let directory = Directory()
         connection.vend(["": directory, "other": Observer()])
-        let credit = try await onThread { () -> UInt64 in
+        let (credit, answer) = try await onThread { () -> (UInt64, [UInt8]?) in
             raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
             while let frame = raw.read(), frame.kind != 3 {}
-            // With the look-up 511 calls that start, the last of which blocks, and 513 behind it: no credit is left.
-            for number in 0..<509 {
+            raw.send(2, RawPeer.call(name: [2], body: [0, 6, 0x85] + Array("other".utf8)))
+            while let frame = raw.read(), frame.kind != 3 {}
+            // With the look-ups 511 calls that start, the last of which blocks, and 513 behind it: no credit is left.
+            for number in 0..<508 {
                 raw.send(2, flags: 1, [1, 0] + (number == 0 ? [0] + RawPeer.text("clear") : [3]) + [0, 0, 0, 0, 0])
             }
             raw.send(10, [1])
             while let frame = raw.read(), frame.kind != 12 {}
             raw.send(2, flags: 1, [1, 0] + [0] + RawPeer.text("block") + [0, 0, 0, 0, 0])
             for _ in 0..<513 { raw.send(2, flags: 1, [1, 0, 3, 0, 0, 0, 0, 0]) }
-            while let frame = raw.read() {
+            var credit: UInt64 = 0
+            while credit == 0, let frame = raw.read() {
                 if frame.kind == 7, frame.flags == 0 {
                     var body = frame.body[...]
-                    return RawPeer.takeNumber(&body) ?? 0
+                    credit = RawPeer.takeNumber(&body) ?? 0
                 }
             }
-            return 0
+            raw.send(2, RawPeer.call(slot: 2, name: [0] + RawPeer.text("count"), arguments: 0, body: [0, 0]))
+            while let frame = raw.read() {
+                if frame.kind == 3 { return (credit, frame.body) }
+            }
+            return (credit, nil)
         }
         #expect(credit == 511)
+        // The other object answers, with 0, while the first one blocks.
+        #expect(answer?.suffix(3) == [0, 1, 0])
         directory.gate.signal()
         raw.close()
         _ = await connection.ended

@@ -11,6 +11,7 @@ extension Connection {
         /// Bounds how long the peer may keep the stream open after a Goodbye that ended it.
         var goodbyeTimer: TimerToken?
         var keepaliveTimer: TimerToken?
+        var dropTimer: TimerToken?
         var end: ConnectionEnd?
         /// Why this side ended it, if it did.
         var decision: ConnectionEnd?
@@ -98,7 +99,8 @@ extension Connection {
     ///   program up for ever. A method of this very connection that awaits it waits for itself until then: there, start a
     ///   task that closes.
     /// - Returns: When the connection has ended and nothing of it is left: the one-way messages that did not run, as far as
-    ///   the peer said so and nothing has thrown it yet.
+    ///   that is known and nothing has thrown it yet. Known are those that the peer refused or did not take, and those that
+    ///   were not written.
     @discardableResult
     public func close(within limit: Duration = .seconds(5)) async -> OneWayLosses {
         beginClosing(decision: .closedHere)
@@ -266,6 +268,7 @@ extension Connection {
         let (end, unanswered) = state.withLock { state -> (ConnectionEnd, PortState.Unanswered?) in
             if let verdict = state.verdict { return (verdict, nil) }
             let end = connectionEnd(reason, state.violation, state.peerGoodbye?.reason, state.peerGoodbye?.text)
+            state.oneWays.ended(end) { channel.mayBeWritten($0) }
             return (end, state.endCalls(end))
         }
         guard let unanswered else { return end }
@@ -345,7 +348,7 @@ extension Connection {
         let (waiting, timers) = life.withLock { life in
             life.end = end
             defer { life.waiting = [] }
-            return (life.waiting, [life.goodbyeTimer, life.keepaliveTimer])
+            return (life.waiting, [life.goodbyeTimer, life.keepaliveTimer, life.dropTimer])
         }
         for case let timer? in timers { loop.cancelTimer(timer) }
         for continuation in waiting { continuation.resume(returning: end) }

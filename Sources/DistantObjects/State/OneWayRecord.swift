@@ -7,7 +7,12 @@ struct OneWayRecord {
     private var bits: [UInt64] = []
     /// The number of the last one-way message.
     private var last: UInt64 = 0
-    private(set) var losses = OneWayLosses()
+    private var lost = 0
+    /// In a box, as nearly no connection has one.
+    private var firstLoss: (any Error)?
+
+    /// Those that are known and that nobody was told.
+    var losses: OneWayLosses { OneWayLosses(count: lost, first: firstLoss as? ConnectionError) }
 
     /// A one-way message was committed.
     mutating func sent(_ number: UInt64) {
@@ -47,26 +52,54 @@ struct OneWayRecord {
             self[number] = false
         }
         // A method that throws has run.
-        if error.code != .methodFailed { losses.add(1, error) }
+        if error.code != .methodFailed { lose(1, error) }
         return true
     }
 
     /// The peer says that it took no opener after that one.
     mutating func notTaken(after number: UInt64) {
+        lose(
+            ConnectionError(.notDelivered, "the peer closed the connection and did not take the message"),
+            after: number)
+    }
+
+    /// The connection ends: messages that are not written will not run.
+    ///
+    /// - Parameter mayBeWritten: Whether the peer may have the whole message of that number. What became of those it has is
+    ///   not known.
+    /// - Complexity: Linear in the openers that are remembered, 4,096 at most.
+    mutating func ended(_ end: ConnectionEnd, mayBeWritten: (UInt64) -> Bool) {
+        lose(ConnectionError(.notSent, "\(end); the message was not sent"), after: 0) { !mayBeWritten($0) }
+    }
+
+    /// Counts messages as lost, each once.
+    private mutating func lose(
+        _ error: ConnectionError, after number: UInt64, where isLost: (UInt64) -> Bool = { _ in true }
+    ) {
         guard number < last else { return }
         var next = max(number, last - min(last, Self.window - 1)) + 1
         var count = 0
         while next <= last {
-            if self[next] { count += 1 }
+            if self[next], isLost(next) {
+                self[next] = false
+                count += 1
+            }
             next += 1
         }
-        losses.add(count, ConnectionError(.notDelivered, "the peer closed the connection and did not take the message"))
+        lose(count, error)
+    }
+
+    private mutating func lose(_ count: Int, _ error: ConnectionError) {
+        guard count > 0 else { return }
+        lost += count
+        if firstLoss == nil { firstLoss = error }
     }
 
     /// The error that tells of what is lost, which then counts as told.
     mutating func takeLosses() -> ConnectionError? {
-        guard losses.count > 0 else { return nil }
-        defer { losses = OneWayLosses() }
+        guard lost > 0 else { return nil }
+        let losses = losses
+        (lost, firstLoss) = (0, nil)
         let count = losses.count == 1 ? "a one-way message" : "\(losses.count) one-way messages"
         return ConnectionError(
             .oneWayLost, "\(count) sent before did not run; the first: \(losses.first?.description ?? "")",
@@ -77,15 +110,7 @@ struct OneWayRecord {
 /// One-way messages that were sent and did not run.
 public struct OneWayLosses: Sendable {
     /// How many.
-    public private(set) var count = 0
-    /// What the other process said about the first.
-    public private(set) var first: ConnectionError?
-
-    init() {}
-
-    mutating func add(_ count: Int, _ error: ConnectionError) {
-        guard count > 0 else { return }
-        self.count += count
-        if first == nil { first = error }
-    }
+    public let count: Int
+    /// What is known of the first.
+    public let first: ConnectionError?
 }
