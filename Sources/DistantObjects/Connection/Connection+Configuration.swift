@@ -71,6 +71,17 @@ extension Connection {
         public init() {}
     }
 
+    /// A configuration with its limits in range, held once by all connections that have it.
+    final class SharedConfiguration: Sendable {
+        let value: Configuration
+
+        init(_ configuration: Configuration) {
+            var value = configuration
+            value.limits.clamp()
+            self.value = value
+        }
+    }
+
     /// Traffic that is worth the memory: so many messages from the peer within so many nanoseconds.
     package struct Busy: Sendable {
         /// A power of two.
@@ -190,6 +201,12 @@ public enum ConnectionEvent: Sendable {
     /// The listener whose configuration this is has refused a process, because the peer has as many connections open as
     /// `Connection.Limits.connectionsOfPeer` allows. It comes once for each peer until one of its connections is accepted again.
     case tooManyConnections(PeerCredentials?, ConnectionError)
+    /// Nobody can use the connection any more, and it was not closed: nothing in this process refers to it, it vends nothing,
+    /// and the peer holds no object of this process.
+    ///
+    /// It stays open, with its descriptors, until the peer ends it; `Connection.current` is there to be closed. It comes once,
+    /// from a second to about a minute after the last reference is gone. A hook that holds the connection itself keeps it from coming.
+    case dropped
     /// The connection has ended; nothing follows.
     case ended(ConnectionEnd)
 }

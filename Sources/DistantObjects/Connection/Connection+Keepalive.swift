@@ -17,22 +17,27 @@ extension Connection {
     /// The peer is asked after the first silence. So a process that was stopped for a while, and sees the time gone, waits for
     /// an answer before it judges.
     private func listen(_ interval: Duration, seen: UInt64, silences: Int) {
-        let timer = loop.addTimer(after: interval) { [self] in
-            let received = channel.framesReceived
-            guard received == seen else { return listen(interval, seen: received, silences: 0) }
-            guard silences + 1 < Self.silences else { return fallSilent(after: interval * Self.silences) }
-            state.withLock { state in
-                guard state.verdict == nil, !state.goodbyeSent else { return }
-                state.commitControl(.ping, ControlWait(), to: channel)
-            }
-            channel.setNeedsFlush()
-            listen(interval, seen: received, silences: silences + 1)
+        // Not the connection itself: a timer that always waits would hold one that nobody else does.
+        let timer = loop.addTimer(after: interval) { [channel] in
+            (channel.handler as? Connection)?.look(interval, seen: seen, silences: silences)
         }
         let isOver = life.withLock { life in
             life.keepaliveTimer = timer
             return life.end != nil
         }
         if isOver { loop.cancelTimer(timer) }
+    }
+
+    private func look(_ interval: Duration, seen: UInt64, silences: Int) {
+        let received = channel.framesReceived
+        guard received == seen else { return listen(interval, seen: received, silences: 0) }
+        guard silences + 1 < Self.silences else { return fallSilent(after: interval * Self.silences) }
+        state.withLock { state in
+            guard state.verdict == nil, !state.goodbyeSent else { return }
+            state.commitControl(.ping, ControlWait(), to: channel)
+        }
+        channel.setNeedsFlush()
+        listen(interval, seen: received, silences: silences + 1)
     }
 
     private func fallSilent(after time: Duration) {

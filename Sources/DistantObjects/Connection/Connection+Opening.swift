@@ -189,8 +189,13 @@ extension Connection {
     package static func make(
         _ endpoint: ChannelEndpoint, _ configuration: Configuration, isInitiator: Bool, child: ChildProcess? = nil
     ) throws -> Connection {
-        var configuration = configuration
-        configuration.limits.clamp()
+        try make(endpoint, SharedConfiguration(configuration), isInitiator: isInitiator, child: child)
+    }
+
+    static func make(
+        _ endpoint: ChannelEndpoint, _ shared: SharedConfiguration, isInitiator: Bool, child: ChildProcess? = nil
+    ) throws -> Connection {
+        let configuration = shared.value
         let loop = try configuration.loop ?? eventLoop(configuration)
         // Descriptors have no typed value yet.
         var bounds = ChannelConfiguration(
@@ -199,7 +204,7 @@ extension Connection {
         bounds.asksKernel = configuration.asksKernel
         let channel = Channel(endpoint: endpoint, loop: loop, configuration: bounds)
         return Connection(
-            channel: channel, loop: loop, configuration: configuration, isInitiator: isInitiator, child: child)
+            channel: channel, loop: loop, configuration: shared, isInitiator: isInitiator, child: child)
     }
 
     /// Tells who has connected why it is not taken, and closes.

@@ -6,7 +6,7 @@ extension Connection: FrameHandler {
     package func receive(_ frame: borrowing InboundFrame) throws {
         // Whoever takes some opens them anew, and what nobody takes must not be kept.
         defer { Channel.closeForeign(frame.descriptors) }
-        if frame.kind == FrameKind.hello.rawValue, state.withLock({ $0.phase == .handshake && $0.grants.version == 0 })
+        if frame.kind == FrameKind.hello.rawValue, state.withLock({ $0.phase == .handshake && $0.grants.message == 0 })
         {
             try receiveHello(frame)
             return
@@ -81,7 +81,7 @@ extension Connection: FrameHandler {
 
     private func receiveHello(_ frame: borrowing InboundFrame) throws {
         do throws(ProtocolViolation) {
-            let grants = try PortState.readHello(frame, byInitiator: isInitiator)
+            let (grants, name) = try PortState.readHello(frame, byInitiator: isInitiator)
             state.withLock { state in
                 state.entered = frame.number
                 state.framesIn += 1
@@ -90,7 +90,7 @@ extension Connection: FrameHandler {
                 // The other side has accepted this one by saying Hello, and may call from here on.
                 if isInitiator { state.phase = .open }
                 // The accept rule is the user's code: it runs when the turn ends, outside every lock.
-                state.afterwards(.perform { self.decideOnPeer(grants) })
+                state.afterwards(.perform { self.decideOnPeer(calledBy: name) })
             }
         } catch {
             state.withLock { $0.fail(error, to: channel) }
@@ -98,7 +98,7 @@ extension Connection: FrameHandler {
         }
     }
 
-    private func decideOnPeer(_ grants: PeerGrants) {
+    private func decideOnPeer(calledBy peerName: String) {
         if let reason = configuration.accept.decide(channel.peer) {
             state.withLock { state in
                 state.commitGoodbye(.refused, reason, to: channel)
@@ -118,9 +118,10 @@ extension Connection: FrameHandler {
         if hasCalls { loop.perform { self.drain() } }
         guard isOpen else { return }
         channel.setNeedsFlush()
-        report(.opened(peer: channel.peer, name: grants.name))
+        report(.opened(peer: channel.peer, name: peerName))
         handshakeEnded(nil)
         keepAlive()
+        lookWhetherDropped()
     }
 }
 

@@ -12,14 +12,15 @@ import Synchronization
 /// ```
 ///
 /// All methods may be called from any thread or task. A connection stays open until one side closes it, even when nobody
-/// holds it any more; every `DistantObject` of it holds it. What the other process sends is checked before it is used:
-/// it can name only objects it was given, call only messages that are listed, and make only classes that are expected.
+/// holds it any more; every `DistantObject` of it holds it. The event `dropped` tells of one that nobody can close any more.
+/// What the other process sends is checked before it is used: it can name only objects it was given, call only messages
+/// that are listed, and make only classes that are expected.
 public final class Connection: Sendable {
     let channel: Channel
     let loop: any PortLoop
     /// Encodes and decodes the messages of this connection.
     public let coder: PortCoder
-    let configuration: Configuration
+    private let shared: SharedConfiguration
     let roots: RootDirectory
     let isInitiator: Bool
     let state: Mutex<PortState>
@@ -35,27 +36,32 @@ public final class Connection: Sendable {
     public let child: ChildProcess?
 
     init(
-        channel: Channel, loop: any PortLoop, configuration: Configuration, isInitiator: Bool,
+        channel: Channel, loop: any PortLoop, configuration shared: SharedConfiguration, isInitiator: Bool,
         child: ChildProcess? = nil
     ) {
         self.channel = channel
         self.loop = loop
-        self.configuration = configuration
+        self.shared = shared
         self.isInitiator = isInitiator
         self.child = child
-        coder = PortCoder(configuration: configuration)
+        coder = PortCoder(configuration: shared.value)
         roots = RootDirectory(holdsLookups: !isInitiator)
-        state = Mutex(
-            PortState(
-                limits: configuration.limits, sharesMemory: configuration.sharesMemory, busy: configuration.busy))
+        state = Mutex(PortState(shared))
         coder.attach(self)
         state.withLock { state in
             _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)
         }
     }
 
+    /// In place: a copy would count every closure in it.
+    var configuration: Configuration {
+        @inline(__always) _read { yield shared.value }
+    }
+
     /// A name for log lines: the configured one, or where the peer was reached; “connection” if that has no name.
     public var name: String { configuration.name ?? "connection" }
+
+    deinit { coder.detach() }
 
     /// Who is at the other end, as the kernel says; `nil` over pipes, which cannot tell.
     public var peer: PeerCredentials? { channel.peer }

@@ -5,8 +5,9 @@ import Synchronization
 final class LoopWatch: Sendable {
     static let shared = LoopWatch()
 
-    // No weak references, here and to loops: an object that has one pays several times as much for each count.
-    private let connections = Mutex<[ObjectIdentifier: Connection]>([:])
+    // No weak references, here and to loops: an object that has one pays several times as much for each count. A connection
+    // is removed before its channel lets it go.
+    private let connections = Mutex<[ObjectIdentifier: Unmanaged<Connection>]>([:])
 
     /// Has the loop tell its connections.
     func watch(_ loop: EventLoop) {
@@ -21,7 +22,7 @@ final class LoopWatch: Sendable {
 
     /// To be called for each connection that reports events, when it begins; it is forgotten at its end.
     func add(_ connection: Connection) {
-        connections.withLock { $0[ObjectIdentifier(connection)] = connection }
+        connections.withLock { $0[ObjectIdentifier(connection)] = Unmanaged.passUnretained(connection) }
     }
 
     func remove(_ connection: Connection) {
@@ -29,6 +30,8 @@ final class LoopWatch: Sendable {
     }
 
     private func connections(on loop: ObjectIdentifier) -> [Connection] {
-        connections.withLock { $0.values.filter { ObjectIdentifier($0.loop) == loop } }
+        connections.withLock { connections in
+            connections.values.map { $0.takeUnretainedValue() }.filter { ObjectIdentifier($0.loop) == loop }
+        }
     }
 }

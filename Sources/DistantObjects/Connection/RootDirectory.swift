@@ -47,6 +47,9 @@ final class RootDirectory: Vendable {
         withExtendedLifetime(before) {}
     }
 
+    /// Whether nothing is vended.
+    var isEmpty: Bool { state.withLock { $0.objects.isEmpty } }
+
     /// Ends what waits and lets the roots go.
     func end() {
         let (waiting, objects) = state.withLock { state in

@@ -58,12 +58,12 @@ public final class Listener: AsyncSequence, Sendable {
         let loop = try Connection.eventLoop(configuration)
         var configuration = configuration
         configuration.loop = loop
-        configuration.limits.clamp()
-        let queue = AcceptQueue(configuration: configuration, loop: loop, place: place)
+        let shared = Connection.SharedConfiguration(configuration)
+        let queue = AcceptQueue(configuration: shared, loop: loop, place: place)
         self.queue = queue
         let onEvent = configuration.onEvent
         let socket = try Connection.transporting(place) {
-            let socket = try listen(loop, configuration.limits.connections)
+            let socket = try listen(loop, shared.value.limits.connections)
             try socket.start { error in
                 onEvent?(
                     .acceptPaused(
@@ -117,16 +117,16 @@ private final class AcceptQueue: Sendable {
     }
 
     private let state: Mutex<State>
-    private let configuration: Connection.Configuration
+    private let configuration: Connection.SharedConfiguration
     private let loop: EventLoop
     /// Where the listener is, for messages.
     private let place: String
 
-    init(configuration: Connection.Configuration, loop: EventLoop, place: String) {
+    init(configuration: Connection.SharedConfiguration, loop: EventLoop, place: String) {
         self.configuration = configuration
         self.loop = loop
         self.place = place
-        state = Mutex(State(counts: PeerCounts(maximum: configuration.limits.connectionsOfPeer)))
+        state = Mutex(State(counts: PeerCounts(maximum: configuration.value.limits.connectionsOfPeer)))
     }
 
     /// Makes a connection of it, unless the peer has too many; on the loop.
@@ -161,10 +161,10 @@ private final class AcceptQueue: Sendable {
         _ endpoint: ChannelEndpoint, _ peer: PeerCounts.Peer, _ credentials: PeerCredentials?, isFirst: Bool
     ) {
         let reason =
-            "\(configuration.limits.connectionsOfPeer) connections of \(peer) are open, as many as a peer may have"
+            "\(configuration.value.limits.connectionsOfPeer) connections of \(peer) are open, as many as a peer may have"
         if isFirst {
             let error = ConnectionError(.peerRefused, reason, context: place)
-            configuration.onEvent?(.tooManyConnections(credentials, error))
+            configuration.value.onEvent?(.tooManyConnections(credentials, error))
         }
         Connection.refuse(endpoint, reason, loop: loop)
     }

@@ -6,11 +6,10 @@ import Synchronization
 /// One for each connection. Values go by copy; objects by reference are entered into the message's table, and the archive
 /// names their place in it. Hooks such as `Vendable.replacementObject(for:)` are given it to ask where a message goes.
 public final class PortCoder: Sendable {
-    /// The connection and its coder hold each other until the connection ends.
+    /// Nil once the connection has ended; until then its channel holds it.
     ///
-    /// A weak reference would make every use of
-    /// the connection slower.
-    private let owner = Mutex<Connection?>(nil)
+    /// A weak reference would make every use of the connection slower.
+    private let owner = Mutex<Unmanaged<Connection>?>(nil)
     let settings: CoderSettings
     let errorTypes: [String: any (Error & Codable).Type]
     let exposesErrorText: Bool
@@ -27,11 +26,11 @@ public final class PortCoder: Sendable {
 
     /// The connection that messages of this coder go over; `nil` once it has ended.
     public var connection: Connection? {
-        owner.withLock { $0 }
+        owner.withLock { $0?.takeUnretainedValue() }
     }
 
     func attach(_ connection: Connection) {
-        owner.withLock { $0 = connection }
+        owner.withLock { $0 = Unmanaged.passUnretained(connection) }
     }
 
     /// An object of this process as it stands in a message's table of references.
@@ -55,14 +54,8 @@ public final class PortCoder: Sendable {
         CoderPool.put(message)
     }
 
-    /// Breaks the circle of the coder and the connection when that has ended.
-    func detach() {
-        let connection = owner.withLock { owner in
-            defer { owner = nil }
-            return owner
-        }
-        withExtendedLifetime(connection) {}
-    }
+    /// The connection has ended.
+    func detach() { owner.withLock { $0 = nil } }
 
     // MARK: Results
 

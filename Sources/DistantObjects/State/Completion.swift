@@ -10,6 +10,8 @@ enum Completion: @unchecked Sendable {
     case oneWay(OneWayWaiter, (any Error)?)
     /// An object whose `deinit` is the user's.
     case release(AnyObject)
+    /// The peer has let go of an object of this side.
+    case unexport(Export)
     /// An answer nobody waits for any more.
     case discard(Reply)
     case peerSaidGoodbye
@@ -30,6 +32,8 @@ enum Completion: @unchecked Sendable {
     var runsUserCode: Bool {
         switch self {
         case .release, .cancel, .event, .perform, .ended: true
+        // Else the last reference is the user's, and goes where the user lets it go.
+        case .unexport(let export): export.holdsObjectAlone
         // Their objects are let go.
         case .discard(let reply): reply.tables != nil
         case .recycle(let message): message.encoder.hasTables
@@ -45,7 +49,7 @@ enum Completion: @unchecked Sendable {
             waiter.complete(.failure(error), connection)
         case .oneWay(let waiter, let error):
             waiter.complete(error, connection)
-        case .release:
+        case .release, .unexport:
             break
         case .discard(let reply):
             if reply.bulk > 0 { connection.consumed(bulk: reply.bulk) }

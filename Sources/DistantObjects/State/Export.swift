@@ -1,3 +1,5 @@
+import PortTransport
+
 /// The messages to one object that have not started.
 ///
 /// Read and written under the connection's lock.
@@ -33,6 +35,12 @@ final class Export: @unchecked Sendable {
         self.messages = messages
         self.lastMention = lastMention
         self.mailbox = mailbox
+    }
+
+    /// Whether nothing else refers to the object, so that its `deinit` runs when this export goes.
+    var holdsObjectAlone: Bool {
+        let object = ObjectAddress(object)
+        return object.isHeldOnce
     }
 
     /// Whether a message may start at once; from then on the object is busy with it.

@@ -82,7 +82,7 @@ extension PortState {
     /// The peer's `Hello`, read apart because the accept rule decides what follows.
     static func readHello(
         _ frame: borrowing InboundFrame, byInitiator isInitiator: Bool
-    ) throws(ProtocolViolation) -> PeerGrants {
+    ) throws(ProtocolViolation) -> (grants: PeerGrants, name: String) {
         guard frame.flags == 0, frame.bulkLength == nil else {
             throw ProtocolViolation(.malformed, "a Hello has no flags and comes in one piece")
         }
@@ -92,11 +92,11 @@ extension PortState {
             throw ProtocolViolation(.incompatible, "the peer does not speak the Distant Objects protocol")
         }
         var grants = PeerGrants()
-        grants.version = try reader.number()
-        guard grants.version == ProtocolLimits.version else {
+        let version = try reader.number()
+        guard version == ProtocolLimits.version else {
             throw ProtocolViolation(
                 .incompatible,
-                "the peer speaks protocol version \(grants.version), this side version \(ProtocolLimits.version)")
+                "the peer speaks protocol version \(version), this side version \(ProtocolLimits.version)")
         }
         grants.features = try reader.number()
         if isInitiator, grants.features & ProtocolLimits.initiator != 0 {
@@ -105,12 +105,12 @@ extension PortState {
         grants.queuedCalls = Int(clamping: try reader.number())
         grants.runningCalls = Int(clamping: try reader.number())
         grants.message = max(ProtocolLimits.smallestMessage, try reader.number())
-        grants.name = try reader.text(limit: ProtocolLimits.nameBytes)
+        let name = try reader.text(limit: ProtocolLimits.nameBytes)
         guard grants.queuedCalls >= 1 else {
             throw ProtocolViolation(.malformed, "the peer grants no calls at all")
         }
         // What a later version adds stands behind; it is skipped.
-        return grants
+        return (grants, name)
     }
 
     // MARK: Calls
@@ -279,7 +279,7 @@ extension PortState {
         let count = try reader.count(minimum: 2)
         for _ in 0..<count {
             if let freed = try exports.release(reader.objectID(), entered: watermark) {
-                afterwards(.release(freed))
+                afterwards(.unexport(freed))
             }
         }
         try reader.end()

@@ -18,7 +18,7 @@ struct PortState: ~Copyable {
         case ended
     }
 
-    let limits: Connection.Limits
+    private let shared: Connection.SharedConfiguration
     var phase = Phase.handshake
     var prefix = PrefixBuffer()
 
@@ -98,17 +98,21 @@ struct PortState: ~Copyable {
     var sharing: Sharing
     /// When the traffic was looked at last.
     var trafficSeenAt: UInt64 = 0
-    let busy: Connection.Busy
 
-    init(limits: Connection.Limits, sharesMemory: Bool, busy: Connection.Busy) {
-        self.limits = limits
-        self.busy = busy
-        sharing = sharesMemory ? .possible : .never
+    init(_ shared: Connection.SharedConfiguration) {
+        self.shared = shared
+        let limits = shared.value.limits
+        sharing = shared.value.sharesMemory ? .possible : .never
         inboundCredits = limits.queuedCalls
         answerFlow = AnswerFlow(bound: limits.unreadAnswers)
         imports = ImportTable(limit: limits.references)
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
     }
+
+    var limits: Connection.Limits {
+        @inline(__always) _read { yield shared.value.limits }
+    }
+    var busy: Connection.Busy { shared.value.busy }
 
     mutating func afterwards(_ completion: Completion) { completions.append(completion) }
 
@@ -173,13 +177,11 @@ final class OneWayPlace: @unchecked Sendable {
 
 /// What the other side accepts, from its `Hello`.
 struct PeerGrants {
-    var version: UInt64 = 0
     var features: UInt64 = 0
     var queuedCalls: Int = 0
     var runningCalls: Int = 0
-    /// Bytes of the largest message.
+    /// Bytes of the largest message; 0 before the `Hello`.
     var message: UInt64 = 0
-    var name = ""
 }
 
 /// An encoded message that waits for credit or room.

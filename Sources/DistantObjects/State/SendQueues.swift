@@ -3,26 +3,41 @@
 /// Calls and one-way messages stand apart, as each kind has a credit of its own, and so do small and large ones, as each has
 /// a bound of its own. No message waits behind one of another line.
 struct SendQueues {
-    private typealias Line = Fifo<PendingCommit>
+    private enum Line: Int, CaseIterable {
+        case calls, oneWays, largeCalls, largeOneWays
 
-    private var calls = Line()
-    private var largeCalls = Line()
-    private var oneWays = Line()
-    private var largeOneWays = Line()
+        init(oneWay: Bool, large: Bool) {
+            switch (oneWay, large) {
+            case (false, false): self = .calls
+            case (true, false): self = .oneWays
+            case (false, true): self = .largeCalls
+            case (true, true): self = .largeOneWays
+            }
+        }
+
+        var isOneWay: Bool { self == .oneWays || self == .largeOneWays }
+        var isLarge: Bool { self == .largeCalls || self == .largeOneWays }
+    }
+
+    /// One for each line; none while nothing waits, as on an idle connection.
+    private var lines: [Fifo<PendingCommit>] = []
     private var nextOrder: UInt64 = 0
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
     /// Whether a message of this kind has nobody to wait behind.
-    func isEmpty(oneWay: Bool, large: Bool) -> Bool { self[keyPath: line(oneWay: oneWay, large: large)].isEmpty }
+    func isEmpty(oneWay: Bool, large: Bool) -> Bool {
+        lines.isEmpty || lines[Line(oneWay: oneWay, large: large).rawValue].isEmpty
+    }
 
     /// - Parameter oneWay: It uses the credit of one-way messages.
     mutating func append(_ message: OutboundMessage, _ kind: PendingCommit.Kind, oneWay: Bool) {
+        if lines.isEmpty { lines = Line.allCases.map { _ in Fifo() } }
         let pending = PendingCommit(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
-        self[keyPath: line(oneWay: oneWay, large: message.isLarge)].append(pending)
+        lines[Line(oneWay: oneWay, large: message.isLarge).rawValue].append(pending)
     }
 
     /// Takes out the message that has waited longest of those that may go.
@@ -32,50 +47,39 @@ struct SendQueues {
     ///   - oneWays: There is credit for one-way messages.
     ///   - fits: Whether a large message of so many bytes has room.
     mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> PendingCommit? {
-        var best: (line: WritableKeyPath<SendQueues, Line>, order: UInt64)?
-        for (mayGo, line, isLarge) in [
-            (calls, \SendQueues.calls, false), (oneWays, \SendQueues.oneWays, false),
-            (calls, \SendQueues.largeCalls, true), (oneWays, \SendQueues.largeOneWays, true),
-        ] where mayGo {
-            guard let first = self[keyPath: line].first, best.map({ first.order < $0.order }) ?? true,
-                !isLarge || fits(first.message.encoder.byteCount)
+        guard !lines.isEmpty else { return nil }
+        var best: (line: Line, order: UInt64)?
+        for line in Line.allCases where line.isOneWay ? oneWays : calls {
+            guard let first = lines[line.rawValue].first, best.map({ first.order < $0.order }) ?? true,
+                !line.isLarge || fits(first.message.encoder.byteCount)
             else { continue }
             best = (line, first.order)
         }
-        guard let best else { return nil }
-        count -= 1
-        return self[keyPath: best.line].popFirst()
+        guard let best, let first = lines[best.line.rawValue].popFirst() else { return nil }
+        removed(1)
+        return first
     }
 
     /// Takes out a message that is given up.
     mutating func removeFirst(where matches: (PendingCommit) -> Bool) -> PendingCommit? {
-        for line in Self.lines {
-            guard let removed = self[keyPath: line].removeFirst(where: matches) else { continue }
-            count -= 1
-            return removed
+        for index in lines.indices {
+            guard let first = lines[index].removeFirst(where: matches) else { continue }
+            removed(1)
+            return first
         }
         return nil
     }
 
     /// All of them, in the order they came.
     mutating func removeAll() -> [PendingCommit] {
-        guard count > 0 else { return [] }
-        count = 0
         var all: [PendingCommit] = []
-        for line in Self.lines { all += self[keyPath: line].removeAll() }
+        for index in lines.indices { all += lines[index].removeAll() }
+        removed(count)
         return all.sorted { $0.order < $1.order }
     }
 
-    private static var lines: [WritableKeyPath<SendQueues, Line>] {
-        [\.calls, \.largeCalls, \.oneWays, \.largeOneWays]
-    }
-
-    private func line(oneWay: Bool, large: Bool) -> WritableKeyPath<SendQueues, Line> {
-        switch (oneWay, large) {
-        case (false, false): \.calls
-        case (false, true): \.largeCalls
-        case (true, false): \.oneWays
-        case (true, true): \.largeOneWays
-        }
+    private mutating func removed(_ number: Int) {
+        count -= number
+        if count == 0 { lines = [] }
     }
 }

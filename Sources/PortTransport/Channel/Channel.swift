@@ -56,7 +56,8 @@ package final class Channel: PollHandler, @unchecked Sendable {
 
     struct ReadState: ~Copyable {
         var reader: FrameReader
-        var handler: (any FrameHandler)?
+        /// As in the gate's state, which holds it until this is nil.
+        unowned(unsafe) var handler: (any FrameHandler)?
         /// A large part of a frame stays in its buffer, a small one in memory of its own.
         var buffer: ReadBuffer?
         var start = 0
@@ -95,7 +96,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
 
     struct GateState: ~Copyable {
         var isStarted = false
-        /// As in the read state, for who must not wait for a thread that reads.
+        /// The only reference to it that the channel keeps.
         var handler: (any FrameHandler)?
         var end: ChannelEnd?
         var isOver = false
@@ -303,6 +304,19 @@ package final class Channel: PollHandler, @unchecked Sendable {
             }
         } catch {
             end(.failed(error))
+        }
+    }
+
+    /// What the frames are delivered to; nil before the start and after the end.
+    package var handler: (any FrameHandler)? { isForked ? nil : gate.withLock { gated.pointee.handler } }
+
+    /// Whether this channel alone refers to its handler.
+    package var holdsHandlerAlone: Bool {
+        guard !isForked else { return false }
+        return gate.withLock {
+            // In two steps: within the first one the handler is held once more.
+            let reference = gated.pointee.handler?.reference
+            return reference?.isHeldOnce ?? false
         }
     }
 

@@ -22,6 +22,11 @@ package protocol FrameHandler: AnyObject, Sendable {
     func ended(_ reason: ChannelEnd)
 }
 
+extension FrameHandler {
+    // Here it is an object; cast to one, it would be put into another.
+    var reference: ObjectAddress { ObjectAddress(self) }
+}
+
 /// How a channel ended.
 package enum ChannelEnd: Sendable {
     /// The peer closed its end, or is gone.
