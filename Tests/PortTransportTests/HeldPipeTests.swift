@@ -42,7 +42,9 @@
             }
 
             /// Returns when somebody waits for the page.
-            func awaitUse() -> Bool { port_wait_one(fault, UInt32(PORT_READABLE), 300_000_000_000) > 0 }
+            func awaitUse() -> Bool {
+                port_wait_one(fault, UInt32(PORT_READABLE), Int64(Patience.wait.nanoseconds)) > 0
+            }
 
             /// Gives those who wait a page of zeros.
             func release() {

@@ -179,7 +179,10 @@ final class RawPeer: @unchecked Sendable {
         return frames
     }
 
-    private var isReadable: Bool {
+    private var isReadable: Bool { Self.awaitInput(descriptor) }
+
+    /// Waits until a descriptor has something to read, or a process that connects; blocks its thread.
+    static func awaitInput(_ descriptor: CInt) -> Bool {
         port_wait_one(descriptor, UInt32(PORT_READABLE), Patience.wait.components.seconds * 1_000_000_000) > 0
     }
 
