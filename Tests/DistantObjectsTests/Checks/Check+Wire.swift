@@ -1,0 +1,158 @@
+import DistantObjects
+import Testing
+
+// What `WireProtocol.md` allows, and what it says of numbers, of the beginning and of the end.
+extension Check {
+    static let beginnings = [
+        Check("a Hello without the initiator's bit, to a listener", "A party takes a `Hello` without the bit.") {
+            let frames = try await exchange(greeting: RawPeer.greeting(features: 0), RawPeer.frame(11, [1]), count: 1)
+            #expect(frames.first?.kind == 12)
+        },
+        Check(
+            "two initiators that do not say so",
+            "both take themselves for the initiator, they greet each other and go on"
+        ) {
+            let (raw, connection) = try await initiator(features: 2)
+            raw.send(11, [1])
+            let answer = try await onThread { raw.read()?.kind }
+            #expect(answer == 12)
+            // The other one asks for memory, which only an initiator does.
+            raw.send(17, [])
+            let last = try await onThread { raw.readToEnd().last }
+            #expect(last?.kind == 16 && last?.body.dropFirst().first == 5)
+            _ = await connection.ended
+        },
+        Check(
+            "two initiators, one of which says so",
+            "1, the sender is the initiator, for which another initiator is an error"
+        ) {
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            raw.send(1, RawPeer.greeting(features: 1))
+            await expectCode(.protocolViolation) {
+                _ = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration.patient)
+            }
+            let last = try await onThread { raw.readToEnd().last }
+            #expect(last?.kind == 16 && last?.body.dropFirst().first == 5)
+        },
+        Check(
+            "nobody greets", "if both wait for the other's `Hello`, each refuses with reason 7 when its time is over."
+        ) {
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            var configuration = Connection.Configuration()
+            configuration.handshakeTimeout = .milliseconds(100)
+            await expectCode(.handshakeTimeout) {
+                _ = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+            }
+            let frames = try await onThread { raw.readToEnd() }
+            #expect(frames.map(\.kind) == [16] && frames.first?.body.dropFirst().first == 7)
+        },
+        Check("no message bytes granted", "Every party takes 4,096, also one that says less") {
+            let frames = try await exchange(
+                greeting: RawPeer.greeting(message: 0), RawPeer.frame(2, root), count: 1)
+            // Not a refusal because of its size.
+            #expect(frames.first?.kind == 3 && frames.first?.flags == 0)
+        },
+    ]
+
+    static let messages = [
+        Check("the first generation", "A slot's first generation is 0") {
+            let frames = try await exchange(RawPeer.frame(2, root), count: 1)
+            // Question 0, and one reference: of the sender, slot 1, generation 0.
+            #expect(frames.first?.kind == 3 && frames.first?.body.prefix(5) == [0, 1, 1, 1, 0])
+        },
+        Check("the largest numbers that are allowed", "All other `n` have 64.") {
+            let frames = try await exchange(RawPeer.frame(11, RawPeer.number(.max)), count: 1)
+            #expect(frames.first?.kind == 12 && frames.first?.body == RawPeer.number(.max))
+        },
+        Check("a number longer than needed", "Longer forms than needed are accepted.") {
+            let frames = try await exchange(RawPeer.frame(11, [0x85, 0x80, 0]), count: 1)
+            #expect(frames.first?.kind == 12 && frames.first?.body == [5])
+        },
+        Check("more pings than a party has unanswered", "It answers pings at once, and does not count them") {
+            let count: UInt64 = 1_000
+            let pings = (0..<count).flatMap { RawPeer.frame(11, RawPeer.number($0)) }
+            let frames = try await exchange(pings, count: Int(count))
+            #expect(frames.map(\.kind) == [UInt8](repeating: 12, count: Int(count)))
+            #expect(frames.map(\.body) == (0..<count).map(RawPeer.number))
+        },
+        Check(
+            "pings whose answers nobody reads",
+            "more than 1,024 `Pong`s of its own that are not written yet are an error of reason 6"
+        ) {
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            raw.send(1, RawPeer.greeting())
+            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+            let pings = (0..<4_096).flatMap { RawPeer.frame(11, RawPeer.number($0)) }
+            let flood = Task { try await onThread { while raw.canSend { raw.send(pings) } } }
+            guard case .protocolViolation(let text) = await connection.ended else {
+                Issue.record("it was not refused")
+                return
+            }
+            #expect(text.contains("1024"))
+            try await flood.value
+        },
+    ]
+
+    static let endings = [
+        Check(
+            "frames behind a goodbye", "Frames that come behind the other's `Goodbye` all the same are taken as if"
+        ) {
+            let frames = try await exchange(RawPeer.frame(16, [1, 0, 0]) + RawPeer.frame(11, [7]), ends: true)
+            #expect(frames.map(\.kind) == [12, 16])
+        },
+        Check(
+            "what a goodbye's watermark counts",
+            "The watermark counts openers, `Hello` and the other's `Goodbye` included and continuations not."
+        ) {
+            let opener = RawPeer.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + RawPeer.call())
+            let pieces = [(0, 0), (0, 1), (1, 0x80)].flatMap { (flags: UInt8, byte: UInt8) in
+                RawPeer.frame(255, flags: flags, [2, 0, 0, 0, 0, 0, 0, 0, byte])
+            }
+            let frames = try await exchange(opener + pieces + RawPeer.frame(16, [1, 0, 0]), ends: true)
+            #expect(frames.last?.kind == 16 && frames.last?.body == [3, 0, 0])
+        },
+        Check("what comes behind our own goodbye", "but runs none of it.") {
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            raw.send(1, RawPeer.greeting(features: 1))
+            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+            connection.vend(Directory())
+            async let closed = connection.close(within: Patience.wait)
+            let frames = try await onThread { () -> [RawPeer.Frame] in
+                let first = [raw.read(), raw.read()].compactMap { $0 }
+                raw.send(RawPeer.frame(2, root) + RawPeer.frame(16, [2, 0, 0]))
+                raw.finishSending()
+                return first + raw.readToEnd()
+            }
+            #expect(frames.map(\.kind) == [1, 16])
+            _ = await closed
+            #expect(connection.statistics.isAtRest)
+        },
+        Check(
+            "a peer that does not answer a goodbye",
+            "this implementation cuts the connection after 5 seconds unless told otherwise."
+        ) {
+            let (raw, ours) = try Bereaved.ends(.socketpair)
+            raw.send(1, RawPeer.greeting(features: 1))
+            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+            await connection.close(within: .milliseconds(200))
+            let kinds = try await onThread { raw.readToEnd().map(\.kind) }
+            #expect(kinds == [1, 16])
+        },
+        Check(
+            "a peer that says goodbye and stays",
+            "although the other has said its own and waits for nothing, is cut off after a time, 5 seconds here."
+        ) { try await GoodbyeTests().heldOpen() },
+    ]
+
+    /// The root named "", of the root directory.
+    private static let root = RawPeer.call(body: [0, 1, 0x80])
+
+    /// A connection that is the initiator, and its peer, which has greeted and read its `Hello`.
+    private static func initiator(features: UInt64) async throws -> (RawPeer, Connection) {
+        let (raw, ours) = try Bereaved.ends(.socketpair)
+        raw.send(1, RawPeer.greeting(features: features))
+        let connection = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration.patient)
+        _ = try await onThread { raw.read() == nil }
+        return (raw, connection)
+    }
+}

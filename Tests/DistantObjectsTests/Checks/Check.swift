@@ -1,0 +1,117 @@
+import DistantObjects
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// An article that a peer in another language is written from.
+enum Article: String, Sendable {
+    case wireProtocol = "DistantObjects/DistantObjects.docc/WireProtocol.md"
+    case frames = "PortTransport/PortTransport.docc/Frames.md"
+
+    /// Whether the words stand in the article, however its lines are broken.
+    func says(_ words: String) throws -> Bool {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")
+        let text = try String(contentsOf: sources.appending(path: rawValue), encoding: .utf8)
+        return text.split { $0.isWhitespace }.joined(separator: " ").contains(words)
+    }
+}
+
+/// A row of the table of checks: what an article says, and a peer that sees whether it is so.
+struct Check: Sendable, CustomTestStringConvertible {
+    let name: String
+    let article: Article
+    /// Words of the article.
+    let rule: String
+    let run: @Sendable () async throws -> Void
+
+    var testDescription: String { name }
+
+    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing
+
+    init(
+        _ name: String, _ rule: String, of article: Article = .wireProtocol,
+        _ run: @escaping @Sendable () async throws -> Void
+    ) {
+        (self.name, self.article, self.rule, self.run) = (name, article, rule, run)
+    }
+
+    /// The attack ends its own connection with its reason, and no other.
+    init(_ attack: Attack) {
+        self.init(attack.name, attack.rule, of: attack.article) { try await attack.run() }
+    }
+
+    /// Greets a listener, sends the bytes, and hands out the frames that come back until the end.
+    ///
+    /// - Parameters:
+    ///   - ends: The peer ends its stream behind the bytes, as it may after a `Goodbye` of its own.
+    ///   - count: Frames to read; nil: to the end.
+    static func exchange(
+        greeting: [UInt8] = RawPeer.hello, _ bytes: [UInt8], ends: Bool = false, count: Int? = nil
+    ) async throws -> [RawPeer.Frame] {
+        let place = try Place()
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
+        let serving = Task {
+            for try await connection in listener { connection.vend(Directory()) }
+        }
+        let raw = try RawPeer(connectingTo: place.socket)
+        let frames = try await onThread { () -> [RawPeer.Frame] in
+            raw.send(1, greeting)
+            guard raw.read()?.kind == 1 else { return [] }
+            raw.send(bytes)
+            if ends { raw.finishSending() }
+            guard let count else { return raw.readToEnd() }
+            return (0..<count).compactMap { _ in raw.read() }
+        }
+        raw.close()
+        listener.close()
+        try await serving.value
+        return frames
+    }
+}
+
+extension Attack {
+    func run() async throws {
+        let place = try Place()
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
+        let serving = Task {
+            for try await connection in listener {
+                connection.vend(Directory())
+                Task {
+                    _ = await connection.ended
+                    #expect(connection.statistics.isAtRest)
+                }
+            }
+        }
+        let good = try await Connection.open(.path(place.socket), configuration: .patient)
+        let directory = try await good.root
+        let before: Int = try await directory.echo(1)
+        #expect(before == 1)
+
+        let raw = try RawPeer(connectingTo: place.socket)
+        let frames = try await onThread { () -> [RawPeer.Frame] in
+            if greets {
+                raw.send(1, RawPeer.greeting(features: features))
+                _ = raw.read()
+            }
+            raw.send(bytes)
+            if ends { raw.finishSending() }
+            return raw.readToEnd()
+        }
+        let goodbye = try #require(frames.last)
+        #expect(goodbye.kind == 16)
+        var body = goodbye.body[...]
+        _ = RawPeer.takeNumber(&body)
+        #expect(RawPeer.takeNumber(&body) == reason, "\(String(decoding: goodbye.body, as: UTF8.self))")
+        let after: Int = try await directory.echo(2)
+        #expect(after == 2)
+        await good.close()
+        listener.close()
+        try await serving.value
+    }
+}
