@@ -66,7 +66,9 @@ final class HonestSide: Sendable {
         let deadline = Duration.milliseconds(1 + Int(step >> 4) * 2)
         let onLoop = step & 16 != 0
         switch step & 15 {
-        case 0, 1: attempt { let _: Int = try peer.echo.blocking(1, deadline: deadline) }
+        case 0: attempt { let _: Int = try peer.echo.blocking(1, deadline: deadline) }
+        // Until the answer, or the end.
+        case 1: attempt { let _: Int = try peer.echo.blocking(1) }
         case 2: attempt { let _: [UInt8] = try peer.bytes.blocking(Self.large(step), deadline: deadline) }
         case 3: attempt { try peer.note.blockingOneWay(3, deadline: deadline) }
         case 4: attempt(onLoop: onLoop) { let _: Int = try await peer.echo.call(2, deadline: deadline) }

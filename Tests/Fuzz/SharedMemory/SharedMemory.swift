@@ -100,6 +100,8 @@ private var seeds: [[UInt8]] {
         let steps = (0..<15).map { UInt8($0) | first << 4 }
         let deeds: [UInt8] = (0..<16).flatMap { [UInt8($0), first, 0x11, 4, 0xF4] }
         seeds.append([first, first, 15] + steps + [0x14, 1, 0, 1, 0x11] + deeds)
+        // A question, and then more than a ring is long.
+        seeds.append([first, 3, 2, 2, 5, 1, 0, 0xF4, 0xF9, 0xF9, 0xF4, 0xF9, 3, 0xF9, 3, first, 0xF9])
         seeds.append([first, 1, 4, 0, 2, 4, 5, 0xF4, 0xF4, 5, 1, first, 3])
         seeds.append([
             first, 2, 6, 0, 0xF2, 0xF5, 7, 8, 14, 1, 0, 1, 1, 1, 0x12, 0xF4, 10, first, 0xF4, 5, first, 9, 0xF4,

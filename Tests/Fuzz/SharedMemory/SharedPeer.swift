@@ -59,7 +59,7 @@ final class SharedPeer: @unchecked Sendable {
                 if deed & 16 == 0 { tell() }
             case 7: memory.poke(deeds.byte(), UInt64(deeds.byte()) & 3)
             case 8: memory.scribble(deeds.bytes(Int(deed >> 4) + 1), at: deeds.short() << 3)
-            case 9: memory.scribble(deeds.bytes(16), at: HostileMemory.header * Int(deed >> 4 & 1))
+            case 9: pour(Int(deed >> 4) + 1)
             case 10: memory.abuse(bell: Int(deed >> 4 & 1), deeds.byte())
             case 11: memory.disturb(deed >> 4)
             case 12: usleep(UInt32(deed >> 4) * 50)
@@ -68,6 +68,13 @@ final class SharedPeer: @unchecked Sendable {
             default: socket(deed >> 4)
             }
         }
+    }
+
+    /// Writes much, most of it past the end of the ring: cancels what is finished or runs, if question 0 was ever asked.
+    private func pour(_ count: Int) {
+        let cancel = RawFrame.bytes(4, [0])
+        memory.write((0..<(count * 512)).flatMap { _ in cancel })
+        for _ in 0..<20 where !memory.isRead { usleep(100) }
     }
 
     private func tell() { for bell in memory.bells { port_bell_ring(bell) } }

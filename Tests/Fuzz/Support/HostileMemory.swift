@@ -127,6 +127,9 @@ final class HostileMemory: @unchecked Sendable {
     /// Whether the connection has written what this peer has not read.
     var hasInput: Bool { counter(own, 0).pointee.load(ordering: .acquiring) != taken }
 
+    /// Whether the connection says that it has read all.
+    var isRead: Bool { counter(others, 64).pointee.load(ordering: .acquiring) == written }
+
     // MARK: Against them
 
     /// Overwrites one of the ten words of the two rings.
