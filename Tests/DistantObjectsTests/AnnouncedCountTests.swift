@@ -47,9 +47,7 @@ import Testing
 
         @Test(
             "No count makes the receiver take memory for what has not come",
-            .enabled(
-                if: dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil,
-                "sanitizers need more memory than that"))
+            .disabled(if: Usage.isSanitized, "sanitizers need more memory than that"))
         func refused() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection) = try await AnnouncedCountTests.hostile()

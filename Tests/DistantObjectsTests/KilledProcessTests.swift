@@ -62,7 +62,7 @@ struct KilledProcessTests {
             await eventually("the channels are closed") { Usage.channels.count <= before }
             #expect(Usage.channels.count <= before)
             // All that were launched are reaped.
-            await eventually("no child is left") { waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD }
+            await eventually("no child is left") { Usage.children.isEmpty }
         }
     }
 }
@@ -87,6 +87,7 @@ private final class Helper: Sendable {
         let seed = UInt64.random(in: 0..<1 << 40)
         var random = SeededGenerator(seed: seed)
         var outcomes: [ConnectionError.Code?: Int] = [:]
+        let deadline = ContinuousClock.now + Patience.wait
         func killOnce() async throws {
             for moment in moments {
                 let helper = try await Helper(over: transport, inSharedMemory, notes: 1 + random.below(20))
@@ -99,13 +100,14 @@ private final class Helper: Sendable {
         let channels = Usage.channels
         let (descriptors, threads) = (Usage.descriptors, Usage.threads)
         for _ in 0..<2 { try await killOnce() }
-        // Some of six callers that never rest are within a call when it dies; what the others meet is a matter of luck.
+        // What six callers that never rest meet is a matter of luck; after enough rounds one was within a call.
+        while outcomes[.outcomeUnknown] == nil, ContinuousClock.now < deadline { try await killOnce() }
         #expect(outcomes[.outcomeUnknown] != nil, "seed \(seed): \(outcomes)")
         await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
         #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
         #expect(Usage.descriptors < descriptors + 20)
         #expect(Usage.threads < threads + 12)
-        await eventually("no child is left") { waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD }
+        await eventually("no child is left") { Usage.children.isEmpty }
     }
 
     private init(over transport: ChildProcess.Transport, _ inSharedMemory: Bool, notes: Int) async throws {
@@ -174,7 +176,7 @@ private final class Helper: Sendable {
         let calls = (0..<10).map { _ in CountedCall { try await root.note("a") } }
         let plain = connection
         let blocking = CountedCall { try await onThread { _ = try plain.blockingRoot() } }
-        await eventually("all are committed") { self.connection.statistics.framesOut == before + 11 }
+        await eventually("all are committed") { self.connection.statistics.framesOut >= before + 11 }
         kill()
         // Committed is not yet written, by a moment.
         for call in calls + [blocking] { await call.expect(oneOf: [.outcomeUnknown, .notSent]) }

@@ -49,6 +49,7 @@ struct LimitTests {
         server.limits.message = 100_000
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root
+        try await pair.goOver()
         let frames = pair.client.statistics.framesOut
         await expectCode(.tooLarge) {
             let _: [UInt8] = try await directory.bytes([UInt8](repeating: 1, count: 200_000))

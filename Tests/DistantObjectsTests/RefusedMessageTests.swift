@@ -139,7 +139,9 @@ struct RefusedMessageTests {
     }
 
     #if os(Linux)
-        @Test("A peer that announces more than there is memory for loses its connection; the process goes on")
+        @Test(
+            "A peer that announces more than there is memory for loses its connection; the process goes on",
+            .disabled(if: Usage.isSanitized, "sanitizers need more memory than that"))
         func memory() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection, _) = try await RefusedMessageTests.hostile()

@@ -7,7 +7,7 @@ import FooBar
 /// under a sanitizer.
 enum Patience {
     /// For one condition, or the end of one program.
-    static let wait = Duration.seconds(900)
+    static let wait = Duration.seconds(600)
 }
 
 extension Connection.Configuration {

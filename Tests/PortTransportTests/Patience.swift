@@ -4,7 +4,7 @@
 /// under a sanitizer.
 enum Patience {
     /// For one condition, one read, one handshake or one orderly close.
-    static let wait = Duration.seconds(900)
+    static let wait = Duration.seconds(600)
     /// For a whole test.
-    static let test = Duration.seconds(1_800)
+    static let test = Duration.seconds(1_200)
 }

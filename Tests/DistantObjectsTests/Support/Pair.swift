@@ -32,6 +32,11 @@ struct Pair {
         server.vend(directory)
     }
 
+    /// Waits until both ends have gone over to shared memory: no frame of that is counted among others from then on.
+    func goOver() async throws {
+        while !client.isInSharedMemory || !server.isInSharedMemory { try await client.ping() }
+    }
+
     /// Calls a method that waits, with a deadline; returns when it was stopped.
     func outwait(_ root: DistantObject) async {
         var deadline = Duration.milliseconds(10)

@@ -6,9 +6,9 @@ import DistantObjects
 /// under a sanitizer.
 enum Patience {
     /// For one condition, one read, one handshake or one orderly close.
-    static let wait = Duration.seconds(900)
+    static let wait = Duration.seconds(600)
     /// For a whole test.
-    static let test = Duration.seconds(1_800)
+    static let test = Duration.seconds(1_200)
     /// Has the server of the FooBar example wait so long, too.
     static let environment = ["FOOBAR_PATIENCE": "\(wait / .seconds(1))"]
 }

@@ -12,21 +12,44 @@ enum Usage {
     /// Open descriptors, the one that lists them included.
     static var descriptors: Int { entries("/proc/self/fd") }
 
-    /// The sockets and pipes among them, by the names the kernel gives.
+    /// The sockets and pipes among them, by the names the kernel gives, but for those to a sanitizer's program.
     static var channels: [String] {
-        open.values.filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted()
+        let foreign = Set(allChildren.filter(isSymbolizer).flatMap { open(in: "\($0)").values })
+        return open.values.filter { ($0.hasPrefix("socket:") || $0.hasPrefix("pipe:")) && !foreign.contains($0) }
+            .sorted()
     }
 
     /// The numbers of open descriptors, with the names the kernel gives what they stand for.
-    static var open: [CInt: String] {
-        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    static var open: [CInt: String] { open(in: "self") }
+
+    private static func open(in process: String) -> [CInt: String] {
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")) ?? []
         return numbers.reduce(into: [:]) { open, number in
-            let name = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            let name = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/fd/\(number)")
             if let name, let number = CInt(number) { open[number] = name }
         }
     }
 
+    /// The children that have not been reaped, but for a sanitizer's program.
+    static var children: [Int32] { allChildren.filter { !isSymbolizer($0) } }
+
+    private static var allChildren: [Int32] {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return threads.flatMap { thread in
+            String(decoding: systemContents(of: "/proc/self/task/\(thread)/children"), as: UTF8.self)
+                .split(whereSeparator: \.isWhitespace).compactMap { Int32($0) }
+        }
+    }
+
+    /// Whether it is the program that gives a sanitizer the names of functions, which it starts when it first needs one.
+    private static func isSymbolizer(_ process: Int32) -> Bool {
+        systemContents(of: "/proc/\(process)/comm") == Array("llvm-symbolizer\n".utf8)
+    }
+
     #if canImport(Glibc)
+        /// Whether this process runs with the address or the thread sanitizer.
+        static var isSanitized: Bool { dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil }
+
         /// The pollers among the open descriptors that are the library's own: each listens for its wake under the number -1.
         ///
         /// Dispatch has one, too, once it needs a timer, and ends the process if that is closed.
