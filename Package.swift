@@ -58,22 +58,27 @@ let package = Package(
             name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
             path: "Tests/AllocationCount", swiftSettings: settings),
         .target(
+            name: "TestSupport", dependencies: ["KeyedArchive"], path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
             name: "ArchiveFixtures", dependencies: ["KeyedArchive"] + foundationCoding, path: "Tests/ArchiveFixtures",
             swiftSettings: settings),
         .testTarget(
-            name: "KeyedArchiveTests", dependencies: ["KeyedArchive", "foundation-reader", "ArchiveFixtures"],
+            name: "KeyedArchiveTests",
+            dependencies: ["KeyedArchive", "foundation-reader", "ArchiveFixtures", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims"], swiftSettings: settings),
+            name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "DistantObjectsTests",
-            dependencies: ["DistantObjects", "PortTransport", "CPortShims", "FooBarServer"],
+            dependencies: ["DistantObjects", "PortTransport", "CPortShims", "FooBarServer", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ExampleTests",
             dependencies: [
                 "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "allocation-count",
                 "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "CPortShims", "ArchiveFixtures",
+                "TestSupport",
             ],
             swiftSettings: settings),
     ],
@@ -87,7 +92,7 @@ let package = Package(
         .target(name: "FoundationCoding", dependencies: ["KeyedArchive"], swiftSettings: settings),
         .testTarget(
             name: "FoundationCodingTests",
-            dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects", "ArchiveFixtures"],
+            dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects", "ArchiveFixtures", "TestSupport"],
             swiftSettings: settings),
     ]
 #endif

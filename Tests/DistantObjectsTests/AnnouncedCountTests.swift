@@ -1,4 +1,5 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -47,7 +48,7 @@ import Testing
 
         @Test(
             "No count makes the receiver take memory for what has not come",
-            .disabled(if: Usage.isSanitized, "sanitizers need more memory than that"))
+            .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
         func refused() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection) = try await AnnouncedCountTests.hostile()

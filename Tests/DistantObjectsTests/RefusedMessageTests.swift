@@ -1,5 +1,6 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -141,7 +142,7 @@ struct RefusedMessageTests {
     #if os(Linux)
         @Test(
             "A peer that announces more than there is memory for loses its connection; the process goes on",
-            .disabled(if: Usage.isSanitized, "sanitizers need more memory than that"))
+            .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
         func memory() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection, _) = try await RefusedMessageTests.hostile()

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -33,7 +34,7 @@ struct AllocationTests {
     #endif
 
     #if canImport(Glibc)
-        private static let isCounted = dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
+        private static let isCounted = !Sanitizer.isActive
     #else
         private static let isCounted = false
     #endif

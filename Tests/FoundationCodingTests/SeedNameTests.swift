@@ -2,6 +2,7 @@ import Foundation
 import FoundationCoding
 import FoundationNetworking
 import KeyedArchive
+import TestSupport
 import Testing
 
 @Suite("What programs written for Foundation call, and archives they make")

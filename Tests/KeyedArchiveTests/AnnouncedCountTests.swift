@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeyedArchive
@@ -119,9 +120,7 @@ struct AnnouncedCountTests {
 
         @Test(
             "No reader makes room for what is not there",
-            .enabled(
-                if: dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil,
-                "sanitizers need more memory than that"))
+            .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
         func refused() async throws {
             await #expect(processExitsWith: .success) {
                 try Self.refuseMemory()

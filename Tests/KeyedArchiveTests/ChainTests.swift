@@ -1,11 +1,13 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeyedArchive
 
 @Suite("Deep graphs of the user's classes")
 struct ChainTests {
-    /// Runs `body` on a thread with a stack of this size.
+    /// Runs `body` on a thread with a stack of this size; with the address sanitizer, whose frames are larger, of eight times
+    /// the size.
     private func onThread(stack: Int, _ body: @escaping @Sendable () throws -> Void) throws {
         nonisolated(unsafe) var failure: (any Error)?
         let done = DispatchSemaphore(value: 0)
@@ -13,7 +15,7 @@ struct ChainTests {
             do { try body() } catch { failure = error }
             done.signal()
         }
-        thread.stackSize = stack
+        thread.stackSize = Sanitizer.isAddress ? stack * 8 : stack
         thread.start()
         done.wait()
         if let failure { throw failure }

@@ -1,5 +1,6 @@
 import ArchiveFixtures
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeyedArchive

@@ -1,11 +1,14 @@
 import ArchiveFixtures
 import Foundation
+import TestSupport
 import Testing
 
 @testable import KeyedArchive
 
 /// What is broken or hostile must not cost its reader memory, whatever it claims.
-@Suite("Memory that broken and hostile archives take")
+@Suite(
+    "Memory that broken and hostile archives take",
+    .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
 struct MemoryTests {
     /// More than enough for any of them.
     private static let most = 64 << 20

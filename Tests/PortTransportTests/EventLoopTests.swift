@@ -1,6 +1,7 @@
 // The shims' headers bring `sigset_t`, which then counts as theirs.
 import CPortShims
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PortTransport
@@ -318,10 +319,9 @@ struct EventLoopTests {
     #endif
 
     #if os(Linux)
-        // The thread sanitizer ends a forked process that starts a thread.
         @Test(
             "After a fork the child's copy is dead: nothing hangs, and the parent's connection is left alone",
-            .enabled(if: dlsym(nil, "__tsan_init") == nil))
+            .disabled(if: Sanitizer.isThread, "it ends a forked process that starts a thread"))
         func forking() async throws {
             let (a, b, here, there) = try await channels(.socketpair)
             a.send([1])

@@ -47,9 +47,6 @@ enum Usage {
     }
 
     #if canImport(Glibc)
-        /// Whether this process runs with the address or the thread sanitizer.
-        static var isSanitized: Bool { dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil }
-
         /// The pollers among the open descriptors that are the library's own: each listens for its wake under the number -1.
         ///
         /// Dispatch has one, too, once it needs a timer, and ends the process if that is closed.

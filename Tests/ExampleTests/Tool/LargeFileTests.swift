@@ -1,5 +1,6 @@
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -10,9 +11,7 @@ import Testing
     /// The tool's memory while it reads and writes large files: no more than two of them.
     @Suite(
         "Memory that distant takes for large files",
-        .enabled(
-            if: dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil,
-            "sanitizers need more memory than that"))
+        .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
     struct LargeFileTests {
         private let scratch: Scratch
 

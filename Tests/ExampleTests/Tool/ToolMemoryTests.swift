@@ -1,6 +1,7 @@
 import ArchiveFixtures
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -10,9 +11,7 @@ import Testing
 /// The tool's memory while it looks at what is broken or hostile, all of it: the system gives it no more than 64 MiB.
 @Suite(
     "Memory that distant takes",
-    .enabled(
-        if: dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil,
-        "sanitizers need more memory than that"))
+    .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
 struct ToolMemoryTests {
     private let scratch: Scratch
 

@@ -1,10 +1,10 @@
 import Foundation
 
 /// The most memory a piece of work took at any time, for tests in a process of their own.
-enum PeakMemory {
+package enum PeakMemory {
     /// Bytes that were resident at most while `body` ran, beyond those that were at its beginning; 0 where the system does
     /// not say.
-    static func growth(during body: () throws -> Void) rethrows -> Int {
+    package static func growth(during body: () throws -> Void) rethrows -> Int {
         // Makes the kernel forget the peak so far; where it may not, what is found is no less.
         if let file = FileHandle(forWritingAtPath: "/proc/self/clear_refs") {
             try? file.write(contentsOf: Data("5".utf8))
