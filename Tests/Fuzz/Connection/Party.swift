@@ -20,6 +20,19 @@ final class Party {
             try? await body()
             ended.add(1, ordering: .relaxed)
         }
+
+        /// An attempt in a task of its own, which does not inherit the loop.
+        ///
+        /// It counts as begun before the task runs: a task
+        /// that runs late would otherwise begin after all others have ended.
+        @discardableResult
+        func spawn(on loop: any PortLoop, _ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
+            begun.add(1, ordering: .relaxed)
+            return Task(executorPreference: loop) { [self] in
+                try? await body()
+                ended.add(1, ordering: .relaxed)
+            }
+        }
     }
 
     init(_ endpoint: ChannelEndpoint, on loop: any PortLoop, isInitiator: Bool, queue: Int) throws {
@@ -40,45 +53,38 @@ final class Party {
         self.connection = connection
         watched = connection
         connection.begin()
-        Self.start(connection, counts, loop)
+        let counts = counts
+        counts.spawn(on: loop) { try await Self.call(connection, counts, loop) }
     }
 
-    private static func start(_ connection: Connection, _ counts: Counts, _ loop: any PortLoop) {
-        Task(executorPreference: loop) { await call(connection, counts, loop) }
-    }
-
-    @concurrent private static func call(_ connection: Connection, _ counts: Counts, _ loop: any PortLoop) async {
+    @concurrent private static func call(_ connection: Connection, _ counts: Counts, _ loop: any PortLoop) async throws
+    {
+        try await connection.handshake()
+        let root = try await connection.root
+        await counts.attempt { let _: Int = try await root.echo(7) }
+        counts.spawn(on: loop) { try await root.message("wait").call(deadline: .seconds(2)) }
+        await counts.attempt { try await root.note.oneWay(3) }
+        await counts.attempt { try await root.fail("why") }
         await counts.attempt {
-            try await connection.handshake()
-            let root = try await connection.root
-            await counts.attempt { let _: Int = try await root.echo(7) }
-            // A task of its own does not inherit the loop.
-            Task(executorPreference: loop) {
-                await counts.attempt { try await root.message("wait").call(deadline: .seconds(2)) }
-            }
-            await counts.attempt { try await root.note.oneWay(3) }
-            await counts.attempt { try await root.fail("why") }
-            await counts.attempt {
-                let given: DistantObject = try await root.give()
-                let _: Int = try await given.tell(FuzzDirectory(), 5)
-                let back: DistantObject? = try await root.keep(FuzzDirectory())
-                _ = back == given
-                let _: Bool = try await given.own(given)
-            }
-            let cancelled = Task(executorPreference: loop) { await counts.attempt { try await root.wait() } }
-            await counts.attempt {
-                let node = FuzzNode("a", [FuzzNode("b"), FuzzNode("c")])
-                let _: FuzzNode = try await root.node(node)
-                let _: ByCopy<FuzzNode> = try await root.copy(ByCopy(node))
-            }
-            cancelled.cancel()
-            await counts.attempt {
-                let _: [UInt8] = try await root.bytes([UInt8](repeating: 7, count: 70_000))
-            }
-            await counts.attempt { try await connection.barrier() }
-            await counts.attempt { try await connection.ping() }
-            await counts.attempt { let _: Int = try await root.think(3) }
+            let given: DistantObject = try await root.give()
+            let _: Int = try await given.tell(FuzzDirectory(), 5)
+            let back: DistantObject? = try await root.keep(FuzzDirectory())
+            _ = back == given
+            let _: Bool = try await given.own(given)
         }
+        let cancelled = counts.spawn(on: loop) { try await root.wait() }
+        await counts.attempt {
+            let node = FuzzNode("a", [FuzzNode("b"), FuzzNode("c")])
+            let _: FuzzNode = try await root.node(node)
+            let _: ByCopy<FuzzNode> = try await root.copy(ByCopy(node))
+        }
+        cancelled.cancel()
+        await counts.attempt {
+            let _: [UInt8] = try await root.bytes([UInt8](repeating: 7, count: 70_000))
+        }
+        await counts.attempt { try await connection.barrier() }
+        await counts.attempt { try await connection.ping() }
+        await counts.attempt { let _: Int = try await root.think(3) }
     }
 
     func close() {
