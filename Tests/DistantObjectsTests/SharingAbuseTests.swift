@@ -187,6 +187,10 @@ import Testing
             let calls = (0..<4).map { _ in
                 Task { try await directory.bytes([UInt8](repeating: 1, count: 300_000)) as [UInt8] }
             }
+            await eventually("all of them have begun") {
+                let statistics = taker.connection.statistics
+                return statistics.questions + statistics.pending == calls.count
+            }
             try await SharingTests.echo(0..<100, good.2)
             taker.raw.close()
             for call in calls { await expectCode(.notSent) { _ = try await call.value } }
