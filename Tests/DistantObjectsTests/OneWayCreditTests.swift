@@ -8,7 +8,7 @@ struct OneWayCreditTests {
     /// A pair whose server takes so many one-way messages at a time.
     private func pair(_ oneWays: Int) async throws -> (pair: Pair, sleeper: Sleeper, proxy: DistantObject) {
         var server = Connection.Configuration.patient
-        server.limits.runningCalls = oneWays * 4 / 3
+        server.limits.runningCalls = oneWays
         let pair = try await Pair(server: server)
         let sleeper = Sleeper()
         pair.server.vend(sleeper, as: "sleeper")
@@ -59,7 +59,7 @@ struct OneWayCreditTests {
     @Test("A method that serves a one-way message does not wait for room for another")
     func nested() async throws {
         var client = Connection.Configuration.patient
-        client.limits.runningCalls = 4
+        client.limits.runningCalls = 3
         let pair = try await Pair(client: client)
         let (sleeper, echo) = (Sleeper(), Resender())
         pair.client.vend(sleeper)

@@ -97,7 +97,7 @@ extension Connection {
         public var queuedCalls = 1_024
         /// Messages of the peer that may run at one time, 1,024; above it calls are refused as overloaded, not delayed.
         ///
-        /// One-way messages have three quarters of them at most; further ones wait at their sender.
+        /// As many one-way messages may run beside them; further ones wait at their sender.
         public var runningCalls = 1_024
         /// References to the peer's objects that are held at one time, 65,536.
         public var references = 65_536

@@ -255,16 +255,12 @@ extension PortState {
     /// The next call whose turn has come; its room in the queue is given back.
     mutating func startNext(for connection: Connection) -> InboundCall? {
         guard phase != .ended, isAccepted, let call = popReady(for: connection) else { return nil }
-        if call.question == nil, inboundOneWayCredits != nil {
-            // Its credit bounds it, and is given back when it has ended.
-            runningOneWays += 1
-        } else {
+        if !hasOneWayCredit(call) {
             giveBackCredit(to: connection.channel)
-            // One-way messages leave room for a call at least, however few may run.
-            if running >= max(limits.runningCalls, runningOneWays + 1) { call.obstacle = .calls }
+            if runningCalls >= limits.runningCalls { call.obstacle = .calls }
+            runningCalls += 1
         }
         if let question = call.question, answers.start(question) { call.isCancelled = true }
-        running += 1
         if hasStartable, !hasHelper {
             hasHelper = true
             call.needsHelper = true
@@ -272,12 +268,14 @@ extension PortState {
         return call
     }
 
+    /// Whether a call is bounded by the credit of one-way messages, which is given back when it has ended.
+    private func hasOneWayCredit(_ call: InboundCall) -> Bool { call.question == nil && inboundOneWayCredits != nil }
+
     /// A call has been served.
     ///
     /// - Returns: Whether the peer still takes an answer.
     mutating func callEnded(_ call: InboundCall) -> Bool {
-        running -= 1
-        if call.question == nil, inboundOneWayCredits != nil { runningOneWays -= 1 }
+        if !hasOneWayCredit(call) { runningCalls -= 1 }
         unfinished -= 1
         return phase != .ended
     }

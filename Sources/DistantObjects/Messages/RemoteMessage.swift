@@ -44,7 +44,7 @@ public struct RemoteMessage: Sendable {
     }
 
     /// Sends the message and waits for nothing but room: so many one-way messages may be under way, from here until their
-    /// methods have ended in the other process, as three quarters of the calls that may run there.
+    /// methods have ended in the other process, as calls may run there.
     ///
     /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`; its
     /// result is not encoded. As nobody waits for it, it is not cancelled when the connection ends.

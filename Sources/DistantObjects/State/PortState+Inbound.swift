@@ -103,7 +103,7 @@ extension PortState {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
         grants.queuedCalls = Int(clamping: try reader.number())
-        grants.runningCalls = Int(clamping: try reader.number())
+        grants.runningCalls = max(1, Int(clamping: try reader.number()))
         grants.message = max(ProtocolLimits.smallestMessage, try reader.number())
         let name = try reader.text(limit: ProtocolLimits.nameBytes)
         guard grants.queuedCalls >= 1 else {
@@ -306,7 +306,7 @@ extension PortState {
             guard let left = oneWayCredits else {
                 throw ProtocolViolation(.unknownName, "a Credit for one-way messages, which have none of their own")
             }
-            guard amount <= UInt64(Self.oneWayGrant(grants.runningCalls) - left) else {
+            guard amount <= UInt64(grants.runningCalls - left) else {
                 throw ProtocolViolation(.overLimit, "more credit for one-way messages is given back than was used")
             }
             oneWayCredits = left + Int(amount)

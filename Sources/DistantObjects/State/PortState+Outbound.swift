@@ -187,19 +187,12 @@ extension PortState {
         commitCredit(to: channel)
     }
 
-    /// How many one-way messages may be under way where so many calls may run.
-    ///
-    /// The rest stays for calls, so that one-way messages cannot have them refused.
-    static func oneWayGrant(_ runningCalls: Int) -> Int {
-        max(1, runningCalls / 4 * 3 + runningCalls % 4 * 3 / 4)
-    }
-
     /// Both sides have said Hello.
     mutating func setCredits() {
         credits = grants.queuedCalls
         guard grants.features & ProtocolLimits.separatesOneWays != 0 else { return }
-        oneWayCredits = Self.oneWayGrant(grants.runningCalls)
-        inboundOneWayCredits = Self.oneWayGrant(limits.runningCalls)
+        oneWayCredits = grants.runningCalls
+        inboundOneWayCredits = limits.runningCalls
     }
 
     /// The peer has used one.
@@ -228,7 +221,7 @@ extension PortState {
     mutating func giveBackOneWayCredit(to channel: Channel) {
         guard let left = inboundOneWayCredits else { return }
         owedOneWayCredits += 1
-        guard owedOneWayCredits >= max(1, Self.oneWayGrant(limits.runningCalls) / 2) || left == 0 else { return }
+        guard owedOneWayCredits >= max(1, limits.runningCalls / 2) || left == 0 else { return }
         commitOneWayCredit(to: channel)
     }
 

@@ -54,9 +54,8 @@ struct PortState: ~Copyable {
     var isAccepted = false
     /// A piece of the loop's work will look at `ready`, should the method that runs now block.
     var hasHelper = false
-    var running = 0
-    /// Those among them that are one-way messages with a credit of their own.
-    var runningOneWays = 0
+    /// Calls that run, without the one-way messages that have a credit of their own.
+    var runningCalls = 0
     /// A task that has served a call and waits for another.
     ///
     /// One is enough for calls that follow one another, and more would be memory that idle connections keep; so would be one
