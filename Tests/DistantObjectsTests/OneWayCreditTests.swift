@@ -157,7 +157,8 @@ struct OneWayCreditTests {
             }
             return (credit, nil)
         }
-        #expect(credit == 511)
+        // The last frame may come before the call that blocks starts.
+        #expect(credit == 511 || credit == 510)
         // The other object answers, with 0, while the first one blocks.
         #expect(answer?.suffix(3) == [0, 1, 0])
         directory.gate.signal()
