@@ -164,21 +164,31 @@ struct UnreadAnswerTests {
             try await pair.client.root(named: "bulky"), try await pair.server.root(named: "bulky")
         )
         let own = (DistantObject(standingFor: first), DistantObject(standingFor: second))
-        // Nothing is decoded until both sides have answers enough to go over their bounds.
+        // Nothing is decoded until both sides have answers enough to go over their bounds, and the rest have called back.
         let consumer = Consumer()
         let fetches = (0..<200).map { number in
             let (one, other) = number % 2 == 0 ? (there, own.0) : (here, own.1)
-            return Task { try await consumer.nest(one, other) }
+            return Task { try await consumer.nest(one, other, callsBack: number >= 100) }
         }
         await consumer.started.wait(for: 200)
         let gate = DispatchSemaphore(value: 0)
         consumer.executor.queue.async { gate.wait() }
-        for _ in 0..<100 {
+        // Later none would be started.
+        await first.started.wait(for: 100)
+        await second.started.wait(for: 100)
+        for _ in 0..<50 {
             first.go.send()
             second.go.send()
         }
         await eventually("both sides have answered") {
             first.runs.withLock { $0 } >= 50 && second.runs.withLock { $0 } >= 50
+        }
+        for _ in 0..<50 {
+            first.callBack.send()
+            second.callBack.send()
+        }
+        await eventually("both sides call back") {
+            first.calls.withLock { $0 } >= 50 && second.calls.withLock { $0 } >= 50
         }
         gate.signal()
         for fetch in fetches { #expect(try await fetch.value == 300_000) }
@@ -215,9 +225,11 @@ struct UnreadAnswerTests {
 /// Makes large answers.
 private final class Bulky: Vendable {
     let runs = Mutex(0)
+    let calls = Mutex(0)
     let started = Signal()
     let other = Observer()
     let go = Signal()
+    let callBack = Signal()
     private let gate = Mutex(DispatchSemaphore?.none)
 
     static var messages: MessageTable<Bulky> {
@@ -245,11 +257,15 @@ private final class Bulky: Vendable {
 
     func small() -> Int { 1 }
 
-    /// Calls back and forth, and answers with much.
-    func nest(_ other: DistantObject) async throws -> [UInt8] {
-        await go.wait()
-        let depth: Int = try await other.bounce(DistantObject(standingFor: self), 4)
-        #expect(depth == 4)
+    /// Answers with much, and calls back and forth before if told to.
+    func nest(_ other: DistantObject, _ callsBack: Bool) async throws -> [UInt8] {
+        started.send()
+        await (callsBack ? callBack : go).wait()
+        if callsBack {
+            calls.withLock { $0 += 1 }
+            let depth: Int = try await other.bounce(DistantObject(standingFor: self), 4)
+            #expect(depth == 4)
+        }
         return large()
     }
 
@@ -271,9 +287,9 @@ private actor Consumer {
         return bytes.count
     }
 
-    func nest(_ root: DistantObject, _ other: DistantObject) async throws -> Int {
+    func nest(_ root: DistantObject, _ other: DistantObject, callsBack: Bool) async throws -> Int {
         started.send()
-        let bytes: [UInt8] = try await root.nest(other)
+        let bytes: [UInt8] = try await root.nest(other, callsBack)
         return bytes.count
     }
 }
