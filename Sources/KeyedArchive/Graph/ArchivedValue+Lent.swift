@@ -10,8 +10,8 @@ extension ArchivedValue {
     /// Only values inside of one object are nested calls, and their depth has a limit.
     var mayBeLent: Bool {
         switch self {
-        case .data(let data): data.count >= ObjectEncoder.smallestBlob
-        case .scalars(let scalars): scalars.bytes.count >= ObjectEncoder.smallestBlob
+        case .data(let data): data.count >= Blob.smallest
+        case .scalars(let scalars): scalars.bytes.count >= Blob.smallest
         case .present(let value): value.mayBeLent
         case .list(let values), .set(let values): values.contains(where: \.mayBeLent)
         case .map(let pairs): pairs.contains { $0.key.mayBeLent || $0.value.mayBeLent }

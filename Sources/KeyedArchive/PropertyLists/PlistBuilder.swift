@@ -202,7 +202,7 @@ struct PlistBuilder {
 
     /// Bytes that `owner` keeps where they are; many are not copied.
     mutating func data(_ bytes: UnsafeRawBufferPointer, owner: AnyObject) throws -> Number {
-        guard bytes.count >= ObjectEncoder.smallestBlob else { return try data(bytes) }
+        guard bytes.count >= Blob.smallest else { return try data(bytes) }
         let number = try begin()
         header(PlistMarker.data, bytes.count)
         blobs.append(Blob(position: out.count, owner: owner, bytes: bytes))
@@ -212,7 +212,7 @@ struct PlistBuilder {
     }
 
     mutating func data(_ data: Data) throws -> Number {
-        guard data.count >= ObjectEncoder.smallestBlob else { return try data.withUnsafeBytes { try self.data($0) } }
+        guard data.count >= Blob.smallest else { return try data.withUnsafeBytes { try self.data($0) } }
         let owner = DataOwner(data)
         return try owner.data.withUnsafeBytes { try self.data($0, owner: owner) }
     }

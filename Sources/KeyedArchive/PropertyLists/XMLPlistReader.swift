@@ -12,12 +12,12 @@
 /// Two attributes of this library's own keep what the text cannot say; others pass over them:
 /// `<real width="4">` is a real of four bytes, and `bits="..."` are the bits of a real or a date in hexadecimal.
 struct XMLPlistReader {
-    enum Element {
+    enum Kind {
         case plist, dictionary, array, key, string, integer, real, date, data, isTrue, isFalse
     }
 
     private struct Open {
-        let element: Element
+        let element: Kind
         /// Where the container's content begins in `pending`.
         let start: Int
         /// Whether a dictionary that looks like a UID is none.
@@ -60,7 +60,7 @@ struct XMLPlistReader {
     }
 
     @inline(__always)
-    private func element(_ tag: XMLScanner.Tag) throws -> Element {
+    private func element(_ tag: XMLScanner.Tag) throws -> Kind {
         let name = source.bytes(tag.name)
         // Told apart by length and first byte, then compared as a whole.
         switch (name.count, name[0]) {
@@ -78,12 +78,12 @@ struct XMLPlistReader {
         }
     }
 
-    private func dateOrData(_ name: UnsafeRawBufferPointer) throws -> Element {
+    private func dateOrData(_ name: UnsafeRawBufferPointer) throws -> Kind {
         name[3] == UInt8(ascii: "e") ? try element(name, "date", .date) : try element(name, "data", .data)
     }
 
     @inline(__always)
-    private func element(_ name: UnsafeRawBufferPointer, _ text: StaticString, _ element: Element) throws -> Element {
+    private func element(_ name: UnsafeRawBufferPointer, _ text: StaticString, _ element: Kind) throws -> Kind {
         for index in 0..<name.count where name[index] != text.utf8Start[index] {
             throw source.corrupt("an unknown element")
         }
@@ -111,7 +111,7 @@ struct XMLPlistReader {
     }
 
     /// Checks that a key or a value may come here.
-    private func expect(_ element: Element) throws {
+    private func expect(_ element: Kind) throws {
         guard let last = open.last, last.element == .dictionary else {
             guard element != .key else { throw source.corrupt("a key outside of a dictionary") }
             return
@@ -172,7 +172,7 @@ struct XMLPlistReader {
 
     // MARK: Scalars
 
-    private mutating func scalar(_ element: Element, _ tag: XMLScanner.Tag) throws -> UInt32 {
+    private mutating func scalar(_ element: Kind, _ tag: XMLScanner.Tag) throws -> UInt32 {
         switch element {
         case .isTrue, .isFalse:
             guard try content(tag).isEmpty else { throw source.corrupt("a truth value with content") }

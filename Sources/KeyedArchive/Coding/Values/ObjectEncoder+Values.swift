@@ -10,16 +10,7 @@ private final class ArrayOwner<Element> {
     init(_ array: [Element]) { self.array = array }
 }
 
-/// Keeps the memory of a `Data` where it is; of one that is not so small that it has none.
-final class DataOwner {
-    let data: Data
-    init(_ data: Data) { self.data = data }
-}
-
 extension ObjectEncoder {
-    /// Bytes from this size on are not copied but kept as they are until sent.
-    static let smallestBlob = 32 << 10
-
     /// Writes a value of any type.
     @inline(__always)
     func write<T: Encodable>(_ value: T) throws {
@@ -44,7 +35,7 @@ extension ObjectEncoder {
     }
 
     func write(data: Data) throws {
-        if data.count >= Self.smallestBlob && state.pointee.deferredDepth == 0 {
+        if data.count >= Blob.smallest && state.pointee.deferredDepth == 0 {
             let owner = DataOwner(data)
             // Data of this size lies in memory that the copy in `owner` keeps where it is.
             owner.data.withUnsafeBytes { writeBlob($0, owner) }
@@ -54,7 +45,7 @@ extension ObjectEncoder {
     }
 
     func write(bytes: [UInt8]) throws {
-        if bytes.count >= Self.smallestBlob && state.pointee.deferredDepth == 0 {
+        if bytes.count >= Blob.smallest && state.pointee.deferredDepth == 0 {
             let owner = ArrayOwner(bytes)
             owner.array.withUnsafeBytes { writeBlob($0, owner) }
         } else {

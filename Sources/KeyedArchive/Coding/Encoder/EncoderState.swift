@@ -75,14 +75,6 @@ enum QueuedObject {
     case plain(any AnyObject & Encodable)
 }
 
-/// Big bytes that stay in the user's memory until they are sent.
-struct Blob {
-    /// Where in the sink they belong.
-    var position: Int
-    let owner: AnyObject
-    let bytes: UnsafeRawBufferPointer
-}
-
 /// Types that name scopes without a type of the user.
 enum NestedValue {}
 enum RootKeys {}

@@ -49,7 +49,7 @@ extension Data {
     ///
     /// - Parameter owner: Keeps the bytes.
     init(lending bytes: UnsafeRawBufferPointer, owner: AnyObject) {
-        guard bytes.count >= ObjectEncoder.smallestBlob, let start = bytes.baseAddress else {
+        guard bytes.count >= Blob.smallest, let start = bytes.baseAddress else {
             self.init(bytes)
             return
         }

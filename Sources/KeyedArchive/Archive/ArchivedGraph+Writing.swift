@@ -321,7 +321,7 @@ private struct GraphWriter {
 
     /// Writes bytes, or notes where they belong if they are many.
     private mutating func bytes(_ data: Data) {
-        guard data.count >= ObjectEncoder.smallestBlob else { return data.withUnsafeBytes { out.append($0) } }
+        guard data.count >= Blob.smallest else { return data.withUnsafeBytes { out.append($0) } }
         let owner = DataOwner(data)
         blobs.append(Blob(position: out.count, owner: owner, bytes: owner.data.withUnsafeBytes { $0 }))
         blobBytes += data.count

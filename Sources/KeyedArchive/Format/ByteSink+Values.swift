@@ -1,0 +1,68 @@
+/// Values with their tags.
+extension ByteSink {
+    @inline(__always)
+    mutating func integer(_ value: Int64) {
+        if UInt64(bitPattern: value) < 0x80 {
+            byte(UInt8(truncatingIfNeeded: value))
+        } else {
+            byte(Tag.integer)
+            zigzag(value)
+        }
+    }
+
+    @inline(__always)
+    mutating func unsigned(_ value: UInt64) {
+        if let small = Int64(exactly: value) {
+            integer(small)
+        } else {
+            byte(Tag.unsigned)
+            varint(value)
+        }
+    }
+
+    mutating func wide(_ value: Int128) {
+        if let small = Int64(exactly: value) { return integer(small) }
+        if let large = UInt64(exactly: value) { return unsigned(large) }
+        byte(Tag.int128)
+        fixed(value)
+    }
+
+    mutating func wide(_ value: UInt128) {
+        if let small = UInt64(exactly: value) { return unsigned(small) }
+        byte(Tag.uint128)
+        fixed(value)
+    }
+
+    @inline(__always)
+    mutating func boolean(_ value: Bool) { byte(value ? Tag.isTrue : Tag.isFalse) }
+
+    @inline(__always)
+    mutating func double(_ value: Double, tag: UInt8 = Tag.double) {
+        byte(tag)
+        fixed(value.bitPattern)
+    }
+
+    @inline(__always)
+    mutating func float(_ value: Float) {
+        byte(Tag.float)
+        fixed(value.bitPattern)
+    }
+
+    @inline(__always)
+    mutating func string(_ value: String) {
+        var copy = value
+        copy.withUTF8 { utf8 in
+            let length = utf8.count
+            reserve(length &+ 11)
+            if length < 64 {
+                base.storeBytes(of: Tag.firstString | UInt8(length), toByteOffset: count, as: UInt8.self)
+                count &+= 1
+            } else {
+                byte(Tag.string)
+                varint(UInt64(length))
+            }
+            if let start = utf8.baseAddress { (base + count).copyMemory(from: start, byteCount: length) }
+            count &+= length
+        }
+    }
+}
