@@ -38,6 +38,12 @@ public class NSCodingUnarchiver: OneWayCoder {
     var strings: [UnsafeMutablePointer<CChar>] = []
     let isSequential: Bool
 
+    /// A collection whose contents a list was found to allow.
+    struct Verified: Hashable {
+        let index: Int
+        let list: ObjectIdentifier
+    }
+
     /// How far an object has got.
     enum Slot {
         /// Its class is at work; a collection may already be referred to.

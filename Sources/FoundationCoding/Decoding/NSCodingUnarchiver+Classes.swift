@@ -63,12 +63,6 @@ extension NSCodingUnarchiver {
         for index in seen { verified.insert(Verified(index: index, list: ObjectIdentifier(list))) }
     }
 
-    /// A collection whose contents a list was found to allow.
-    struct Verified: Hashable {
-        let index: Int
-        let list: ObjectIdentifier
-    }
-
     // MARK: Names
 
     /// The class of a record, or the one that it wants to be made in its place.
