@@ -62,14 +62,14 @@ struct FlushingTests {
         func enqueue(_ job: consuming ExecutorJob) { base.enqueue(job) }
         func enqueue(_ job: UnownedJob, by runner: any JobRunner) { base.enqueue(job, by: runner) }
         func perform(_ work: @escaping @Sendable () -> Void) { base.perform(work) }
-        func flushAtEndOfTurn(_ channel: Channel) -> Bool { base.flushAtEndOfTurn(channel) }
+        func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool { base.flushAtEndOfTurn(channel) }
         func cancelTimer(_ token: TimerToken) { base.cancelTimer(token) }
 
         func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken {
             base.addTimer(after: delay, action)
         }
 
-        func schedule(_ work: ChannelWork, on channel: Channel) {
+        func schedule(_ work: ChannelWork, on channel: LoopChannel) {
             if case .read = work { read() } else { base.schedule(work, on: channel) }
         }
     }

@@ -167,7 +167,7 @@ extension Channel {
     /// From the watchdog: whether the channel still lingers.
     ///
     /// Otherwise the loop reads it again.
-    func endLingering() -> Bool {
+    func isStillLingering() -> Bool {
         // The thread that has it may be held in the kernel.
         guard readLock.tryLock() else { return true }
         gate.lock()

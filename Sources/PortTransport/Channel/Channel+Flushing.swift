@@ -21,9 +21,6 @@ extension Channel {
     /// What a write takes of the budget at least: many small ones take long, too.
     private static let smallestCost = 4 << 10
 
-    /// Writes what can be written now; the loop writes the rest when the peer has read.
-    package func flush() { flush(isWritable: false) }
-
     @inline(__always)
     func flush(isWritable: Bool) {
         flushQueue(isWritable: isWritable)

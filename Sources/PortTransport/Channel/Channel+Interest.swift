@@ -158,8 +158,9 @@ extension Channel {
         // The peer decides how long this takes: closing a pipe waits for who is in a system call with it.
         if isFirst { port_close(link.outputDescriptor) }
     }
+}
 
-    /// A memory link has something to read, or has ended.
+extension Channel: MemoryLinkUser {
     func inputArrived() {
         gate.lock()
         let isDriven = gated.pointee.seat.isTaken
@@ -170,6 +171,5 @@ extension Channel {
         if isNew { loop.schedule(.read, on: self) }
     }
 
-    /// A memory link takes bytes again.
     func outputPossible() { loop.schedule(.flush, on: self) }
 }

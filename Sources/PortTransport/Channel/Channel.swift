@@ -6,7 +6,7 @@ internal import Synchronization
 /// Three locks, taken in this order and never held in user code: `readLock` (parsing and delivery), `queueLock` (what is
 /// to be written; never held during a system call), `gate` (the end, the poller's interest, who reads). A thread that
 /// writes marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the kernel.
-package final class Channel: PollHandler, @unchecked Sendable {
+package final class Channel: LoopChannel, @unchecked Sendable {
     // Each of the three states is protected by the lock of its name.
 
     struct WriteState: ~Copyable {
@@ -156,12 +156,6 @@ package final class Channel: PollHandler, @unchecked Sendable {
     let writing: UnsafeMutablePointer<WriteState>
     let reading: UnsafeMutablePointer<ReadState>
     let gated: UnsafeMutablePointer<GateState>
-    /// The loop will flush this channel at the end of the turn.
-    ///
-    /// Set under the loop's lock by the leader, cleared by whoever flushes, just before that. A thread that reads it as set
-    /// after it has enqueued a frame may rely on that flush: had it begun before, the lock of the queue would have passed
-    /// the news of its clearing on.
-    let isDirty = Atomic<Bool>(false)
     /// Whether the channel ends once nobody writes.
     ///
     /// Written under the queue's lock; the thread that writes reads it after it has had that lock.
@@ -235,6 +229,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         gated = .allocate(capacity: 1)
         gated.initialize(to: GateState())
         gated.pointee.peer = peer
+        super.init()
         gated.pointee.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
         if acceptsDescriptors { passDescriptors() } else { refuseDescriptors() }
         if credentialSource == .message {
@@ -320,19 +315,16 @@ package final class Channel: PollHandler, @unchecked Sendable {
         }
     }
 
-    /// Whether it may be read where there is no input: that costs nothing but time.
-    var isSocket: Bool { if case .socket = link { true } else { false } }
+    override var isSocket: Bool { if case .socket = link { true } else { false } }
 
-    /// What the loop calls when a descriptor is ready.
-    func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
+    override func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
         if bits & UInt32(PORT_WRITABLE) != 0 || isToldOfRoom(bits) { flush(isWritable: true) }
         if bits & UInt32(PORT_HANG_UP) != 0 { noticeHangUp() }
         return turn
     }
 
-    /// What the loop calls for work in its queue.
-    func perform(_ work: ChannelWork) {
+    override func perform(_ work: ChannelWork) {
         switch work {
         case .turn:
             gate.withLock({ gated.pointee.handler })?.turnEnded(onLoop: true)
@@ -344,4 +336,7 @@ package final class Channel: PollHandler, @unchecked Sendable {
         case .end: deliverEnd()
         }
     }
+    override package func flush() { flush(isWritable: false) }
+
+    override func endLingering() -> Bool { isStillLingering() }
 }

@@ -6,6 +6,14 @@ internal import CPortShims
     internal import Darwin
 #endif
 
+/// What an end of a memory link tells of its state, as the poller would of a descriptor's.
+protocol MemoryLinkUser: AnyObject, Sendable {
+    /// There is something to read, or the end.
+    func inputArrived()
+    /// It takes bytes again.
+    func outputPossible()
+}
+
 /// A connection inside one process and without the kernel, for tests: it splits, merges and delays bytes at random, the
 /// same way each time for the same seed (when its channels are on a `ManualLoop`).
 package enum MemoryLink {
@@ -41,7 +49,7 @@ package enum MemoryLink {
         var toward = [Direction(), Direction()]
         var isClosed = [false, false]
         var random: [SeededGenerator]?
-        var channels: [Weak] = [Weak(), Weak()]
+        var users: [Weak] = [Weak(), Weak()]
 
         init(seed: UInt64?, capacity: Int) {
             self.capacity = capacity
@@ -61,7 +69,7 @@ package enum MemoryLink {
     }
 
     fileprivate struct Weak {
-        weak var channel: Channel?
+        weak var user: (any MemoryLinkUser)?
     }
 
     /// One end of a link.
@@ -86,12 +94,12 @@ package enum MemoryLink {
         /// Whether nobody will read what is written here.
         var isPeerClosed: Bool { shared.lock.withLock { shared.isClosed[1 - side] } }
 
-        func attach(_ channel: Channel) {
-            shared.lock.withLock { shared.channels[side].channel = channel }
+        func attach(_ user: any MemoryLinkUser) {
+            shared.lock.withLock { shared.users[side].user = user }
         }
 
         func write(_ vectors: UnsafePointer<iovec>, _ count: Int) -> Int {
-            let (written, reader) = shared.lock.withLock { () -> (Int, Channel?) in
+            let (written, reader) = shared.lock.withLock { () -> (Int, (any MemoryLinkUser)?) in
                 let other = 1 - side
                 guard !shared.isClosed[side], !shared.isClosed[other], !shared.toward[other].isFinished else {
                     return (-Int(EPIPE), nil)
@@ -111,14 +119,14 @@ package enum MemoryLink {
                 }
                 // The channel takes a short write for a full kernel and waits to be told.
                 if moved < total { shared.toward[other].writerWaits = true }
-                return (moved, shared.channels[other].channel)
+                return (moved, shared.users[other].user)
             }
             reader?.inputArrived()
             return written
         }
 
         func read(_ vectors: UnsafePointer<iovec>, _ count: Int) -> Int {
-            let (read, writer) = shared.lock.withLock { () -> (Int, Channel?) in
+            let (read, writer) = shared.lock.withLock { () -> (Int, (any MemoryLinkUser)?) in
                 guard !shared.isClosed[side] else { return (0, nil) }
                 let available = shared.toward[side].count
                 guard available > 0 else { return (shared.toward[side].isFinished ? 0 : -Int(EAGAIN), nil) }
@@ -142,26 +150,26 @@ package enum MemoryLink {
                 }
                 let waits = shared.toward[side].writerWaits
                 shared.toward[side].writerWaits = false
-                return (moved, waits ? shared.channels[1 - side].channel : nil)
+                return (moved, waits ? shared.users[1 - side].user : nil)
             }
             writer?.outputPossible()
             return read
         }
 
         func finishWriting() {
-            let reader = shared.lock.withLock { () -> Channel? in
+            let reader = shared.lock.withLock { () -> (any MemoryLinkUser)? in
                 shared.toward[1 - side].isFinished = true
-                return shared.channels[1 - side].channel
+                return shared.users[1 - side].user
             }
             reader?.inputArrived()
         }
 
         func close() {
-            let other = shared.lock.withLock { () -> Channel? in
+            let other = shared.lock.withLock { () -> (any MemoryLinkUser)? in
                 guard !shared.isClosed[side] else { return nil }
                 shared.isClosed[side] = true
                 shared.toward[1 - side].isFinished = true
-                return shared.channels[1 - side].channel
+                return shared.users[1 - side].user
             }
             other?.inputArrived()
             other?.outputPossible()

@@ -31,7 +31,7 @@ extension EventLoop {
             state.pointee.sources.append(Source(generation: 1))
         }
         state.pointee.sources[slot].handler = handler
-        state.pointee.sources[slot].channel = (handler as? Channel).map { Unmanaged.passUnretained($0) }
+        state.pointee.sources[slot].channel = (handler as? LoopChannel).map { Unmanaged.passUnretained($0) }
         let token = UInt64(state.pointee.sources[slot].generation) << 32 | UInt64(slot)
         if port_poller_add(poller, descriptor, token, interest) < 0 {
             let number = errno
@@ -100,7 +100,7 @@ extension EventLoop {
     ///
     /// Called with the lock held.
     @inline(__always)
-    func channel(of token: UInt64) -> Unmanaged<Channel>? {
+    func channel(of token: UInt64) -> Unmanaged<LoopChannel>? {
         let slot = Int(truncatingIfNeeded: token & 0x7FFF_FFFF)
         guard slot < state.pointee.sources.count else { return nil }
         guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }

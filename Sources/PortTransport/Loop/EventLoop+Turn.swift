@@ -117,7 +117,7 @@ extension EventLoop {
     /// and what else is dirty, waits for descriptors once, and reads.
     ///
     /// So a job that needs what comes next need not be put down and taken up again.
-    func waitInJob(for handler: any FrameHandler, flushing channel: Channel) -> WaitResult {
+    func waitInJob(for handler: any FrameHandler, flushing channel: LoopChannel) -> WaitResult {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return .refused }
         lock.lock()
         defer { lock.unlock() }
@@ -215,7 +215,7 @@ extension EventLoop {
     }
 
     @inline(__always)
-    private func flush(_ channel: consuming Channel) {
+    private func flush(_ channel: consuming LoopChannel) {
         channel.isDirty.store(false, ordering: .relaxed)
         channel.flush()
     }
@@ -280,7 +280,7 @@ extension EventLoop {
     /// leadership: then that stands in its successor's queue.
     @inline(__always)
     private func read(
-        _ channel: Unmanaged<Channel>, _ bits: UInt32, _ thread: UnsafeMutablePointer<LoopThread>
+        _ channel: Unmanaged<LoopChannel>, _ bits: UInt32, _ thread: UnsafeMutablePointer<LoopThread>
     ) -> (any FrameHandler)? {
         begin(.reading)
         state.pointee.delivering = channel
@@ -311,7 +311,7 @@ extension EventLoop {
 
     /// Lets go of what may be the last reference, without the lock.
     @inline(never)
-    private func release(_ channel: consuming Channel?) { _ = consume channel }
+    private func release(_ channel: consuming LoopChannel?) { _ = consume channel }
 
     /// Gives the successor of a thread that leads no longer a turn to do.
     ///

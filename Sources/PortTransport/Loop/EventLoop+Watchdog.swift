@@ -48,7 +48,7 @@ extension EventLoop {
     }
 
     /// Has the watchdog ask `channel` at each tick whether it still lingers.
-    func linger(_ channel: Channel) {
+    func linger(_ channel: LoopChannel) {
         lock.lock()
         state.pointee.lingering.append(channel)
         if state.pointee.watchdogParked {
@@ -60,7 +60,7 @@ extension EventLoop {
 
     /// Called and returns with the lock held; releases it meanwhile.
     private func checkLingering() {
-        var channels: [Channel] = []
+        var channels: [LoopChannel] = []
         swap(&channels, &state.pointee.lingering)
         lock.unlock()
         let remaining = channels.filter { $0.endLingering() }

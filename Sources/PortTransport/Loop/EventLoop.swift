@@ -46,14 +46,14 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         case job(UnownedJob)
         case runnerJob(UnownedJob, any JobRunner)
         case closure(@Sendable () -> Void)
-        case channel(Channel, ChannelWork)
+        case channel(LoopChannel, ChannelWork)
         case turn(any FrameHandler)
     }
 
     struct Source {
         var handler: (any PollHandler)?
         /// The same, if it is a channel.
-        var channel: Unmanaged<Channel>?
+        var channel: Unmanaged<LoopChannel>?
         var generation: UInt32
     }
 
@@ -83,7 +83,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         /// Sources that the poller told of, with what it said, and that were not told yet.
         var ready = Ring<(any PollHandler, UInt32)>()
         /// Channels to flush.
-        var dirty = Ring<Channel>()
+        var dirty = Ring<LoopChannel>()
         /// The source that frames came from last, if it may be read without asking the poller; 0: none.
         var lastSource: UInt64 = 0
         /// It was read without asking its peer to tell of what comes next, which has to be done before the loop sleeps.
@@ -96,11 +96,11 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var waiting = 0
         var watchdogParked = false
         /// Channels whose reading the watchdog gives back to the loop.
-        var lingering: [Channel] = []
+        var lingering: [LoopChannel] = []
         /// The leader reads a channel that `sources` alone keeps; one that is removed meanwhile goes into `removed`.
-        var delivering: Unmanaged<Channel>?
+        var delivering: Unmanaged<LoopChannel>?
         /// Such channels of threads that lost the leadership meanwhile, by what they had of it.
-        var captured: [UInt64: Channel] = [:]
+        var captured: [UInt64: LoopChannel] = [:]
         var removed: [any PollHandler] = []
         var exhaustionReported = false
         var onEvent: (@Sendable (LoopEvent) -> Void)?
@@ -212,7 +212,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         add(.closure(work))
     }
 
-    package func schedule(_ work: ChannelWork, on channel: Channel) {
+    package func schedule(_ work: ChannelWork, on channel: LoopChannel) {
         add(.channel(channel, work))
     }
 
@@ -255,7 +255,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         }
     }
 
-    package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
+    package func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return false }
         if channel.isDirty.load(ordering: .relaxed) { return true }
         lock.lock()
@@ -267,7 +267,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     }
 
     /// Called with the lock held.
-    func mark(_ channel: Channel) {
+    func mark(_ channel: LoopChannel) {
         guard !channel.isDirty.load(ordering: .relaxed) else { return }
         channel.isDirty.store(true, ordering: .relaxed)
         state.pointee.dirty.append(channel)

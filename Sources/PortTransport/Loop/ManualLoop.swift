@@ -10,7 +10,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
         case job(UnownedJob)
         case runnerJob(UnownedJob, any JobRunner)
         case closure(@Sendable () -> Void)
-        case channel(Channel, ChannelWork)
+        case channel(LoopChannel, ChannelWork)
     }
 
     private struct Lane {
@@ -23,7 +23,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
     private var random: SeededGenerator?
     private var timers = TimerQueue()
     private var time: UInt64 = 0
-    private var dirty: [Channel] = []
+    private var dirty: [LoopChannel] = []
 
     package init(seed: UInt64? = nil) { random = seed.map { SeededGenerator(seed: $0) } }
 
@@ -40,7 +40,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
 
     package func perform(_ work: @escaping @Sendable () -> Void) { add(.closure(work), nil) }
 
-    package func schedule(_ work: ChannelWork, on channel: Channel) {
+    package func schedule(_ work: ChannelWork, on channel: LoopChannel) {
         add(.channel(channel, work), ObjectIdentifier(channel))
     }
 
@@ -55,7 +55,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
         }
     }
 
-    package func flushAtEndOfTurn(_ channel: Channel) -> Bool {
+    package func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool {
         guard isCurrent else { return false }
         lock.withLock {
             guard !channel.isDirty.load(ordering: .relaxed) else { return }

@@ -22,10 +22,10 @@ package protocol PortLoop: TaskExecutor, AnyObject {
     func cancelTimer(_ token: TimerToken)
 
     /// Runs a piece of a channel's own work, in the channel's order.
-    func schedule(_ work: ChannelWork, on channel: Channel)
+    func schedule(_ work: ChannelWork, on channel: LoopChannel)
 
     /// Sees to it that `channel` is flushed at the end of this turn; false if the calling thread is not in one.
-    func flushAtEndOfTurn(_ channel: Channel) -> Bool
+    func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool
 }
 
 /// An executor whose jobs a loop runs.

@@ -1,0 +1,31 @@
+internal import Synchronization
+
+/// What a loop reads, flushes and does pieces of work for: the part of a channel that the loop knows.
+///
+/// A class and not a protocol: the loop calls it several times in each iteration, and an existential costs twice as much.
+package class LoopChannel: PollHandler, @unchecked Sendable {
+    /// The loop will flush this channel at the end of the iteration.
+    ///
+    /// Set under the loop's lock by the leader, cleared just before the flush by the thread that flushes. A thread that reads
+    /// it as set after it has enqueued a frame may rely on that flush: had the flush begun before, the lock of the queue would
+    /// have made the cleared value visible.
+    let isDirty = Atomic<Bool>(false)
+
+    init() {}
+
+    /// Whether it may be read where there is no input: that costs nothing but time.
+    var isSocket: Bool { false }
+
+    func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? { nil }
+
+    /// Does a piece of work that was scheduled on the loop.
+    func perform(_ work: ChannelWork) {}
+
+    /// Writes what can be written now; the loop writes the rest when the peer has read.
+    package func flush() {}
+
+    /// Whether the loop still leaves reading to a thread that waits for an answer; the watchdog asks.
+    ///
+    /// If not, the loop reads it again.
+    func endLingering() -> Bool { false }
+}
