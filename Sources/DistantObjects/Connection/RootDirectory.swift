@@ -1,18 +1,5 @@
 import Synchronization
 
-/// There is no root of that name.
-struct NoSuchRoot: Error {
-    let name: String
-
-    /// What the peer is told.
-    var refusal: ConnectionError {
-        ConnectionError(
-            .noSuchRoot,
-            name.isEmpty ? "the peer vends no root object" : "the peer vends no root object of that name",
-            context: name.isEmpty ? nil : name)
-    }
-}
-
 /// The object in slot 0: gives the roots by name.
 final class RootDirectory: Vendable {
     private struct State {

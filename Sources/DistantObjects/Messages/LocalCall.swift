@@ -73,15 +73,6 @@ enum LocalCall {
     }
 }
 
-/// What an `async` message needs to run: its target, the arguments and a place for the result.
-protocol Serving: AnyObject, Sendable {
-    var object: AnyObject { get }
-    /// Encodes the result.
-    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws
-    /// Decodes the next argument, asked for in order.
-    func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value
-}
-
 /// An `async` message to an object of this process.
 final class LocalServing: Serving, @unchecked Sendable {
     // Used by the one task that runs the message.

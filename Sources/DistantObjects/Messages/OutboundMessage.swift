@@ -75,23 +75,3 @@ final class OutboundMessage: @unchecked Sendable {
         deadline = nil
     }
 }
-
-/// When a caller gives up.
-struct Deadline {
-    /// As the caller gave it.
-    let limit: Duration
-    /// By the loop's clock.
-    private let end: UInt64
-
-    init(after limit: Duration, on loop: any PortLoop) {
-        self.limit = limit
-        let (sum, isFar) = loop.now.addingReportingOverflow(limit.nanoseconds)
-        end = isFar ? .max : sum
-    }
-
-    /// How many microseconds are left, rounded up.
-    func microseconds(on loop: any PortLoop) -> UInt64 {
-        let now = loop.now
-        return end > now ? (end - now - 1) / 1_000 + 1 : 0
-    }
-}

@@ -1,9 +1,7 @@
-public import PortTransport
-
 #if canImport(Glibc)
-    import Glibc
+    internal import Glibc
 #else
-    import Darwin
+    internal import Darwin
 #endif
 
 extension PeerCredentials {
@@ -13,5 +11,5 @@ extension PeerCredentials {
     }
 
     /// Whether the peer certainly runs as the user of this process.
-    var isOfThisUser: Bool { uid == PeerCredentials.current.uid && !UserNamespace.isAmbiguous(uid) }
+    package var isOfThisUser: Bool { uid == PeerCredentials.current.uid && !UserNamespace.isAmbiguous(uid) }
 }

@@ -1,0 +1,22 @@
+/// Counters of a connection, for monitoring and for tests.
+///
+/// At rest all but the frame counts are zero.
+public struct ConnectionStatistics: Sendable, Equatable {
+    /// Objects of this process that the peer refers to.
+    public var exports = 0
+    /// Objects of the peer that are referred to here.
+    public var imports = 0
+    /// Calls of this process that wait for their answer.
+    public var questions = 0
+    /// Calls of the peer that are queued or run.
+    public var answers = 0
+    /// Calls of this process that wait for room in the peer's queue.
+    public var pending = 0
+    /// Frames received and sent so far, continuations not counted.
+    public var framesIn: UInt64 = 0
+    /// Frames sent so far, continuations not counted.
+    public var framesOut: UInt64 = 0
+
+    /// Whether every table is empty.
+    public var isAtRest: Bool { exports + imports + questions + answers + pending == 0 }
+}

@@ -1,0 +1,24 @@
+/// Makes a `MessageTable` of the messages written one below the other.
+@resultBuilder
+public enum MessageTableBuilder<Target: AnyObject> {
+    /// One message.
+    public static func buildExpression(_ message: Message<Target>) -> [Message<Target>] { [message] }
+    /// All of them in order.
+    public static func buildBlock(_ messages: [Message<Target>]...) -> [Message<Target>] { messages.flatMap { $0 } }
+    /// Messages under a condition.
+    public static func buildOptional(_ messages: [Message<Target>]?) -> [Message<Target>] { messages ?? [] }
+    /// The first of two alternatives.
+    public static func buildEither(first messages: [Message<Target>]) -> [Message<Target>] { messages }
+    /// The second of two alternatives.
+    public static func buildEither(second messages: [Message<Target>]) -> [Message<Target>] { messages }
+    /// The table.
+    public static func buildFinalResult(_ messages: [Message<Target>]) -> MessageTable<Target> {
+        MessageTable(messages)
+    }
+    /// A table made elsewhere.
+    public static func buildFinalResult(_ table: MessageTable<Target>) -> MessageTable<Target> { table }
+    /// A table made elsewhere.
+    public static func buildBlock(_ table: MessageTable<Target>) -> MessageTable<Target> { table }
+    /// A table made elsewhere.
+    public static func buildExpression(_ table: MessageTable<Target>) -> MessageTable<Target> { table }
+}

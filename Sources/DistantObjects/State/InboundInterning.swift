@@ -1,0 +1,26 @@
+import KeyedArchive
+
+/// What the numbers of the peer's names or shapes stand for.
+struct InboundInterning<Value> {
+    var values: [Value] = []
+    private var bytes = 0
+
+    mutating func append(_ value: Value, taking size: Int = 0) throws(ProtocolViolation) {
+        bytes += size
+        guard values.count < OutboundInterning<String>.limit, bytes <= OutboundInterning<String>.byteLimit else {
+            throw ProtocolViolation(.overLimit, "more names or shapes are interned than the protocol allows")
+        }
+        values.append(value)
+    }
+
+    subscript(number: UInt64) -> Value {
+        get throws(ProtocolViolation) {
+            guard number < UInt64(values.count) else {
+                throw ProtocolViolation(.unknownName, "a name or shape was never given")
+            }
+            return values[Int(number)]
+        }
+    }
+
+    var count: Int { values.count }
+}

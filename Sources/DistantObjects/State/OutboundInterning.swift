@@ -1,0 +1,37 @@
+/// Message names and class shapes that were sent once and are named by number from then on.
+///
+/// Numbers are given in the order of commit by the sender and of entering by the receiver, so both count alike. When
+/// 4,096 are in use, or the definitions of shapes come to 4 MiB, further ones are written out each time.
+struct OutboundInterning<Key: Hashable> {
+    static var limit: Int { 4_096 }
+    static var byteLimit: Int { 4 << 20 }
+
+    private var numbers = SmallDictionary<Key, UInt32>()
+    private var lastKey: Key?
+    private var lastNumber: UInt32 = 0
+    private var bytes = 0
+
+    enum Reference {
+        case known(UInt32)
+        case new
+        case inline
+    }
+
+    /// The number of a key; a new one is given its number if there is room for the bytes of its definition.
+    mutating func reference(to key: Key, taking size: @autoclosure () -> Int = 0) -> Reference {
+        // Most calls repeat the last name: a comparison costs less than a hash.
+        if key == lastKey { return .known(lastNumber) }
+        if let number = numbers[key] {
+            lastKey = key
+            lastNumber = number
+            return .known(number)
+        }
+        let size = size()
+        guard numbers.count < Self.limit, bytes + size <= Self.byteLimit else { return .inline }
+        bytes += size
+        lastKey = key
+        lastNumber = UInt32(numbers.count)
+        numbers.insert(lastNumber, for: key)
+        return .new
+    }
+}

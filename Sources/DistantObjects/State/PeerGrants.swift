@@ -1,0 +1,8 @@
+/// What the other side accepts, from its `Hello`.
+struct PeerGrants {
+    var features: UInt64 = 0
+    var queuedCalls: Int = 0
+    var runningCalls: Int = 0
+    /// Bytes of the largest message; 0 before the `Hello`.
+    var message: UInt64 = 0
+}

@@ -1,0 +1,35 @@
+/// Who waits for an answer.
+enum Waiter {
+    case task(UnsafeContinuation<Reply, any Error>)
+    /// The scope's task, which waits without having suspended, or is about to suspend.
+    case scope(Unmanaged<CallScope>)
+    case blocking(BlockingCall)
+
+    /// As `complete(_:_:)`, for what happens often: the answer is moved.
+    func complete(with reply: consuming Reply, _ connection: Connection) {
+        switch self {
+        case .task(let continuation):
+            continuation.resume(returning: reply)
+        case .scope(let scope):
+            connection.answer(scope, .success(reply))
+        case .blocking(let call):
+            guard call.complete(.success(reply)) else { return connection.perform([.discard(reply)], onLoop: false) }
+            if !call.isOwn { connection.channel.signalDrivers() }
+        }
+    }
+
+    func complete(_ result: sending Result<Reply, any Error>, _ connection: Connection) {
+        switch self {
+        case .task(let continuation):
+            continuation.resume(with: result)
+        case .scope(let scope):
+            connection.answer(scope, result)
+        case .blocking(let call):
+            guard call.complete(result.map { $0 }) else {
+                guard case .success(let reply) = result else { return }
+                return connection.perform([.discard(reply)], onLoop: false)
+            }
+            if !call.isOwn { connection.channel.signalDrivers() }
+        }
+    }
+}
