@@ -77,66 +77,6 @@ extension Connection {
         return reply
     }
 
-    /// - Parameter limit: How long to wait for room; `nil`: as long as it takes.
-    func sendOneWay(_ message: OutboundMessage, within limit: Duration? = nil) async throws {
-        if try commitOneWay(message) { return }
-        try await sendOneWayLater(message, limit)
-    }
-
-    /// Waits for room, on the executor of the task: that says whom it serves.
-    @concurrent
-    private func sendOneWayLater(_ message: OutboundMessage, _ limit: Duration?) async throws {
-        try checkMayWait(message)
-        let place = OneWayPlace()
-        let name = message.name
-        let timer = limit.map { limit in
-            loop.addTimer(after: limit) { self.withdraw(place, Self.noRoom(within: limit, name)) }
-        }
-        defer { if let timer { loop.cancelTimer(timer) } }
-        try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { continuation in
-                queueOneWay(message, place, .task(continuation))
-            }
-        } onCancel: {
-            withdraw(place, CancellationError())
-        }
-    }
-
-    /// What serves a one-way message of this connection must not wait for room for another.
-    ///
-    /// Room comes when one-way messages end, and on both sides they could wait for each other.
-    private func checkMayWait(_ message: OutboundMessage) throws {
-        guard state.withLock({ $0.separatesOneWays }), let scope = ThreadState.current?.pointee.scope,
-            scope._withUnsafeGuaranteedRef({ $0.connection === self && $0.servesOneWay })
-        else { return }
-        let name = message.name
-        coder.recycle(message)
-        throw ConnectionError(
-            .overloaded,
-            "no room for a one-way message, and a method that serves one does not wait for it: call, or send it from a task of its own",
-            context: name)
-    }
-
-    private static func noRoom(within limit: Duration, _ name: String) -> ConnectionError {
-        ConnectionError(
-            .deadlineExceeded, "there was no room for the message within \(limit); it was not sent", context: name)
-    }
-
-    func sendOneWayBlocking(_ message: OutboundMessage, within limit: Duration? = nil) throws {
-        try checkMayBlock(message)
-        if try commitOneWay(message) { return }
-        let name = message.name
-        let call = BlockingCall()
-        let place = OneWayPlace()
-        queueOneWay(message, place, .blocking(call))
-        try wait(for: call, until: limit.map { Deadline(after: $0, on: loop) }) { deadline in
-            let error = Self.noRoom(within: deadline.limit, name)
-            withdraw(place, error)
-            return error
-        }
-        _ = try call.get()
-    }
-
     // MARK: Calls of a scope
 
     /// Sends a call of a scope's task, and waits in the midst of its job as long as nothing else is to be done.
@@ -337,74 +277,9 @@ extension Connection {
 
     // MARK: One-way messages
 
-    /// - Returns: Whether there was room and the message is on its way.
-    ///
-    /// - Parameter tellsLosses: Throws if messages sent before are lost.
-    func commitOneWay(_ message: OutboundMessage, tellsLosses: Bool = true) throws -> Bool {
-        let outcome = state.withLock { state -> CommitOutcome<Void> in
-            do {
-                try state.checkOpen(message)
-            } catch {
-                return .failed(error)
-            }
-            if tellsLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
-            guard state.mayCommit(message, isOneWay: true, channel) else { return .waiting(()) }
-            _ = state.commitCall(message, question: nil, to: channel)
-            return .committed(())
-        }
-        switch outcome {
-        case .committed:
-            coder.recycle(message)
-            channel.setNeedsFlush()
-            return true
-        case .waiting:
-            return false
-        case .failed(let error):
-            coder.recycle(message)
-            throw error
-        }
-    }
-
-    private func queueOneWay(_ message: OutboundMessage, _ place: OneWayPlace, _ waiter: OneWayWaiter) {
-        let outcome = state.withLock { state -> CommitOutcome<Void> in
-            if let failure = state.whyClosed { return .failed(failure) }
-            if let withdrawal = place.withdrawal { return .failed(withdrawal) }
-            if state.mayCommit(message, isOneWay: true, channel) {
-                _ = state.commitCall(message, question: nil, to: channel)
-                return .committed(())
-            }
-            state.pending.append(message, .oneWay(place, waiter), oneWay: state.separatesOneWays)
-            return .waiting(())
-        }
-        switch outcome {
-        case .committed:
-            coder.recycle(message)
-            channel.setNeedsFlush()
-            waiter.complete(nil, self)
-        case .failed(let error):
-            coder.recycle(message)
-            waiter.complete(error, self)
-        case .waiting:
-            break
-        }
-    }
-
-    private func withdraw(_ place: OneWayPlace, _ error: any Error) {
-        let withdrawn = state.withLock { state -> PendingCommit? in
-            place.withdrawal = error
-            return state.pending.removeFirst {
-                if case .oneWay(let other, _) = $0.kind { return other === place }
-                return false
-            }
-        }
-        guard let withdrawn, case .oneWay(_, let waiter) = withdrawn.kind else { return }
-        coder.recycle(withdrawn.message)
-        waiter.complete(error, self)
-    }
-
     // MARK: Plain threads
 
-    private func checkMayBlock(_ message: OutboundMessage) throws {
+    func checkMayBlock(_ message: OutboundMessage) throws {
         guard currentTask() == 0, !loop.isCurrent, !EventLoop.isOnThread else {
             let name = message.name
             coder.recycle(message)
@@ -417,7 +292,7 @@ extension Connection {
     /// Reads, until the call is answered, the deadline has passed or nothing more comes.
     ///
     /// - Parameter giveUp: What to do at the deadline; returns the error that the call then ends with.
-    private func wait(
+    func wait(
         for call: BlockingCall, until deadline: Deadline?, _ giveUp: (Deadline) -> any Error
     ) throws {
         // By the thread's own clock: a loop whose threads are all blocked runs no timer.

@@ -20,77 +20,6 @@ extension Connection {
         var endHook: (@Sendable () -> Void)?
     }
 
-    // MARK: Handshake
-
-    /// Waits until both sides have accepted each other.
-    func handshake() async throws {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let outcome = life.withLock { life -> Result<Void, any Error>? in
-                    if life.handshakeOutcome == nil { life.handshake = continuation }
-                    return life.handshakeOutcome
-                }
-                if let outcome { continuation.resume(with: outcome) }
-            }
-        } onCancel: {
-            invalidate()
-        }
-    }
-
-    /// Starts reading, greets, and bounds the time the handshake may take.
-    package func begin() {
-        if configuration.onEvent != nil { LoopWatch.shared.add(self) }
-        channel.start(self)
-        if isInitiator {
-            state.withLock { $0.commitHello(to: channel, name: configuration.programName, isInitiator: true) }
-            channel.setNeedsFlush()
-        }
-        let timeout = configuration.handshakeTimeout
-        // The timer is cancelled at the end of the handshake, which every connection reaches.
-        let timer = loop.addTimer(after: timeout) { [self] in
-            guard life.withLock({ $0.handshakeOutcome == nil }) else { return }
-            state.withLock { $0.commitGoodbye(.tooSlow, "no Hello came within \(timeout)", to: channel) }
-            handshakeEnded(
-                ConnectionError(
-                    .handshakeTimeout, "the peer did not finish the handshake within \(timeout)", context: name))
-            endAfterGoodbye(.refusedHere("no Hello came within \(timeout)"))
-        }
-        let isOver = life.withLock { life in
-            if life.handshakeOutcome == nil { life.handshakeTimer = timer }
-            return life.handshakeOutcome != nil
-        }
-        if isOver { loop.cancelTimer(timer) }
-    }
-
-    /// Calls the hook once the handshake is over, with whether it went well.
-    func whenHandshakeEnds(_ hook: @escaping @Sendable (Bool) -> Void) {
-        let outcome = life.withLock { life in
-            if life.handshakeOutcome == nil { life.handshakeHook = hook }
-            return life.handshakeOutcome
-        }
-        switch outcome {
-        case .success: hook(true)
-        case .failure: hook(false)
-        case nil: break
-        }
-    }
-
-    func handshakeEnded(_ error: (any Error)?) {
-        let over = life.withLock { life -> Life? in
-            guard life.handshakeOutcome == nil else { return nil }
-            let before = life
-            life.handshakeOutcome = error.map { .failure($0) } ?? .success(())
-            life.handshake = nil
-            life.handshakeHook = nil
-            life.handshakeTimer = nil
-            return before
-        }
-        guard let over else { return }
-        if let timer = over.handshakeTimer { loop.cancelTimer(timer) }
-        over.handshakeHook?(error == nil)
-        if let error { over.handshake?.resume(throwing: error) } else { over.handshake?.resume() }
-    }
-
     // MARK: Closing
 
     /// Closes in order: new calls are refused, those under way are answered in both directions, both sides say goodbye.
@@ -390,31 +319,6 @@ private final class Waiting: Sendable {
     init(_ action: @escaping @Sendable (ChildProcess.ExitStatus?) -> Void) { self.action = Mutex(action) }
 
     func end(_ status: ChildProcess.ExitStatus?) { action.withLock { $0.take() }?(status) }
-}
-
-extension ConnectionEnd: CustomStringConvertible {
-    /// Who ended it and why: “the peer is gone”.
-    public var description: String {
-        switch self {
-        case .closedHere: "this side closed the connection"
-        case .closedByPeer: "the peer closed the connection"
-        case .lost(nil), .lost(.unknown): "the peer is gone"
-        case .lost(.exited(let status)): "the helper has ended with status \(status)"
-        case .lost(.signalled(let signal)): "the helper was ended by signal \(signal)"
-        case .refused(let text): "the peer refused: \(text)"
-        case .refusedHere(let text): "this side refused the peer: \(text)"
-        case .protocolViolation(let text): "the peer broke the protocol: \(text)"
-        case .failed(let error): "the connection failed: \(error)"
-        }
-    }
-
-    fileprivate var handshakeCode: ConnectionError.Code {
-        switch self {
-        case .refused, .refusedHere: .peerRefused
-        case .protocolViolation: .protocolViolation
-        default: .closed
-        }
-    }
 }
 
 extension TransportError {

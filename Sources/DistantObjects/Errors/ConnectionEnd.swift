@@ -20,3 +20,29 @@ public enum ConnectionEnd: Sendable {
     /// The system reported an error.
     case failed(any Error)
 }
+
+extension ConnectionEnd: CustomStringConvertible {
+    /// Who ended it and why: “the peer is gone”.
+    public var description: String {
+        switch self {
+        case .closedHere: "this side closed the connection"
+        case .closedByPeer: "the peer closed the connection"
+        case .lost(nil), .lost(.unknown): "the peer is gone"
+        case .lost(.exited(let status)): "the helper has ended with status \(status)"
+        case .lost(.signalled(let signal)): "the helper was ended by signal \(signal)"
+        case .refused(let text): "the peer refused: \(text)"
+        case .refusedHere(let text): "this side refused the peer: \(text)"
+        case .protocolViolation(let text): "the peer broke the protocol: \(text)"
+        case .failed(let error): "the connection failed: \(error)"
+        }
+    }
+
+    /// What a handshake that ends so throws.
+    var handshakeCode: ConnectionError.Code {
+        switch self {
+        case .refused, .refusedHere: .peerRefused
+        case .protocolViolation: .protocolViolation
+        default: .closed
+        }
+    }
+}

@@ -1,243 +1,11 @@
 package import CPortShims
 
-/// What a channel has yet to write: a pure structure, under the channel's queue lock.
-///
-/// Whole frames, openers and aborts go into the *lane*, bytes in the order they were enqueued. Large messages stand in a
-/// queue of their own; their continuations, 64 KiB each, go out only when the lane is empty, so whatever is in the lane
-/// passes them. A write is planned (`plan`), done by the caller without the lock, and accounted for (`advance`); between
-/// the two, bytes are only added.
-package struct OutboundQueue: ~Copyable {
-    /// The continuation that is being written.
-    struct Unit {
-        var payload: Int
-        var isLast: Bool
-        /// Bytes written of header and payload.
-        var written: Int
-        var left: Int { FrameHeader.continuationSize + payload - written }
-    }
-
-    struct Descriptors {
-        /// Where in the lane its frame begins and ends.
-        let start: UInt64
-        let end: UInt64
-        let numbers: [CInt]
-        /// The frame may leave without them.
-        let areOptional: Bool
-    }
-
-    package struct Plan: ~Copyable {
-        package var vectors = 0
-        package var bytes = 0
-        package var descriptors: [CInt] = []
-        /// Keeps the memory of the continuations' segments during the write.
-        var bulk: OutboundBulk?
-        var lane = 0
-        var descriptorFrames = 0
-    }
-
-    /// Where in the lane a frame ends, and its size if it is counted among the answers.
-    private struct FrameEnd {
-        let end: UInt64
-        let answer: Int
-    }
-
-    package static let maximumVectors = 128
-    static let maximumUnits = 4
-    /// Lane memory kept by an idle channel.
-    static let keptCapacity = 128
-
-    var filling = ByteQueue()
-    var draining = ByteQueue()
-    /// Lane bytes ever enqueued, and ever written.
-    var laneEnd: UInt64 = 0
-    var laneWritten: UInt64 = 0
-    package private(set) var lastNumber: UInt64 = 0
-    /// The lane ends of the frames after the `writtenFrames`th.
-    private var ends = Ring<FrameEnd>()
-    private var writtenFrames: UInt64 = 0
-    var bulks = Ring<OutboundBulk>()
-    var unit: Unit?
-    private var aborted: [UInt64] = []
-    var descriptors = Ring<Descriptors>()
-    /// The lane end of the last frame whose descriptors have left.
-    var descriptorsSent: UInt64 = 0
-    /// Where in the lane the channel goes over to another way of writing: no write holds bytes of both sides.
-    private(set) var boundary: UInt64?
-    private let window: UInt64
-    /// Bytes of large messages begun and not yet consumed by the peer.
-    package private(set) var outstanding: UInt64 = 0
-    package private(set) var queuedBytes = 0
-    /// Bytes of answers that are not written, a frame in the lane as long as any of it is left.
-    package var unsentAnswers: Int { laneAnswers + bulkAnswers }
-    /// Bytes of whole frames that are not answers, and not written.
-    @inline(__always)
-    package var unsentOwnFrames: Int { Int(truncatingIfNeeded: laneEnd &- laneWritten) - laneAnswers }
-    /// Bytes of large messages that are not answers, and not written.
-    package private(set) var unsentOwnBulk = 0
-    private var laneAnswers = 0
-    private var bulkAnswers = 0
-    /// Bytes of answers ever written.
-    package private(set) var writtenAnswers: UInt64 = 0
-    private var isPlanned = false
-    private var delayedAborts: [UInt64] = []
-    /// Large messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
-    private var spent: [OutboundBulk] = []
-    /// Four headers of continuations, for the plan that is being written; made for the first large message.
-    private var headers: UnsafeMutableRawPointer?
-
-    package init(window: UInt64) {
-        self.window = window
-    }
-
-    deinit { headers?.deallocate() }
-
-    package var isEmpty: Bool { queuedBytes == 0 }
-
-    /// The large message that is written or the next to be.
-    package var firstBulk: UInt64? { bulks.count > 0 ? bulks[0].number : nil }
-
-    // MARK: Adding
-
-    /// Adds a whole frame and returns its number.
-    @inline(__always)
-    package mutating func append(
-        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer?, descriptors: [CInt],
-        areOptional: Bool = false, isAnswer: Bool = false
-    ) -> UInt64 {
-        let length = prefix.count + (body?.count ?? 0)
-        let size = FrameHeader.size + length
-        let target = filling.extend(size)
-        FrameHeader(
-            length: UInt32(truncatingIfNeeded: length), kind: kind, flags: flags,
-            descriptors: UInt16(truncatingIfNeeded: descriptors.count)
-        ).write(to: target)
-        if let base = prefix.baseAddress {
-            (target + FrameHeader.size).copyMemory(from: base, byteCount: prefix.count)
-        }
-        if let body, let base = body.baseAddress {
-            (target + FrameHeader.size + prefix.count).copyMemory(from: base, byteCount: body.count)
-        }
-        return numbered(size, descriptors, areOptional, isAnswer: isAnswer)
-    }
-
-    /// Adds a large message: its opener and its bulk.
-    package mutating func append(
-        kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, segments: [OutboundSegment], descriptors: [CInt],
-        isAnswer: Bool = false
-    ) -> UInt64 {
-        let total = segments.reduce(0) { $0 + $1.bytes.count }
-        let length = 8 + prefix.count
-        let size = FrameHeader.size + length
-        let target = filling.extend(size)
-        FrameHeader(
-            length: UInt32(truncatingIfNeeded: length), kind: kind, flags: flags | FrameHeader.fragmentedFlag,
-            descriptors: UInt16(truncatingIfNeeded: descriptors.count)
-        ).write(to: target)
-        (target + FrameHeader.size).storeBytes(of: UInt64(total).littleEndian, as: UInt64.self)
-        if let base = prefix.baseAddress {
-            (target + FrameHeader.size + 8).copyMemory(from: base, byteCount: prefix.count)
-        }
-        let number = numbered(size, descriptors, isAnswer: isAnswer)
-        bulks.append(OutboundBulk(number: number, segments: segments, total: total, isAnswer: isAnswer))
-        if isAnswer { bulkAnswers += total } else { unsentOwnBulk += total }
-        // An empty one still has its last continuation to write.
-        queuedBytes += max(total, 1)
-        return number
-    }
-
-    @inline(__always)
-    private mutating func numbered(
-        _ size: Int, _ numbers: [CInt], _ areOptional: Bool = false, isAnswer: Bool
-    ) -> UInt64 {
-        if !numbers.isEmpty {
-            descriptors.append(
-                Descriptors(
-                    start: laneEnd, end: laneEnd + UInt64(size), numbers: numbers, areOptional: areOptional))
-        }
-        laneEnd &+= UInt64(size)
-        let answer = isAnswer ? size : 0
-        laneAnswers &+= answer
-        ends.append(FrameEnd(end: laneEnd, answer: answer))
-        queuedBytes += size
-        lastNumber += 1
-        return lastNumber
-    }
-
-    /// Gives a large message up, if its last continuation is not yet under way.
-    package mutating func abort(_ number: UInt64) {
-        if isPlanned {
-            // It may be complete by the time the write returns.
-            delayedAborts.append(number)
-            return
-        }
-        guard let index = (0..<bulks.count).first(where: { bulks[$0].number == number }) else { return }
-        let bulk = bulks[index]
-        if index == 0, let unit {
-            // A frame once begun is finished; if it is the last there is nothing left to give up.
-            if !unit.isLast { bulk.isAborted = true }
-            return
-        }
-        drop(bulk, at: index)
-    }
-
-    private mutating func drop(_ bulk: OutboundBulk, at index: Int) {
-        if bulk.isStarted { outstanding -= min(outstanding, UInt64(bulk.total)) }
-        queuedBytes -= max(bulk.total, 1) - bulk.offset
-        let left = bulk.total - bulk.offset
-        if bulk.isAnswer { bulkAnswers -= left } else { unsentOwnBulk -= left }
-        var kept = Ring<OutboundBulk>()
-        while let next = bulks.popFirst() {
-            if next !== bulk { kept.append(next) }
-        }
-        bulks = kept
-        spent.append(bulk)
-        aborted.append(bulk.number)
-        if aborted.count > 1_024 { aborted.removeFirst(512) }
-        // Not numbered: continuations have no number of their own.
-        let target = filling.extend(FrameHeader.continuationSize)
-        FrameHeader(length: 8, kind: FrameHeader.continuationKind, flags: FrameHeader.abortFlag).write(to: target)
-        (target + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
-        laneEnd += UInt64(FrameHeader.continuationSize)
-        queuedBytes += FrameHeader.continuationSize
-    }
-
-    /// The peer has consumed so many bytes of large messages.
-    ///
-    /// - Returns: Whether so many were outstanding.
-    package mutating func credit(_ bytes: UInt64) -> Bool {
-        guard bytes <= outstanding else { return false }
-        outstanding -= bytes
-        return true
-    }
-
-    /// Whether every byte of a message has been handed on.
-    package func isWritten(_ number: UInt64) -> Bool {
-        guard number > 0, number <= writtenFrames else { return false }
-        for index in 0..<bulks.count where bulks[index].number == number { return false }
-        return !aborted.contains(number)
-    }
-
-    /// Whether the peer may have every byte of a message: as `isWritten`, or a write that is under way holds its last one.
-    ///
-    /// The peer can read what was written, act on it and go before its writer is back from the kernel.
-    package func mayBeWritten(_ number: UInt64) -> Bool {
-        if isWritten(number) { return true }
-        guard isPlanned, number > 0, !aborted.contains(number) else { return false }
-        for index in 0..<bulks.count where bulks[index].number == number {
-            let left = bulks[index].total - bulks[index].offset
-            return index == 0 && bulks[0].isStarted && left <= Self.maximumUnits * OutboundBulk.maximumPayload
-        }
-        guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
-        return ends[Int(number - writtenFrames) - 1].end <= laneWritten + UInt64(draining.count)
-    }
-
-    // MARK: Writing
-
+extension OutboundQueue {
     /// Whether a large message may go on now.
     @inline(__always)
     var bulkMayGo: Bool { bulks.count > 0 && firstBulkMayGo }
 
-    private var firstBulkMayGo: Bool {
+    var firstBulkMayGo: Bool {
         if unit != nil || bulks[0].isStarted { return true }
         return outstanding == 0 || outstanding + UInt64(bulks[0].total) <= window
     }
@@ -318,7 +86,7 @@ package struct OutboundQueue: ~Copyable {
         return plan
     }
 
-    private mutating func headerMemory() -> UnsafeMutableRawPointer {
+    mutating func headerMemory() -> UnsafeMutableRawPointer {
         if let headers { return headers }
         let made = UnsafeMutableRawPointer.allocate(
             byteCount: Self.maximumUnits * FrameHeader.continuationSize, alignment: 8)
@@ -326,7 +94,7 @@ package struct OutboundQueue: ~Copyable {
         return made
     }
 
-    private mutating func planUnit(
+    mutating func planUnit(
         _ unit: Unit, _ start: OutboundBulk.Cursor, slot: Int, _ vectors: UnsafeMutablePointer<iovec>,
         _ plan: inout Plan
     ) {
@@ -356,7 +124,7 @@ package struct OutboundQueue: ~Copyable {
     }
 
     /// Adds the lane as far as one message may carry its descriptors; true if that is all that is draining.
-    private func planLane(_ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan) -> Bool {
+    func planLane(_ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan) -> Bool {
         var count = draining.count
         guard count > 0, let start = draining.start else { return true }
         if let boundary { count = min(count, Int(boundary - laneWritten)) }
@@ -426,13 +194,13 @@ package struct OutboundQueue: ~Copyable {
     }
 
     @inline(never)
-    private mutating func abortDelayed() {
+    mutating func abortDelayed() {
         let numbers = delayedAborts
         delayedAborts = []
         for number in numbers { abort(number) }
     }
 
-    private mutating func advanceLane(_ count: Int) {
+    mutating func advanceLane(_ count: Int) {
         draining.removeFirst(count)
         laneWritten += UInt64(count)
         queuedBytes -= count
@@ -455,12 +223,12 @@ package struct OutboundQueue: ~Copyable {
     }
 
     @inline(__always)
-    private mutating func answersWritten(inLane count: Int) {
+    mutating func answersWritten(inLane count: Int) {
         laneAnswers &-= count
         writtenAnswers &+= UInt64(count)
     }
 
-    private mutating func advanceUnit(_ left: inout Int) {
+    mutating func advanceUnit(_ left: inout Int) {
         guard var unit, bulks.count > 0 else { return }
         let bulk = bulks[0]
         let count = min(left, unit.left)

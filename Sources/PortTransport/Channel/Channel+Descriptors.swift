@@ -1,0 +1,89 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+extension Channel {
+    /// Has the kernel refuse a peer that sends descriptors, which come only where they are asked for.
+    ///
+    /// What is not read yet may have come with some. If the kernel cannot, any byte may: then each read takes what comes
+    /// beside it, because the kernel closes what nobody takes in the thread that reads, and a peer decides how long that
+    /// takes.
+    ///
+    /// Called with the read lock held, or before the channel is used.
+    func refuseDescriptors() {
+        guard let socket = link.inputSocket else { return }
+        if !asksKernel {
+            reading.pointee.foreignBytes = .max
+            passDescriptors()
+        } else if port_pass_descriptors(socket, false) >= 0 {
+            let unread = port_unread(socket)
+            reading.pointee.foreignBytes = unread < 0 ? .max : Int(unread)
+        } else if errno != EOPNOTSUPP {
+            reading.pointee.foreignBytes = .max
+        }
+    }
+
+    /// Has the kernel let descriptors through.
+    func passDescriptors() {
+        guard let socket = link.inputSocket else { return }
+        _ = port_pass_descriptors(socket, true)
+    }
+
+    func takeAncillary(
+        _ ancillary: UnsafeMutablePointer<port_ancillary>, _ received: Int
+    ) throws(TransportError) {
+        let foreign = reading.pointee.foreignBytes
+        if foreign > 0, foreign < .max { reading.pointee.foreignBytes = max(0, foreign - received) }
+        if ancillary.pointee.truncated {
+            guard reading.pointee.expectsPath else {
+                throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
+            }
+            // No descriptor was free for them. The connection can do without the memory.
+            reading.pointee.pathIsLost = true
+            Self.closeForeign(reading.pointee.takeDescriptors())
+        }
+        if ancillary.pointee.count > 0 {
+            withUnsafeBytes(of: &ancillary.pointee.descriptors) { raw in
+                let numbers = raw.bindMemory(to: CInt.self)
+                for index in 0..<Int(ancillary.pointee.count) { reading.pointee.descriptors.append(numbers[index]) }
+            }
+            // Two messages' worth: see `OutboundQueue.planLane`.
+            let bound =
+                acceptsDescriptors
+                ? 2 * Self.maximumDescriptors : reading.pointee.expectsPath ? SharedPath.descriptorCount : 0
+            guard reading.pointee.descriptors.count <= bound else {
+                throw TransportError(.protocolViolation, "descriptors came that no frame claims")
+            }
+        }
+        if ancillary.pointee.has_credentials, reading.pointee.wantsCredentials {
+            reading.pointee.wantsCredentials = false
+            let peer = PeerCredentials(ancillary.pointee.credentials)
+            _ = port_pass_credentials(link.inputDescriptor, false)
+            gate.withLock {
+                gated.pointee.peer = peer
+                gated.pointee.readsWhole = !acceptsDescriptors
+                if gated.pointee.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true) }
+            }
+        }
+    }
+
+    func claim(_ count: UInt16, _ number: UInt64) throws(TransportError) -> [CInt] {
+        if reading.pointee.pathIsLost { return [] }
+        guard reading.pointee.descriptors.count >= count else {
+            throw TransportError(
+                .protocolViolation, "a frame announces \(count) descriptors that did not come with it",
+                context: ["frame \(number)"])
+        }
+        var claimed: [CInt] = []
+        claimed.reserveCapacity(Int(count))
+        for _ in 0..<count {
+            if let descriptor = reading.pointee.descriptors.popFirst() { claimed.append(descriptor) }
+        }
+        return claimed
+    }
+}
