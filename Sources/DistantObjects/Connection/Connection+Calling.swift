@@ -275,8 +275,6 @@ extension Connection {
         channel.setNeedsFlush()
     }
 
-    // MARK: One-way messages
-
     // MARK: Plain threads
 
     func checkMayBlock(_ message: OutboundMessage) throws {

@@ -20,7 +20,9 @@ final class ClassMessages: Sendable {
         known(ObjectIdentifier(type(of: object))) ?? Unmanaged.passUnretained(none)
     }
 
-    /// Nearly always the class is the one this thread met last; tables live for ever.
+    /// Usually it is the class that this thread used last.
+    ///
+    /// Tables are never freed.
     private static func known(_ type: ObjectIdentifier) -> Unmanaged<ClassMessages>? {
         let thread = ThreadState.current
         if let last = thread?.pointee.lastClass, last.type == type { return last.messages }

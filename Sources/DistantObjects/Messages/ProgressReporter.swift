@@ -18,7 +18,7 @@ public struct ProgressReporter: Codable, Sendable {
         receiver = try decoder.singleValueContainer().decode(DistantObject.self)
     }
 
-    /// Passes the reporter on: whoever gets it reports to the same receiver.
+    /// Encodes the reporter as a reference to its receiver, so that each copy reports to the same one.
     ///
     /// - Throws: `ConnectionError.notEncodable` where there is no connection, `foreignReference` over another one.
     public func encode(to encoder: any Encoder) throws {

@@ -228,6 +228,4 @@ package struct OutboundQueue: ~Copyable {
         guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
         return ends[Int(number - writtenFrames) - 1].end <= laneWritten + UInt64(draining.count)
     }
-
-    // MARK: Writing
 }

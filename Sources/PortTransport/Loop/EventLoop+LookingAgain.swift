@@ -11,7 +11,7 @@ extension EventLoop {
     /// One attempt in so many asks the poller, which knows of all descriptors.
     static let attemptsBetweenPolls: UInt32 = 16
 
-    /// For how many nanoseconds there is nothing to do but to wait for descriptors; below 0: for ever.
+    /// How long the loop may wait for descriptors, in nanoseconds; negative for no limit.
     ///
     /// Called with the lock held.
     @inline(__always)

@@ -1,9 +1,11 @@
 internal import Synchronization
 
-/// What a loop reads, flushes and does pieces of work for: the part of a channel that the loop knows.
+/// The part of a channel that a loop knows: what it reads, flushes and does pieces of work for.
 ///
-/// A class and not a protocol: the loop calls it several times in each iteration, and an existential costs twice as much.
+/// A class and not a protocol, so that the loop keeps unmanaged references to it, and the flag below lies in the object.
 package class LoopChannel: PollHandler, @unchecked Sendable {
+    // It has no state but an atomic; a subclass names the locks of its own.
+
     /// The loop will flush this channel at the end of the iteration.
     ///
     /// Set under the loop's lock by the leader, cleared just before the flush by the thread that flushes. A thread that reads
