@@ -5,10 +5,10 @@ import Testing
 
 @Suite("The compact format as documented")
 struct FormatTests {
-    /// The lines of an example in `ArchiveFormat.md`, without what explains them.
+    /// The lines of an example in `CompactFormat.md`, without what explains them.
     private func example(_ heading: String) throws -> [UInt8] {
         let catalog = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Sources/KeyedArchive/KeyedArchive.docc/ArchiveFormat.md")
+            .deletingLastPathComponent().appending(path: "Sources/KeyedArchive/KeyedArchive.docc/CompactFormat.md")
         let text = try String(contentsOf: catalog, encoding: .utf8)
         let lines = text[try #require(text.range(of: "## \(heading)\n")).upperBound...].split(separator: "\n")
         var bytes: [UInt8] = []

@@ -4,7 +4,7 @@ import Synchronization
 extension Connection {
     /// Asks the peer for a sign of life.
     ///
-    /// - Returns: When the peer's reading thread has answered; its methods may be busy all the while.
+    /// Returns when the peer's reading thread has answered; its methods may be busy all the while.
     /// - Throws: `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
     public func ping() async throws {
         try await control(.ping)

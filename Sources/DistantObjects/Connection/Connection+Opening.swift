@@ -67,6 +67,7 @@ extension Connection {
     ///   - standardError: A descriptor that becomes the helper's standard error; borrowed until this returns. `nil`: that of
     ///     this process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
+    ///   - configuration: Bounds, rules and hooks of the connection.
     /// - Returns: When both sides have accepted each other; `child` is the process. It is not ended by `close()`: a helper
     ///   that waits for its connection's `ended` ends then; any other is to be ended through `child`.
     /// - Throws: `ConnectionError.transport` if the program cannot be started, `.closed` if it ends first, `.peerRefused`,
@@ -127,6 +128,7 @@ extension Connection {
 
     /// In a helper: the connection to the process that launched it.
     ///
+    /// - Parameter configuration: Bounds, rules and hooks of the connection.
     /// - Throws: `ConnectionError.transport` if this process was not started by `launch`.
     public static func parent(configuration: Configuration = .init()) async throws -> Connection {
         var configuration = configuration
@@ -135,9 +137,12 @@ extension Connection {
         return try await establish(endpoint, configuration, isInitiator: false)
     }
 
-    /// Takes a connected socket over that this process was given; the descriptor is closed with the connection.
+    /// Makes a connection of a connected socket that this process was given.
     ///
-    /// - Parameter isInitiator: Whether this side greets first; exactly one side must.
+    /// - Parameters:
+    ///   - descriptor: The socket, which is closed with the connection.
+    ///   - isInitiator: Whether this side greets first; exactly one side must.
+    ///   - configuration: Bounds, rules and hooks of the connection.
     public static func adopt(
         socket descriptor: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -147,9 +152,13 @@ extension Connection {
         return try await establish(endpoint, configuration, isInitiator: isInitiator)
     }
 
-    /// Takes two pipe ends over that this process was given; the descriptors are closed with the connection.
+    /// Makes a connection of two pipe ends that this process was given.
     ///
-    /// - Parameter isInitiator: Whether this side greets first; exactly one side must.
+    /// - Parameters:
+    ///   - reading: The end to read from, which is closed with the connection.
+    ///   - writing: The end to write to, which is closed with the connection.
+    ///   - isInitiator: Whether this side greets first; exactly one side must.
+    ///   - configuration: Bounds, rules and hooks of the connection.
     public static func adopt(
         reading: CInt, writing: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {

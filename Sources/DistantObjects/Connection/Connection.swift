@@ -93,8 +93,10 @@ public final class Connection: Sendable {
 
     /// The peer's root object of that name.
     ///
-    /// - Parameter deadline: How long to wait; a listener that has accepted the connection may not have vended anything yet.
-    ///   `nil`: as `Configuration.lookupDeadline` says.
+    /// - Parameters:
+    ///   - name: The name it was vended under; empty for the root that `root` gives.
+    ///   - deadline: How long to wait; a listener that has accepted the connection may not have vended anything yet.
+    ///     `nil`: as `Configuration.lookupDeadline` says.
     /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded`.
     public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
         try await peerRoots.message("root").call(name, deadline: deadline ?? configuration.lookupDeadline)
@@ -102,7 +104,10 @@ public final class Connection: Sendable {
 
     /// The peer's root object of that name, for plain threads: blocks until it is there.
     ///
-    /// - Parameter deadline: As for `root(named:deadline:)`.
+    /// - Parameters:
+    ///   - name: As for `root(named:deadline:)`.
+    ///   - deadline: As for `root(named:deadline:)`.
+    /// - Throws: As `root(named:deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
     public func blockingRoot(named name: String = "", deadline: Duration? = nil) throws -> DistantObject {
         try peerRoots.message("root").blocking(name, deadline: deadline ?? configuration.lookupDeadline)
     }

@@ -187,7 +187,9 @@ public class NSCodingUnarchiver: OneWayCoder {
 
     /// Decodes an object of one of several classes or their subclasses, which are allowed inside of it as well.
     ///
-    /// - Parameter classes: The classes; nil for those allowed here already.
+    /// - Parameters:
+    ///   - classes: The classes; nil for those allowed here already.
+    ///   - key: The key the object was encoded under.
     public override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
         keyed(key, nil) { try self.object($0, of: classes) }
     }

@@ -5,7 +5,10 @@ public protocol NSCodingUnarchiverDelegate: AnyObject {
     /// The class to use for one that is not known; nil to fail.
     ///
     /// It must still be allowed at its place.
-    /// - Parameter classNames: The names of its superclasses as the archive has them, nearest first.
+    /// - Parameters:
+    ///   - unarchiver: The unarchiver that met the class.
+    ///   - name: The name of the class in the archive.
+    ///   - classNames: The names of its superclasses as the archive has them, nearest first.
     func unarchiver(
         _ unarchiver: NSCodingUnarchiver, cannotDecodeObjectOfClassName name: String,
         originalClasses classNames: [String]

@@ -35,7 +35,9 @@ public struct NSCoded<Object: NSObject & NSCoding, each Allowed: NSObject & NSCo
 
     /// Makes a value of an object whose type lists further classes.
     ///
-    /// - Parameter classes: Classes that may be inside of the object when such a value is decoded.
+    /// - Parameters:
+    ///   - object: The object that is archived when the value is.
+    ///   - classes: Classes that may be inside of the object when such a value is decoded.
     public init(_ object: Object, allowing classes: repeat (each Allowed).Type) { self.object = object }
 
     /// Classes objects may be made of, beside what the classes list themselves.

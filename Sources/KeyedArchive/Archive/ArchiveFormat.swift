@@ -6,7 +6,7 @@ public struct ArchiveFormat: Sendable, Hashable {
 
     /// This library's own format: small, fast, self-describing.
     ///
-    /// Described byte by byte in <doc:ArchiveFormat>.
+    /// Described byte by byte in <doc:CompactFormat>.
     public static let compact = ArchiveFormat("compact")
 
     /// The format of Apple's `NSKeyedArchiver`, as a binary property list.
