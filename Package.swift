@@ -51,6 +51,13 @@ let package = Package(
         .executableTarget(
             name: "Settings", dependencies: ["KeyedArchive", "ExampleConsole"], path: "Examples/Settings",
             swiftSettings: settings),
+        .target(name: "WordCountValues", path: "Examples/WordCountValues", swiftSettings: settings),
+        .executableTarget(
+            name: "wordcount-worker", dependencies: ["DistantObjects", "WordCountValues"],
+            path: "Examples/WordCountWorker", swiftSettings: settings),
+        .executableTarget(
+            name: "wordcount", dependencies: ["wordcount-worker", "DistantObjects", "WordCountValues"],
+            path: "Examples/WordCountTool", swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
@@ -76,10 +83,10 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "FooBarClient", "FooBarServer", "AppState", "ItemStore", "Settings", "distant", "allocation-count",
-                "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "CPortShims", "ArchiveFixtures",
-                "TestSupport",
-            ],
+                "FooBarClient", "FooBarServer", "wordcount", "AppState", "ItemStore", "Settings", "distant",
+                "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
+                "CPortShims", "ArchiveFixtures", "TestSupport",
+            ] + foundationCoding,
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

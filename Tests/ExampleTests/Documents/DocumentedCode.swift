@@ -1,19 +1,33 @@
 import Foundation
 
-/// The Swift code that a document shows, and the same code where the tests compile it.
+/// The Swift code that a document shows, and the same code where it is compiled.
 ///
 /// A source file marks each piece with a line `// README.md: receiver`, which names the document and what is shown, and ends
 /// it with a line `// end`. Pieces of one name stand in the document one below the other. Indentation and empty lines do not
-/// count: a document shows as top-level code what is a function here.
+/// count: a document shows as top-level code what is a function in the source.
 enum DocumentedCode {
     /// Lines without their indentation, none of them empty.
     typealias Lines = [String]
+
+    /// The README and every article, by file name.
+    static let documents: [String: String] = {
+        let articles = files(under: "Sources").filter { $0.hasSuffix(".md") }
+        return Dictionary(grouping: articles + ["README.md"]) { ($0 as NSString).lastPathComponent }
+            .mapValues { paths in
+                precondition(paths.count == 1, "documents of one name: \(paths)")
+                return paths[0]
+            }
+    }()
+
+    /// The source files that may have marks: the examples, and those beside this one.
+    static let sources = (files(under: "Examples") + files(under: "Tests/ExampleTests/Documents"))
+        .filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/DocumentedCode.swift") }
 
     /// What the document shows, block by block.
     static func blocks(of document: String) throws -> [Lines] {
         var blocks: [Lines] = []
         var open: Lines?
-        for line in try lines(of: root + "/" + document) {
+        for line in try lines(of: documents[document] ?? document) {
             switch (line, open) {
             case ("```swift", nil): open = []
             case ("```", let block?):
@@ -28,28 +42,39 @@ enum DocumentedCode {
         return blocks
     }
 
-    /// What the source file has of the document, by name.
-    static func pieces(of document: String, in source: String) throws -> [String: Lines] {
-        var pieces: [String: Lines] = [:]
-        var name: String?
-        let mark = "// \(document): "
-        for line in try lines(of: source) {
-            if line.hasPrefix(mark) {
-                name = String(line.dropFirst(mark.count))
-            } else if line == "// end" {
-                name = nil
-            } else if let name, !line.isEmpty {
-                pieces[name, default: []].append(line)
+    /// What the source files have of each document, by name.
+    static let pieces: [String: [String: Lines]] = {
+        var pieces: [String: [String: Lines]] = [:]
+        for source in sources {
+            var mark: (document: String, name: String)?
+            for line in (try? lines(of: source)) ?? [] {
+                if let found = line.wholeMatch(of: #/\/\/ (?<document>\w+\.md): (?<name>.+)/#) {
+                    mark = (String(found.document), String(found.name))
+                } else if line == "// end" {
+                    mark = nil
+                } else if let mark, !line.isEmpty {
+                    pieces[mark.document, default: [:]][mark.name, default: []].append(line)
+                }
             }
         }
         return pieces
-    }
+    }()
 
     /// The folder of the package.
     static let root = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/")
 
+    static func text(of path: String) throws -> String {
+        try String(contentsOfFile: root + "/" + path, encoding: .utf8)
+    }
+
     private static func lines(of path: String) throws -> Lines {
-        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+        try text(of: path).split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    /// The files in a folder and those below it, by their paths from the package's folder.
+    private static func files(under folder: String) -> [String] {
+        (FileManager.default.enumerator(atPath: root + "/" + folder)?.compactMap { $0 as? String } ?? [])
+            .map { "\(folder)/\($0)" }.sorted()
     }
 }

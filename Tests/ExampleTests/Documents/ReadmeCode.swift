@@ -6,10 +6,8 @@ import DistantObjects
 import Synchronization
 // end
 
-/// The code of README.md; `ReadmeTests` compares the two and runs it.
+/// The code of README.md: `DocumentTests` compares the two, `ReadmeTests` runs it.
 enum ReadmeCode {
-    static let file = #filePath
-
     // README.md: receiver
     final class Directory: Vendable {                       // by reference: it stays here
         private let ages = Mutex<[String: Int]>([:])

@@ -1,0 +1,33 @@
+// FirstConnection.md: tool
+import DistantObjects
+import WordCountValues
+
+/// Is told of each file by the worker.
+final class Printer: Vendable {
+    static var messages: MessageTable<Printer> {
+        Message("counted", Printer.counted)
+    }
+
+    func counted(_ path: String, _ found: WordCount) {
+        print("\(path): \(found.words) words, the longest is \(found.longest)")
+    }
+}
+
+@main
+struct Tool {
+    static func main() async throws {
+        let paths = Array(CommandLine.arguments.dropFirst())
+        var configuration = Connection.Configuration()
+        configuration.errorTypes = [WordCountError.self]
+        let connection = try await Connection.launch("wordcount-worker", configuration: configuration)
+        let counter = try await connection.root
+        do {
+            let total: Int = try await counter.countAll(paths, Printer())
+            print("\(total) words in all")
+        } catch WordCountError.unreadable(let path) {
+            print("\(path) cannot be read")
+        }
+        await connection.close()
+    }
+}
+// end

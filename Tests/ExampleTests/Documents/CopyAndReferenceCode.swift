@@ -1,0 +1,83 @@
+// swift-format-ignore-file
+// It is laid out as CopyAndReference.md shows it.
+
+import DistantObjects
+
+/// The code of CopyAndReference.md.
+enum CopyAndReferenceCode {
+    // CopyAndReference.md: both
+    final class Document: Vendable, ObjectCoding {
+        let title: String
+
+        static var messages: MessageTable<Document> {
+            Message("title", Document.currentTitle)
+        }
+
+        init(title: String) { self.title = title }
+        init(coder: ObjectDecoder) throws { title = try coder.decode(String.self, forKey: "title") }
+        func encode(with coder: ObjectEncoder) throws { try coder.encode(title, forKey: "title") }
+        func currentTitle() -> String { title }
+    }
+
+    final class Library: Vendable {
+        private let document = Document(title: "Atlas")
+
+        static var messages: MessageTable<Library> {
+            Message("lend", Library.lend)
+            Message("photocopy", Library.photocopy)
+            Message("isOurs", Library.isOurs)
+        }
+
+        func lend() -> Document { document }
+        func photocopy() -> ByCopy<Document> { ByCopy(document) }
+        func isOurs(_ other: Document) -> Bool { other === document }
+    }
+    // end
+
+    static func use(_ library: DistantObject) async throws -> (title: String, copy: Document, isOurs: Bool) {
+        // CopyAndReference.md: caller
+        let lent: DistantObject = try await library.lend()
+        let title: String = try await lent.title()
+        let copy: Document = try await library.photocopy()
+        let isOurs: Bool = try await library.isOurs(lent)
+        // end
+        return (title, copy, isOurs)
+    }
+
+    // CopyAndReference.md: replacement
+    final class Account: Vendable {
+        let balance: Int
+
+        static var messages: MessageTable<Account> {
+            Message("balance", Account.currentBalance)
+        }
+
+        init(balance: Int) { self.balance = balance }
+        func currentBalance() -> Int { balance }
+
+        func replacementObject(for coder: PortCoder) throws -> PortReplacement? {
+            .reference(View(account: self))
+        }
+
+        final class View: Vendable {
+            private let account: Account
+
+            static var messages: MessageTable<View> {
+                Message("isCovered", View.isCovered)
+            }
+
+            init(account: Account) { self.account = account }
+            func isCovered(_ amount: Int) -> Bool { amount <= account.balance }
+        }
+    }
+    // end
+
+    /// Gives an account away, as it is asked.
+    final class Bank: Vendable {
+        static var messages: MessageTable<Bank> {
+            Message("account", Bank.account)
+        }
+
+        func account() -> Account { Account(balance: 100) }
+    }
+}

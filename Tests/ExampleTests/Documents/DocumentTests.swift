@@ -1,0 +1,49 @@
+import Foundation
+import Testing
+
+@Suite("The code in the README and the articles")
+struct DocumentTests {
+    /// A package's manifest or a part of one, which only the package manager compiles.
+    private static func isManifest(_ block: DocumentedCode.Lines) -> Bool {
+        block.contains { $0.hasPrefix("dependencies:") }
+    }
+
+    @Test("Each block is compiled as it stands", arguments: DocumentedCode.documents.keys.sorted())
+    func compiled(document: String) throws {
+        let compiled = DocumentedCode.pieces[document, default: [:]].values
+        for block in try DocumentedCode.blocks(of: document) where !Self.isManifest(block) {
+            #expect(compiled.contains(block), "not compiled as it stands:\n\(block.joined(separator: "\n"))")
+        }
+    }
+
+    @Test("Each piece that a source file marks is shown", arguments: DocumentedCode.pieces.keys.sorted())
+    func shown(document: String) throws {
+        let shown = try DocumentedCode.blocks(of: document)
+        for (name, lines) in DocumentedCode.pieces[document, default: [:]] {
+            #expect(shown.contains(lines), "\(document) does not show “\(name)”:\n\(lines.joined(separator: "\n"))")
+        }
+    }
+
+    @Test(
+        "Each manifest is one that the package manager takes",
+        arguments: try DocumentedCode.documents.keys.sorted().flatMap { document in
+            try DocumentedCode.blocks(of: document).filter(Self.isManifest)
+        })
+    func manifest(block: DocumentedCode.Lines) async throws {
+        let scratch = try Scratch()
+        let part = [
+            "// swift-tools-version: 6.2", "import PackageDescription", "let package = Package(", "name: \"tool\",",
+        ]
+        let isWhole = block[0].hasPrefix("// swift-tools-version")
+        let text = (isWhole ? block : part + block + [")"]).joined(separator: "\n")
+        try text.write(toFile: scratch.path("Package.swift"), atomically: true, encoding: .utf8)
+        let outcome = try await Program.run(
+            "/usr/bin/env",
+            [
+                "swift", "package", "--package-path", scratch.path("."), "--scratch-path", scratch.path("build"),
+                "--disable-sandbox", "dump-package",
+            ], in: scratch)
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.contains("\"DistantObjects\""))
+    }
+}

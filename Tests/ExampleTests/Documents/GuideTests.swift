@@ -1,0 +1,145 @@
+import DistantObjects
+import Foundation
+import Testing
+
+@Suite("What the guides show")
+struct GuideTests {
+    @Test("Where your code runs: a lock, an actor, calls in a row, a deadline")
+    func whereCodeRuns() async throws {
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        server.vend(["": WhereCodeRunsCode.Account(), "journal": WhereCodeRunsCode.Journal()])
+        let account = try await client.root
+        #expect(try await WhereCodeRunsCode.run(account, over: client) == 5_050)
+        let journal = try await client.root(named: "journal")
+        try await journal.write("first")
+        let lines: [String] = try await journal.lines()
+        #expect(lines == ["first"])
+        // Two seconds may pass on a busy machine.
+        do {
+            #expect(try await WhereCodeRunsCode.wait(account) == 5_055)
+        } catch let error as ConnectionError where error.code == .deadlineExceeded {}
+        await client.close()
+    }
+
+    @Test("Where your code runs: a plain thread calls, and a task may not")
+    func blocking() async throws {
+        let scratch = try Scratch()
+        let path = scratch.path("s")
+        let listener = try Listener(at: .path(path), configuration: .patient)
+        let serving = Task {
+            for try await connection in listener { connection.vend(WhereCodeRunsCode.Account()) }
+        }
+        let error = #expect(throws: ConnectionError.self) { try WhereCodeRunsCode.block(path) }
+        #expect(error?.code == .wouldBlock)
+        let balance: Result<Int, any Error> = await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(returning: Result { try WhereCodeRunsCode.block(path) })
+            }
+        }
+        #expect(try balance.get() == 5)
+        listener.close()
+        try await serving.value
+    }
+
+    @Test("By copy and by reference: a class that is both, and a replacement")
+    func copyAndReference() async throws {
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        server.vend(["": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank()])
+        let used = try await CopyAndReferenceCode.use(client.root)
+        #expect(used.title == "Atlas" && used.copy.title == "Atlas" && used.isOurs)
+        let account: DistantObject = try await client.root(named: "bank").account()
+        let isCovered: Bool = try await account.isCovered(50)
+        #expect(isCovered)
+        let error = await #expect(throws: ConnectionError.self) { let _: Int = try await account.balance() }
+        #expect(error?.code == .noSuchMessage)
+        await client.close()
+    }
+
+    @Test("When the other side fails: a worker that was killed is started anew, and once for all who call")
+    func relaunch() async throws {
+        let scratch = try Scratch()
+        let file = scratch.path("text")
+        try "one two".write(toFile: file, atomically: true, encoding: .utf8)
+        let helper = FailuresCode.Helper(try Program.url("wordcount-worker").path)
+        let first = try await helper.connection()
+        first.child?.kill()
+        async let watched: Void = FailuresCode.watch(first)
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let total: Int = try await FailuresCode.repeated(helper) { counter in
+                        try await counter.countAll([file], Silent())
+                    }
+                    #expect(total == 2)
+                }
+            }
+            try await group.waitForAll()
+        }
+        await watched
+        let second = try await helper.connection()
+        #expect(second !== first && second.child?.pid != first.child?.pid)
+        let third = try await helper.connection()
+        #expect(third === second)
+        await second.close()
+        #expect(await second.child?.waitForExit() == .exited(0))
+    }
+
+    private final class Silent: Vendable {
+        static var messages: MessageTable<Silent> {
+            Message("counted") { (_: Silent) in { (_: String, _: Values) in } }
+        }
+
+        struct Values: Codable {}
+    }
+
+    @Test("Who may call what: others are refused, or get less, or are told so by the method")
+    func trust() async throws {
+        let own = PeerCredentials.current.uid
+        let scratch = try Scratch()
+        let closed = try TrustCode.listen(at: scratch.path("closed"), for: [own + 1])
+        let refused = await #expect(throws: ConnectionError.self) {
+            try await Connection.open(closed.address, configuration: .patient)
+        }
+        #expect(refused?.code == .peerRefused)
+        for owner in [own, own + 1] {
+            let listener = try TrustCode.listen(at: scratch.path("\(owner)"), for: [own])
+            let store = TrustCode.Store(owner: owner)
+            let serving = Task { try await TrustCode.serve(store, at: listener, of: owner) }
+            let connection = try await Connection.open(listener.address, configuration: .patient)
+            let root = try await connection.root
+            let names: [String] = try await root.names()
+            #expect(names == ["lamp"])
+            if owner == own {
+                try await root.remove("lamp")
+            } else {
+                let error = await #expect(throws: ConnectionError.self) { try await root.remove("lamp") }
+                #expect(error?.code == .noSuchMessage)
+                #expect(throws: TrustCode.StoreError.self) { try store.remove("lamp") }
+            }
+            #expect(store.allNames() == (owner == own ? [] : ["lamp"]))
+            await connection.close()
+            listener.close()
+            try await serving.value
+        }
+        closed.close()
+    }
+
+    @Test("Who may call what: a connection within small bounds works")
+    func limits() async throws {
+        let (client, server) = try await Connection.pair(first: TrustCode.bounded(), second: TrustCode.bounded())
+        server.vend(WhereCodeRunsCode.Account())
+        let account = try await client.root
+        let balance: Int = try await account.deposit(1)
+        #expect(balance == 1)
+        await client.close()
+    }
+
+    @Test("Archives: a class and its archive")
+    func archives() throws {
+        #expect(try KeyedArchiveCode.archive().map(\.name) == ["Juliana"])
+        #if canImport(FoundationCoding)
+            let data = try FoundationCodingCode.archive(.init(name: "Ada"), .init(name: "Grace"))
+            #expect(try FoundationCodingCode.unarchive(data)?.name == "Ada")
+        #endif
+    }
+}

@@ -1,0 +1,65 @@
+// swift-format-ignore-file
+// It is laid out as WhereCodeRuns.md shows it.
+
+import DistantObjects
+import Synchronization
+
+/// The code of WhereCodeRuns.md.
+enum WhereCodeRunsCode {
+    // WhereCodeRuns.md: lock
+    final class Journal: Vendable {
+        private let lines = Mutex<[String]>([])
+
+        static var messages: MessageTable<Journal> {
+            Message("write", Journal.write)
+            Message("lines", Journal.allLines)
+        }
+
+        func write(_ line: String) { lines.withLock { $0.append(line) } }
+        func allLines() -> [String] { lines.withLock { $0 } }
+    }
+    // end
+
+    // WhereCodeRuns.md: actor
+    actor Account: Vendable {
+        private var balance = 0
+
+        static var messages: MessageTable<Account> {
+            Message("deposit") { (account: Account) in { (amount: Int) in await account.deposit(amount) } }
+        }
+
+        func deposit(_ amount: Int) -> Int {
+            balance += amount
+            return balance
+        }
+    }
+    // end
+
+    static func run(_ account: DistantObject, over connection: Connection) async throws -> Int {
+        // WhereCodeRuns.md: run
+        let balance = try await connection.run {
+            var balance = 0
+            for amount in 1...100 { balance = try await account.deposit(amount) }
+            return balance
+        }
+        // end
+        return balance
+    }
+
+    static func block(_ path: String) throws -> Int {
+        // WhereCodeRuns.md: blocking
+        let connection = try Connection.blockingOpen(.path(path))
+        let account = try connection.blockingRoot()
+        let balance: Int = try account.deposit.blocking(5)
+        try connection.blockingClose()
+        // end
+        return balance
+    }
+
+    static func wait(_ account: DistantObject) async throws -> Int {
+        // WhereCodeRuns.md: deadline
+        let balance: Int = try await account.deposit.call(5, deadline: .seconds(2))
+        // end
+        return balance
+    }
+}
