@@ -13,12 +13,15 @@ enum Article: String, Sendable {
     case wireProtocol = "DistantObjects/DistantObjects.docc/WireProtocol.md"
     case frames = "PortTransport/PortTransport.docc/Frames.md"
 
-    /// Whether the words stand in the article, however its lines are broken.
-    func says(_ words: String) throws -> Bool {
+    func text() throws -> String {
         let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")
-        let text = try String(contentsOf: sources.appending(path: rawValue), encoding: .utf8)
-        return text.split { $0.isWhitespace }.joined(separator: " ").contains(words)
+        return try String(contentsOf: sources.appending(path: rawValue), encoding: .utf8)
+    }
+
+    /// Whether the words stand in the article, however its lines are broken.
+    func says(_ words: String) throws -> Bool {
+        try text().split { $0.isWhitespace }.joined(separator: " ").contains(words)
     }
 }
 
