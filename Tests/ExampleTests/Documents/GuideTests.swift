@@ -134,6 +134,27 @@ struct GuideTests {
         await client.close()
     }
 
+    @Test("Coming from NSConnection and NSXPCConnection: a call, and a method in place of a reply block")
+    func comingFromFoundation() async throws {
+        let scratch = try Scratch()
+        let path = scratch.path("s")
+        let listener = try Listener(at: .path(path), configuration: .patient)
+        let serving = Task {
+            for try await connection in listener {
+                connection.vend(["": ComingFromFoundationCode.Directory(), "t": ComingFromFoundationCode.Thumbnailer()])
+            }
+        }
+        #expect(try await ComingFromFoundationCode.add(at: path) == 7)
+        try await withConnection(.open(.path(path), configuration: .patient)) { connection in
+            let thumbnailer = try await connection.root(named: "t")
+            let image: Data = try await thumbnailer.thumbnail(Data([1, 2]))
+            #expect(image == Data([1]))
+            await #expect(throws: RemoteError.self) { let _: Data = try await thumbnailer.thumbnail(Data()) }
+        }
+        listener.close()
+        try await serving.value
+    }
+
     @Test("Archives: a class and its archive")
     func archives() throws {
         #expect(try KeyedArchiveCode.archive().map(\.name) == ["Juliana"])
