@@ -48,7 +48,7 @@ extension Connection {
         /// A message then costs one system call less on each side, and none where both look for new bytes before they sleep
         /// (`spin`). Such a connection has two more descriptors on each side and 260 KiB of memory that belong to both
         /// processes, each of which does this for 512 connections at most. Linux alone has memory fit for that; elsewhere,
-        /// and over pipes, nothing changes. Off for a peer that must not be able to have this process wait: see the README.
+        /// and over pipes, nothing changes. Off for a peer that must not be able to make this process wait: see <doc:Trust>.
         public var sharesMemory = true
         /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
         ///

@@ -24,6 +24,21 @@ struct DocumentTests {
         }
     }
 
+    @Test("Each file that is named or linked to is there", arguments: DocumentedCode.documents.keys.sorted())
+    func paths(document: String) throws {
+        let path = try #require(DocumentedCode.documents[document])
+        let text = try DocumentedCode.text(of: path)
+        let folder = (path as NSString).deletingLastPathComponent
+        let named = text.matches(of: #/`((?:Sources|Tests|Examples|\.ci|\.github)\/[\w+.\/-]+)/#).map { String($0.1) }
+        let linked = text.matches(of: #/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/#)
+            .map { (folder as NSString).appendingPathComponent(String($0.1)) }
+        // The first guide has a package of its own.
+        for file in named + linked where document != "FirstConnection.md" {
+            let place = (DocumentedCode.root as NSString).appendingPathComponent(file)
+            #expect(FileManager.default.fileExists(atPath: place), "\(document) names \(file)")
+        }
+    }
+
     @Test(
         "Each manifest is one that the package manager takes",
         arguments: try DocumentedCode.documents.keys.sorted().flatMap { document in

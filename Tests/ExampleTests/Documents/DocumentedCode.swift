@@ -9,9 +9,9 @@ enum DocumentedCode {
     /// Lines without their indentation, none of them empty.
     typealias Lines = [String]
 
-    /// The README and every article, by file name.
+    /// The README, what goes with it, and every article: their paths by file name.
     static let documents: [String: String] = {
-        let articles = files(under: "Sources").filter { $0.hasSuffix(".md") }
+        let articles = (files(under: "Sources") + files(under: ".github")).filter { $0.hasSuffix(".md") }
         return Dictionary(grouping: articles + ["README.md"]) { ($0 as NSString).lastPathComponent }
             .mapValues { paths in
                 precondition(paths.count == 1, "documents of one name: \(paths)")

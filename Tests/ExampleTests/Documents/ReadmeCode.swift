@@ -35,16 +35,4 @@ enum ReadmeCode {
         // end
         return count
     }
-
-    final class Worker: Vendable {
-        static var messages: MessageTable<Worker> {}
-    }
-
-    static func work() async throws {
-        // README.md: worker
-        let connection = try await Connection.parent()
-        connection.vend(Worker())
-        _ = await connection.ended                              // the tool has closed it, or died: end, too
-        // end
-    }
 }
