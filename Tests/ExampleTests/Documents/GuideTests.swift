@@ -4,6 +4,24 @@ import Testing
 
 @Suite("What the guides show")
 struct GuideTests {
+    @Test("The module: one process vends an object, the other calls it")
+    func module() async throws {
+        let scratch = try Scratch()
+        let serving = Task { try await DistantObjectsCode.serve(at: scratch.path("s")) }
+        var greeting: String?
+        while greeting == nil {
+            do {
+                greeting = try await DistantObjectsCode.call(at: scratch.path("s"))
+            } catch let error as ConnectionError where [.transport, .handshakeTimeout].contains(error.code) {
+                // Nobody listens yet, or the machine is busy.
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+        #expect(greeting == "Hello, Ada")
+        serving.cancel()
+        try await serving.value
+    }
+
     @Test("Where your code runs: a lock, an actor, calls in a row, a deadline")
     func whereCodeRuns() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
