@@ -56,7 +56,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     /// The task is going to wait for a call, in the midst of a job.
     ///
     /// Called with the connection's lock held.
-    func waits(_ state: inout PortState) {}
+    func waits(_ state: inout PortState<Connection>) {}
 
     /// The connection whose call the task serves.
     var serves: Connection? { nil }

@@ -2,7 +2,7 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
-// Calls from here: question, commit, and who waits.
+// Calls from here: question, message, and who waits.
 extension Connection {
     /// Sends a call and waits for its answer.
     ///
@@ -37,7 +37,7 @@ extension Connection {
                 if waits {
                     connection.suspend(scope, continuation)
                 } else {
-                    connection.commit(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
+                    connection.write(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
                 }
             }
         }
@@ -53,7 +53,7 @@ extension Connection {
         let handed = Unmanaged.passRetained(message)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
-                commit(handed.takeRetainedValue(), ticket, in: nil, .task(continuation))
+                write(handed.takeRetainedValue(), ticket, in: nil, .task(continuation))
             }
         } onCancel: {
             giveUp(ticket, CancellationError())
@@ -65,7 +65,7 @@ extension Connection {
         let name = message.name
         let deadline = message.deadline
         let call = BlockingCall()
-        let ticket = commit(message, nil, in: nil, .blocking(call), isBlocking: true)
+        let ticket = write(message, nil, in: nil, .blocking(call), isBlocking: true)
         try wait(for: call, until: deadline) { deadline in
             let error = ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name)
             if let ticket { giveUp(ticket, error) }
@@ -87,16 +87,15 @@ extension Connection {
     /// - Returns: Without an answer the task has to suspend.
     @inline(never)
     private func send(_ message: consuming OutboundMessage, from scope: Unmanaged<CallScope>) throws -> Reply? {
-        let outcome = commit(message, from: scope)
-        switch outcome {
+        switch write(message, from: scope) {
         case .failed(let error):
             coder.recycle(message)
             throw error
         case .waiting:
-            // The end of a method's first job may have committed something.
+            // The end of a method's first job may have written something.
             channel.setNeedsFlush()
             return nil
-        case .committed:
+        case .written:
             coder.recycle(message)
         }
         var waits = 0
@@ -107,35 +106,31 @@ extension Connection {
                 if waits > 0 { scope._withUnsafeGuaranteedRef { $0.waitedInVain() } }
                 return nil
             case .delivered:
-                let (answer, isSettled) = state.withLock { ($0.takeAnswer(for: scope), $0.isSettled) }
+                let (answer, isSettled) = state.withContent { ($0.takeAnswer(for: scope), $0.isSettled) }
                 if !isSettled { loop.schedule(.turn, on: channel) }
                 if let answer { return try answer.get() }
             case .over:
-                if let answer = state.withLock({ $0.takeAnswer(for: scope) }) { return try answer.get() }
+                if let answer = state.withContent({ $0.takeAnswer(for: scope) }) { return try answer.get() }
             }
             waits += 1
         }
     }
 
     @inline(__always)
-    private func commit(_ message: OutboundMessage, from scope: Unmanaged<CallScope>) -> CommitOutcome<Void> {
-        let (outcome, hasCalls) = state.withLock { state -> (CommitOutcome<Void>, Bool) in
+    private func write(_ message: OutboundMessage, from scope: Unmanaged<CallScope>) -> SendOutcome<Ticket> {
+        let (outcome, hasCalls) = state.withLock { state -> (SendOutcome<Ticket>, Bool) in
             do {
                 try state.checkOpen(message)
                 if scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
             } catch {
                 return (.failed(error), false)
             }
-            let ticket = state.questions.reserve(in: scope)
+            let ticket = state.questions.reserve(in: scope.id)
             scope._withUnsafeGuaranteedRef {
                 $0.waits(&state)
                 $0.ticket = ticket
             }
-            switch state.commit(message, ticket, .scope(scope), to: channel) {
-            case .committed: return (.committed(()), state.hasStartable)
-            case .waiting: return (.waiting(()), state.hasStartable)
-            case .failed(let error): return (.failed(error), state.hasStartable)
-            }
+            return (state.send(message, ticket, .scope(scope), self), state.hasStartable)
         }
         // They are the user's code, which does not run in the midst of a job.
         if hasCalls { loop.perform { self.drain() } }
@@ -145,10 +140,13 @@ extension Connection {
     /// The task of a scope has suspended.
     @inline(never)
     private func suspend(_ scope: Unmanaged<CallScope>, _ continuation: UnsafeContinuation<Reply, any Error>) {
-        let answer = state.withLock { state -> Result<Reply, any Error>? in
-            if let answer = state.takeAnswer(for: scope) { return answer }
+        let answer = state.withContent { content -> Result<Reply, any Error>? in
+            if let answer = content.takeAnswer(for: scope) { return answer }
             scope._withUnsafeGuaranteedRef { scope in
-                if !state.questions.suspend(scope.ticket, continuation) { scope.continuation = continuation }
+                let isAsked = content.port.questions.replaceWaiter(of: scope.ticket, with: .task(continuation)) {
+                    if case .scope = $0 { true } else { false }
+                }
+                if !isAsked { scope.continuation = continuation }
             }
             return nil
         }
@@ -187,20 +185,19 @@ extension Connection {
     /// Puts a call on its way, or in the queue of those that wait for credit.
     ///
     /// - Parameters:
-    ///   - reserved: Nil if nobody has to know the question before it is committed.
+    ///   - reserved: Nil if nobody has to know the question before it is written.
     ///   - scope: What cancels the call together with its task.
     ///   - isBlocking: The calling thread flushes, and sees to the deadline, while it waits.
     /// - Returns: The question; nil if the call has failed.
     @inline(never)
     @discardableResult
-    private func commit(
+    private func write(
         _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
-        _ waiter: consuming Waiter, isBlocking: Bool = false
+        _ waiter: consuming AnswerWaiter, isBlocking: Bool = false
     ) -> Ticket? {
         let deadline = message.deadline.map { ($0, message.name) }
-        let outcome = commit(message: message, reserved, in: scope, waiter)
-        switch outcome {
-        case .committed(let ticket):
+        switch write(message: message, reserved, in: scope, waiter) {
+        case .written(let ticket):
             coder.recycle(message)
             if !isBlocking { channel.setNeedsFlush() }
             if let (deadline, name) = deadline, !isBlocking { startTimer(ticket, deadline, name) }
@@ -210,26 +207,26 @@ extension Connection {
             return ticket
         case .failed(let error):
             coder.recycle(message)
-            Completion.fail(waiter, error).perform(on: self)
+            waiter.complete(.failure(error), self)
             return nil
         }
     }
 
     @inline(__always)
-    private func commit(
-        message: OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?, _ waiter: Waiter
-    ) -> CommitOutcome<Ticket> {
+    private func write(
+        message: OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?, _ waiter: AnswerWaiter
+    ) -> SendOutcome<Ticket> {
         state.withLock { state in
             do {
                 guard let ticket = reserved else {
                     try state.checkOpen(message)
                     if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
-                    let ticket = state.questions.reserve(in: scope)
+                    let ticket = state.questions.reserve(in: scope?.id)
                     scope?._withUnsafeGuaranteedRef { $0.ticket = ticket }
-                    return state.commit(message, ticket, waiter, to: channel)
+                    return state.send(message, ticket, waiter, self)
                 }
                 try state.checkReserved(ticket)
-                return state.commit(message, ticket, waiter, to: channel)
+                return state.send(message, ticket, waiter, self)
             } catch {
                 return .failed(error)
             }
@@ -237,42 +234,32 @@ extension Connection {
     }
 
     private func startTimer(_ ticket: Ticket, _ deadline: Deadline, _ name: String) {
-        let left = Duration.microseconds(Int64(clamping: deadline.microseconds(on: loop)))
+        let left = Duration.microseconds(Int64(clamping: deadline.microseconds(at: loop.now)))
         let timer = loop.addTimer(after: left) { [self] in
             giveUp(
                 ticket,
                 ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name))
         }
-        let isLate = state.withLock { state in
-            guard var question = state.questions[ticket] else { return true }
-            question.timer = timer
-            state.questions[ticket] = question
-            return false
-        }
-        if isLate { loop.cancelTimer(timer) }
+        if !state.withLock({ $0.questions.setTimer(timer, of: ticket) }) { loop.cancelTimer(timer) }
     }
 
     /// The caller waits no longer.
     ///
-    /// What was committed stays a question until its `Return` comes.
+    /// What was written stays a question until its `Return` comes.
     func giveUp(_ ticket: Ticket, _ error: any Error) {
-        let completions = state.withLock { state -> [Completion] in
-            state.giveUp(ticket, error, to: channel)
-        }
-        for completion in completions { completion.perform(on: self) }
+        transition { state, actions in state.giveUp(ticket, error, &actions) }
         channel.setNeedsFlush()
     }
 
     /// A task was cancelled, and with it every call it waits for in `scope`.
     func cancelCalls(in scope: CallScope) {
-        let completions = state.withLock { state -> [Completion] in
+        let isOpen = transition { state, actions in
             scope.isCancelled = true
-            guard let ticket = state.questions.ticket(of: scope) else { return [] }
-            return state.giveUp(ticket, CancellationError(), to: channel)
+            guard state.questions.isOpen(scope.ticket, in: ObjectIdentifier(scope)) else { return false }
+            state.giveUp(scope.ticket, CancellationError(), &actions)
+            return true
         }
-        guard !completions.isEmpty else { return }
-        for completion in completions { completion.perform(on: self) }
-        channel.setNeedsFlush()
+        if isOpen { channel.setNeedsFlush() }
     }
 
     // MARK: Plain threads
@@ -294,7 +281,7 @@ extension Connection {
         for call: BlockingCall, until deadline: Deadline?, _ giveUp: (Deadline) -> any Error
     ) throws {
         // By the thread's own clock: a loop whose threads are all blocked runs no timer.
-        var end = deadline.map { monotonicNow(after: .microseconds(Int64(clamping: $0.microseconds(on: loop)))) }
+        var end = deadline.map { monotonicNow(after: .microseconds(Int64(clamping: $0.microseconds(at: loop.now)))) }
         while !call.isDone {
             var isLate = false
             switch try channel.driveReading(until: { call.isDone }, deadline: end, flushing: true) {
@@ -319,3 +306,8 @@ extension Connection {
 /// Whether the caller runs on an actor.
 @inline(__always)
 private func isIsolated(_ isolation: isolated (any Actor)? = #isolation) -> Bool { isolation != nil }
+
+extension Unmanaged<CallScope> {
+    /// What a question compares.
+    var id: ObjectIdentifier { _withUnsafeGuaranteedRef { ObjectIdentifier($0) } }
+}

@@ -24,14 +24,15 @@ extension Connection {
         try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let failure = state.withLock { state -> (any Error)? in
-                    guard state.phase == .open || state.phase == .closing, !state.goodbyeSent else {
+                    guard state.phase == .open || state.phase == .closing, !state.ending.saidGoodbye else {
                         return ConnectionError(
-                            .closed, state.verdict != nil ? "the connection has ended" : "the connection is closing",
+                            .closed,
+                            state.ending.verdict != nil ? "the connection has ended" : "the connection is closing",
                             context: name)
                     }
                     if wait.isCancelled { return CancellationError() }
                     wait.continuation = continuation
-                    state.commitControl(kind, wait, to: channel)
+                    state.writeControl(kind, wait)
                     return nil
                 }
                 if let failure { return continuation.resume(throwing: failure) }
@@ -41,7 +42,7 @@ extension Connection {
             // What was sent is answered all the same; nobody waits for it. What was not is not kept for a peer that hangs.
             let continuation = state.withLock { state in
                 wait.isCancelled = true
-                _ = state.waitingControls.removeFirst { $0.wait === wait }
+                state.controls.withdraw(wait)
                 return wait.continuation.take()
             }
             continuation?.resume(throwing: CancellationError())

@@ -40,6 +40,6 @@ extension Connection {
     }
 
     private func dismissResting() {
-        state.withLock { $0.resting.take() }?.dismiss()
+        state.withContent { $0.rest.take() }?.dismiss()
     }
 }

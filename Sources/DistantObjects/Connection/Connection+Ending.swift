@@ -69,41 +69,21 @@ extension Connection {
     func whenEnded(_ hook: @escaping @Sendable () -> Void) { life.withLock { $0.endHook = hook } }
 
     private func beginClosing(decision: ConnectionEnd?) {
-        let (pending, wasOpen) = state.withLock { state -> ([PendingCommit], Bool) in
-            switch state.phase {
-            case .open:
-                state.phase = .closing
-                return (state.pending.removeAll(), true)
-            case .handshake:
-                return ([], false)
-            case .closing, .ending, .ended:
-                return ([], true)
-            }
-        }
+        let wasOpen = transition { state, actions in state.beginClosing(&actions) }
         if let decision { life.withLock { if $0.decision == nil { $0.decision = decision } } }
         guard wasOpen else { return channel.cancel(.byThisSide) }
-        let failures = failures(
-            of: pending, ConnectionError(.notSent, "the connection is closing; the call was not sent"))
-        perform(failures, onLoop: false)
         finishClosingIfIdle()
     }
 
     /// Says goodbye once every call that was read is answered, and every answer waited for here has come.
     func finishClosingIfIdle() {
-        let saidGoodbye = state.withLock { state in
-            guard state.phase == .closing, state.unfinished == 0, !state.goodbyeSent, !state.questions.isAwaited else {
-                return false
-            }
-            state.commitGoodbye(.closed, "", to: channel)
-            return true
-        }
-        if saidGoodbye { channel.finishWriting() }
+        if state.withLock({ $0.sayGoodbyeIfIdle() }) { channel.finishWriting() }
     }
 
     func peerSaidGoodbye() {
-        let reason = state.withLock { $0.peerGoodbye?.reason }
+        let reason = state.withLock { $0.ending.peerGoodbye?.reason }
         if reason == .closed {
-            failUnanswered()
+            transition { state, actions in state.failUnanswered(self, name, &actions) }
             beginClosing(decision: nil)
             boundGoodbye(unsent: .max)
         } else {
@@ -119,7 +99,7 @@ extension Connection {
     ///   may wait for answers of methods that run here, the end is not due.
     private func boundGoodbye(unsent: Int) {
         let timer = loop.addTimer(after: configuration.handshakeTimeout) { [self] in
-            let isAwaited = unsent > 0 && state.withLock { !$0.goodbyeSent }
+            let isAwaited = unsent > 0 && state.withLock { !$0.ending.saidGoodbye }
             let left = channel.queuedBytes
             guard isAwaited || left < unsent && left > 0 else { return channel.cancel(.byThisSide) }
             boundGoodbye(unsent: isAwaited ? .max : left)
@@ -131,19 +111,6 @@ extension Connection {
         if isOver { loop.cancelTimer(timer) }
     }
 
-    /// The peer has answered, before its goodbye, every call it took: no answer comes to the others.
-    ///
-    /// They may be what a method waits for whose answer the peer waits for.
-    private func failUnanswered() {
-        let (goodbye, questions, pings) = state.withLock { state in
-            return (state.peerGoodbye, state.questions.removeUnanswered(), state.takeControls())
-        }
-        let end = ConnectionEnd.closedByPeer(goodbye?.text ?? "")
-        let unanswered = PortState.Unanswered(
-            questions: questions, pending: [], controls: pings, entered: goodbye?.entered)
-        perform(failures(of: unanswered, end), onLoop: false)
-    }
-
     /// Nothing more is taken from the peer; what is queued, the Goodbye last, is still written.
     func endAfterGoodbye(_ decision: ConnectionEnd) {
         life.withLock { if $0.decision == nil { $0.decision = decision } }
@@ -153,40 +120,12 @@ extension Connection {
         loop.perform { self.channel.flushAndCancel(.byThisSide) }
     }
 
-    /// Takes back what waited for credit.
-    private func failures(of pending: [PendingCommit], _ error: ConnectionError) -> [Completion] {
-        var failures: [Completion] = []
-        for item in pending {
-            switch item.kind {
-            case .question(let ticket, let waiter):
-                let timer = state.withLock { state -> TimerToken? in
-                    guard state.questions[ticket] != nil else { return nil }
-                    return state.questions.finish(ticket.index).timer
-                }
-                if let timer { loop.cancelTimer(timer) }
-                failures.append(.fail(waiter, error))
-            case .oneWay(_, let waiter):
-                failures.append(.oneWay(waiter, error))
-            }
-            failures.append(.recycle(item.message))
-        }
-        return failures
-    }
-
     // MARK: The end
 
     /// Whether the connection takes no more calls, because it has ended or is about to.
     ///
     /// True before any call fails for that reason, so that a loop of calls can ask it. Why it ended, says `ended`.
-    public var isEnded: Bool {
-        state.withLock { state in
-            switch state.phase {
-            case .handshake: false
-            case .open: state.peerGoodbye != nil
-            case .closing, .ending, .ended: true
-            }
-        }
-    }
+    public var isEnded: Bool { state.withLock { $0.isEnded } }
 
     /// Fails what waits for the peer, once nothing more comes from it.
     ///
@@ -194,37 +133,19 @@ extension Connection {
     /// whose threads are all in methods that block.
     @discardableResult
     func failCalls(_ reason: ChannelEnd, onLoop: Bool) -> ConnectionEnd {
-        let (end, unanswered) = state.withLock { state -> (ConnectionEnd, PortState.Unanswered?) in
-            if let verdict = state.verdict { return (verdict, nil) }
-            let end = connectionEnd(reason, state.violation, state.peerGoodbye?.reason, state.peerGoodbye?.text)
-            state.oneWays.ended(end) { channel.mayBeWritten($0) }
-            return (end, state.endCalls(end))
+        let decision = life.withLock { $0.decision }
+        let failed = state.withContent { content in
+            // Answers that have come count.
+            var actions = content.delivered.takeAll()
+            let end = content.port.endCalls(self, name, &actions) { ending in
+                if let violation = ending.violation { return .protocolViolation(violation) }
+                return decision ?? ending.reasonOfPeer ?? ConnectionEnd(reason)
+            }
+            return FailedCalls(actions: actions, end: end)
         }
-        guard let unanswered else { return end }
-        // Answers that have come count.
-        state.withLock { $0.takeCompletions() }.perform(on: self, onLoop: onLoop)
-        perform(failures(of: consume unanswered, end), onLoop: onLoop)
+        let end = failed.end
+        perform(failed.actions, onLoop: onLoop)
         return end
-    }
-
-    /// A function of its own: when it returns, nothing but its result refers to what waited.
-    @inline(never)
-    private func failures(of unanswered: consuming PortState.Unanswered, _ end: ConnectionEnd) -> [Completion] {
-        var failures = unanswered.questions.flatMap { self.failures(of: $0, end, unanswered.entered) }
-        for control in unanswered.controls {
-            failures.append(.pong(control, ConnectionError(.closed, end.description, context: name)))
-        }
-        let notSent = ConnectionError(.notSent, "\(end); the call was not sent", context: name)
-        return failures + self.failures(of: unanswered.pending, notSent)
-    }
-
-    private func failures(of question: Question, _ end: ConnectionEnd, _ entered: UInt64?) -> [Completion] {
-        var failures: [Completion] = []
-        if let timer = question.timer { failures.append(.cancelTimer(timer)) }
-        if let waiter = question.waiter {
-            failures.append(.fail(waiter, outcome(of: question.number, end, entered)))
-        }
-        return failures
     }
 
     package func ended(_ reason: ChannelEnd) {
@@ -238,7 +159,7 @@ extension Connection {
         }
         hand(&work, onLoop: true)
         whenEnded(child) { status in
-            var work = [Completion.ended(.lost(status))]
+            var work = [Action<Connection>.ended(.lost(status))]
             self.hand(&work, onLoop: false)
         }
     }
@@ -260,14 +181,18 @@ extension Connection {
 
     /// Empties every table.
     ///
-    /// - Returns: What is left to the user's code: methods are cancelled, and what the peer held of ours is let go. Who waits for
-    ///   the end is told after it, and may count on that.
+    /// - Returns: What is left to the user's code: methods are cancelled, and what the peer held of ours is let go. What waits for
+    ///   the end is resumed after it, and may count on that.
     @inline(never)
-    private func letGo() -> [Completion] {
-        let (remains, serving, resting) = state.withLock { $0.end() }
+    private func letGo() -> [Action<Connection>] {
+        let (work, resting) = state.withContent { content in
+            var actions = Actions<Connection>()
+            content.port.end(&actions)
+            return (actions.takeList(), content.rest.take())
+        }
         resting?.dismiss()
         coder.detach()
-        return serving.map { .cancel($0) } + [.release(remains), .perform { [roots] in roots.end() }]
+        return work + [.endRoots]
     }
 
     /// The last that the user hears of the connection.
@@ -283,32 +208,24 @@ extension Connection {
         for continuation in waiting { continuation.resume(returning: end) }
         life.withLock { $0.endHook.take() }?()
     }
+}
 
-    /// Called with the state's lock held.
-    private func connectionEnd(
-        _ reason: ChannelEnd, _ violation: String?, _ goodbye: GoodbyeReason?, _ text: String?
-    ) -> ConnectionEnd {
-        if let violation { return .protocolViolation(violation) }
-        if let decision = life.withLock({ $0.decision }) { return decision }
-        if let text { return goodbye == .closed ? .closedByPeer(text) : .refused(text) }
+/// What is to be done for calls that have failed.
+private struct FailedCalls: ~Copyable, Sendable {
+    var actions: Actions<Connection>
+    let end: ConnectionEnd
+}
+
+extension ConnectionEnd {
+    /// What the channel's end alone says.
+    fileprivate init(_ reason: ChannelEnd) {
         switch reason {
-        case .endOfFile: return .lost(nil)
-        case .failed(let error) where error.code == .truncated || error.code == .brokenPipe: return .lost(nil)
+        case .endOfFile: self = .lost(nil)
+        case .failed(let error) where error.code == .truncated || error.code == .brokenPipe: self = .lost(nil)
         case .failed(let error):
-            return error.code == .protocolViolation ? .protocolViolation(error.message) : .failed(error)
-        case .cancelled(let error): return .failed(error)
+            self = error.code == .protocolViolation ? .protocolViolation(error.message) : .failed(error)
+        case .cancelled(let error): self = .failed(error)
         }
-    }
-
-    private func outcome(of number: UInt64, _ end: ConnectionEnd, _ entered: UInt64?) -> ConnectionError {
-        if !channel.mayBeWritten(number) {
-            return ConnectionError(.notSent, "\(end); the call was not sent", context: name)
-        }
-        if let entered, number > entered {
-            return ConnectionError(.notDelivered, "\(end); the peer did not take the call", context: name)
-        }
-        return ConnectionError(
-            .outcomeUnknown, "\(end) before the answer came; the call may have run or not", context: name)
     }
 }
 

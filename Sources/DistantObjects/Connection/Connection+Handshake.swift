@@ -22,14 +22,17 @@ extension Connection {
         if configuration.onEvent != nil { LoopWatch.shared.add(self) }
         channel.start(self)
         if isInitiator {
-            state.withLock { $0.commitHello(to: channel, name: configuration.programName, isInitiator: true) }
+            let canShare = channel.canShare
+            state.withLock { state in
+                state.writeHello(configuration.programName, isInitiator: true, sharesMemory: canShare)
+            }
             channel.setNeedsFlush()
         }
         let timeout = configuration.handshakeTimeout
         // The timer is cancelled at the end of the handshake, which every connection reaches.
         let timer = loop.addTimer(after: timeout) { [self] in
             guard life.withLock({ $0.handshakeOutcome == nil }) else { return }
-            state.withLock { $0.commitGoodbye(.tooSlow, "no Hello came within \(timeout)", to: channel) }
+            state.withLock { $0.writeGoodbye(.tooSlow, "no Hello came within \(timeout)") }
             handshakeEnded(
                 ConnectionError(
                     .handshakeTimeout, "the peer did not finish the handshake within \(timeout)", context: name))

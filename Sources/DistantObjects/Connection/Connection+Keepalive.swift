@@ -33,8 +33,8 @@ extension Connection {
         guard received == seen else { return listen(interval, seen: received, silences: 0) }
         guard silences + 1 < Self.silences else { return fallSilent(after: interval * Self.silences) }
         state.withLock { state in
-            guard state.verdict == nil, !state.goodbyeSent else { return }
-            state.commitControl(.ping, ControlWait(), to: channel)
+            guard state.ending.verdict == nil, !state.ending.saidGoodbye else { return }
+            state.writeControl(.ping, ControlWait())
         }
         channel.setNeedsFlush()
         listen(interval, seen: received, silences: silences + 1)

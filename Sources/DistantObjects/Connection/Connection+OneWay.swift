@@ -5,7 +5,7 @@ import Synchronization
 extension Connection {
     /// - Parameter limit: How long to wait for room; `nil`: as long as it takes.
     func sendOneWay(_ message: OutboundMessage, within limit: Duration? = nil) async throws {
-        if try commitOneWay(message) { return }
+        if try offerOneWay(message) { return }
         try await sendOneWayLater(message, limit)
     }
 
@@ -32,7 +32,7 @@ extension Connection {
     ///
     /// Room comes when one-way messages end, and on both sides they could wait for each other.
     func checkMayWait(_ message: OutboundMessage) throws {
-        guard state.withLock({ $0.separatesOneWays }), let scope = ThreadState.current?.pointee.scope,
+        guard state.withLock({ $0.credit.separatesOneWays }), let scope = ThreadState.current?.pointee.scope,
             scope._withUnsafeGuaranteedRef({ $0.connection === self && $0.servesOneWay })
         else { return }
         let name = message.name
@@ -50,7 +50,7 @@ extension Connection {
 
     func sendOneWayBlocking(_ message: OutboundMessage, within limit: Duration? = nil) throws {
         try checkMayBlock(message)
-        if try commitOneWay(message) { return }
+        if try offerOneWay(message) { return }
         let name = message.name
         let call = BlockingCall()
         let place = OneWayPlace()
@@ -66,20 +66,18 @@ extension Connection {
     /// - Returns: Whether there was room and the message is on its way.
     ///
     /// - Parameter tellsLosses: Throws if messages sent before are lost.
-    func commitOneWay(_ message: OutboundMessage, tellsLosses: Bool = true) throws -> Bool {
-        let outcome = state.withLock { state -> CommitOutcome<Void> in
+    func offerOneWay(_ message: OutboundMessage, tellsLosses: Bool = true) throws -> Bool {
+        let outcome = state.withLock { state -> SendOutcome<Void> in
             do {
                 try state.checkOpen(message)
             } catch {
                 return .failed(error)
             }
             if tellsLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
-            guard state.mayCommit(message, isOneWay: true, channel) else { return .waiting(()) }
-            _ = state.commitCall(message, question: nil, to: channel)
-            return .committed(())
+            return state.offer(message, self) ? .written(()) : .waiting(())
         }
         switch outcome {
-        case .committed:
+        case .written:
             coder.recycle(message)
             channel.setNeedsFlush()
             return true
@@ -92,18 +90,9 @@ extension Connection {
     }
 
     func queueOneWay(_ message: OutboundMessage, _ place: OneWayPlace, _ waiter: OneWayWaiter) {
-        let outcome = state.withLock { state -> CommitOutcome<Void> in
-            if let failure = state.whyClosed { return .failed(failure) }
-            if let withdrawal = place.withdrawal { return .failed(withdrawal) }
-            if state.mayCommit(message, isOneWay: true, channel) {
-                _ = state.commitCall(message, question: nil, to: channel)
-                return .committed(())
-            }
-            state.pending.append(message, .oneWay(place, waiter), oneWay: state.separatesOneWays)
-            return .waiting(())
-        }
+        let outcome = state.withLock { $0.send(message, place, waiter, self) }
         switch outcome {
-        case .committed:
+        case .written:
             coder.recycle(message)
             channel.setNeedsFlush()
             waiter.complete(nil, self)
@@ -116,15 +105,6 @@ extension Connection {
     }
 
     func withdraw(_ place: OneWayPlace, _ error: any Error) {
-        let withdrawn = state.withLock { state -> PendingCommit? in
-            place.withdrawal = error
-            return state.pending.removeFirst {
-                if case .oneWay(let other, _) = $0.kind { return other === place }
-                return false
-            }
-        }
-        guard let withdrawn, case .oneWay(_, let waiter) = withdrawn.kind else { return }
-        coder.recycle(withdrawn.message)
-        waiter.complete(error, self)
+        transition { state, actions in state.withdraw(place, error, &actions) }
     }
 }

@@ -4,33 +4,59 @@ import Synchronization
 // The channel's side: frames are entered in order on the reading thread; what they want done follows when the lock is free.
 extension Connection: FrameHandler {
     package func receive(_ frame: borrowing InboundFrame) throws {
-        // Whoever takes some opens them anew, and what nobody takes must not be kept.
+        // What takes some opens them anew, and what nobody takes must not be kept.
         defer { Channel.closeForeign(frame.descriptors) }
-        if frame.kind == FrameKind.hello.rawValue, state.withLock({ $0.phase == .handshake && $0.grants.message == 0 })
-        {
-            try receiveHello(frame)
-            return
+        let step = try state.withContent { content throws(ProtocolViolation) in
+            try content.deliver { port, actions throws(ProtocolViolation) in try port.receive(frame, self, &actions) }
         }
-        try state.withLock { state in
-            let sent = state.sent
-            do throws(ProtocolViolation) {
-                try state.receive(frame, for: self)
-                if isInitiator, frame.number & (state.busy.messages - 1) == 0 { state.noteTraffic(for: self) }
-                if state.sent != sent { state.owesFlush = true }
-            } catch {
-                state.fail(error, to: channel)
-                throw error
+        if step != .none { try perform(step, frame) }
+    }
+
+    /// Does what cannot wait for the end of the turn, as it is about the frame that is being delivered.
+    @inline(never)
+    private func perform(_ step: DeliveryStep, _ frame: borrowing InboundFrame) throws {
+        switch step {
+        case .none: break
+        case .outliveInput: channel.outliveInput()
+        case .expectMemory:
+            channel.expectPath()
+            state.withContent { content in
+                content.port.askForMemory()
+                content.owesFlush = true
             }
+        case .makeMemory:
+            let descriptors = channel.makePath()
+            state.withContent { content in
+                content.port.memoryWasMade(descriptors)
+                content.owesFlush = true
+            }
+        case .takeMemory: try takeMemory(frame.descriptors)
+        case .moveInput: channel.moveInput()
+        case .dropMemory: channel.dropPath()
+        }
+    }
+
+    private func takeMemory(_ descriptors: [CInt]) throws {
+        let outcome: MemoryOutcome
+        do {
+            let wasLost = try channel.expectPathNoLonger()
+            let isTaken = try !descriptors.isEmpty && channel.takePath(descriptors)
+            outcome = isTaken ? .taken : .none(isOffered: wasLost || !descriptors.isEmpty)
+        } catch let error as TransportError {
+            let violation = ProtocolViolation(.malformed, error.message)
+            state.withLock { $0.fail(violation) }
+            throw violation
+        }
+        state.withContent { content in
+            content.port.memoryWasTaken(outcome)
+            content.owesFlush = true
         }
     }
 
     package func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws {
-        try state.withLock { state in
-            do throws(ProtocolViolation) {
-                try state.receive(bulk: number, bytes)
-            } catch {
-                state.fail(error, to: channel)
-                throw error
+        try state.withContent { content throws(ProtocolViolation) in
+            try content.deliver { port, actions throws(ProtocolViolation) in
+                try port.receive(fragmentsOf: number, bytes, &actions)
             }
         }
     }
@@ -39,25 +65,29 @@ extension Connection: FrameHandler {
     package func inputFailed(_ error: TransportError) {
         switch error.code {
         case .protocolViolation, .truncated:
-            state.withLock { $0.commitGoodbye(.malformed, error.message, to: channel) }
+            state.withLock { $0.writeGoodbye(.malformed, error.message) }
         case .limitExceeded:
-            state.withLock { $0.commitGoodbye(.overLimit, error.message, to: channel) }
+            state.withLock { $0.writeGoodbye(.overLimit, error.message) }
         default: break
         }
     }
 
     package func turnEnded(onLoop: Bool) {
-        let turn = state.withLock { state in
-            let sent = state.sent
-            if state.holdsCredit { state.giveBackHeldCredit(to: channel) }
+        let turn = state.withContent { content in
+            let sent = content.port.sent
+            var actions = content.delivered.takeAll()
+            content.port.writeHeldCredit(self, &actions)
             // Before it is looked whether calls wait that may start.
-            state.lookAtAnswers(for: self)
-            // The channel may have room again.
-            if !state.pending.isEmpty { state.commitPending(to: channel) }
-            state.waitingBytes.end()
+            content.port.lookAtAnswers(self, &actions)
+            // There may be credit or room again.
+            if !content.port.pending.isEmpty {
+                while content.port.writeNextPending(self, &actions) { content.send(over: channel) }
+            }
+            content.port.waitingBytes.end()
+            let started = onLoop ? content.port.startCall(self, &actions) : nil
             return EndOfTurn(
-                completions: state.takeCompletions(), started: onLoop ? state.startNext(for: self) : nil,
-                hasCalls: state.hasStartable, owesFlush: state.takeOwedFlush(since: sent))
+                actions: actions, started: started, hasCalls: content.port.hasStartable,
+                owesFlush: content.takeOwedFlush(since: sent))
         }
         // The method of a call may block.
         if turn.owesFlush { channel.setNeedsFlush() }
@@ -71,7 +101,7 @@ extension Connection: FrameHandler {
     private func perform(_ turn: consuming EndOfTurn, onLoop: Bool) {
         let hasCalls = turn.hasCalls
         let started = turn.started.take()
-        turn.completions.perform(on: self, onLoop: onLoop)
+        perform(turn.actions, onLoop: onLoop)
         if let started {
             drain(from: started)
         } else if hasCalls, !onLoop {
@@ -79,41 +109,15 @@ extension Connection: FrameHandler {
         }
     }
 
-    private func receiveHello(_ frame: borrowing InboundFrame) throws {
-        do throws(ProtocolViolation) {
-            let (grants, name) = try PortState.readHello(frame, byInitiator: isInitiator)
-            state.withLock { state in
-                state.entered = frame.number
-                state.framesIn += 1
-                state.grants = grants
-                state.setCredits()
-                // The other side has accepted this one by saying Hello, and may call from here on.
-                if isInitiator { state.phase = .open }
-                // The accept rule is the user's code: it runs when the turn ends, outside every lock.
-                state.afterwards(.perform { self.decideOnPeer(calledBy: name) })
-            }
-        } catch {
-            state.withLock { $0.fail(error, to: channel) }
-            throw error
-        }
-    }
-
-    private func decideOnPeer(calledBy peerName: String) {
+    /// Asks the accept rule, the user's code, outside every lock.
+    func decideOnPeer(calledBy peerName: String) {
         if let reason = configuration.accept.decide(channel.peer) {
-            state.withLock { state in
-                state.commitGoodbye(.refused, reason, to: channel)
-                for call in state.ready.removeAll() { state.afterwards(.release(call)) }
-            }
-            endAfterGoodbye(.refusedHere(reason))
-            return
+            transition { state, actions in state.refusePeer(reason, &actions) }
+            return endAfterGoodbye(.refusedHere(reason))
         }
+        let canShare = channel.canShare
         let (isOpen, hasCalls) = state.withLock { state in
-            if state.phase == .handshake {
-                state.commitHello(to: channel, name: configuration.programName, isInitiator: false)
-                state.phase = .open
-            }
-            state.isAccepted = true
-            return (state.phase == .open, !state.ready.isEmpty)
+            state.acceptPeer(configuration.programName, sharesMemory: canShare)
         }
         if hasCalls { loop.perform { self.drain() } }
         guard isOpen else { return }
@@ -126,17 +130,9 @@ extension Connection: FrameHandler {
 }
 
 /// What follows from the frames of one read.
-private struct EndOfTurn: ~Copyable {
-    var completions: Completions
+private struct EndOfTurn: ~Copyable, Sendable {
+    var actions: Actions<Connection>
     var started: InboundCall?
     let hasCalls: Bool
     let owesFlush: Bool
-}
-
-extension PortState {
-    /// The peer broke a rule: say which, and take nothing more from it.
-    mutating func fail(_ violation: ProtocolViolation, to channel: Channel) {
-        self.violation = violation.message
-        commitGoodbye(violation.reason, violation.message, to: channel)
-    }
 }

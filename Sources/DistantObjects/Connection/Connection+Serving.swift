@@ -11,15 +11,24 @@ extension Connection {
     ///
     /// Runs on the loop.
     func drain() {
-        let (call, owesFlush) = state.withLock { state in
+        let next = state.withLock { state in
             let sent = state.sent
-            let call = state.startNext(for: self)
-            return (call, state.sent != sent)
+            var actions = Actions<Connection>()
+            let call = state.startCall(self, &actions)
+            return NextCall(call: call, actions: actions, owesFlush: state.sent != sent)
         }
         // The method of the call may block.
-        if owesFlush { channel.setNeedsFlush() }
-        if let call { drain(from: call) }
+        if next.owesFlush { channel.setNeedsFlush() }
+        if let call = taken(from: next) { drain(from: call) }
         channel.setNeedsFlush()
+    }
+
+    /// Does what starting a call wanted done, and gives the call.
+    @inline(__always)
+    private func taken(from next: consuming NextCall) -> InboundCall? {
+        let call = next.call.take()
+        perform(next.actions, onLoop: false)
+        return call
     }
 
     /// As `drain()`, beginning with a call that has been started; what the last one answers is for the caller to flush.
@@ -54,7 +63,7 @@ extension Connection {
     /// - Returns: The next call, started in the same critical section that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
         if call.needsHelper { loop.perform { self.help() } }
-        if !call.message.isSynchronous, call.refusal(configuration.limits) == nil { return start(call) }
+        if !call.message.isSynchronous, call.refusal(configuration.limits, loop) == nil { return start(call) }
         // Of a one-way message nobody takes a result.
         guard call.question != nil else { return finishOneWay(call, error: run(call, nil), isFirstJob: true) }
         let message = coder.takeMessage()
@@ -66,7 +75,7 @@ extension Connection {
     ///
     /// - Returns: What speaks against the call, or what the method threw.
     private func run(_ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?) -> (any Error)? {
-        if let refusal = call.refusal(configuration.limits) { return refusal }
+        if let refusal = call.refusal(configuration.limits, loop) { return refusal }
         do {
             let decoder = try argumentDecoder(for: call)
             try run(call, decoder, encoder)
@@ -89,27 +98,35 @@ extension Connection {
     /// - Returns: The next call.
     @inline(never)
     private func start(_ call: InboundCall) -> InboundCall? {
-        let (task, isCancelled) = state.withLock { state in
-            let task = state.takeResting() ?? ServingTask(self)
+        let (task, isCancelled) = state.withContent { content in
+            let task = content.rest.takeToServe() ?? ServingTask(self)
             task.take(call)
             guard let question = call.question else { return (task, false) }
-            return (task, state.answers.attach(RunningCall(call, in: task), to: question))
+            return (task, content.port.answers.attach(RunningCall(call, in: task), to: question))
         }
         if isCancelled { task.cancel(call.number) }
         task.start()
-        return state.withLock { $0.startNext(after: call, for: self) }
+        let next = state.withLock { state in
+            state.firstJobReturned(call)
+            var actions = Actions<Connection>()
+            let call = state.startCall(self, &actions)
+            return NextCall(call: call, actions: actions)
+        }
+        return taken(from: next)
     }
 
     /// Whether a task that has served a call may wait for another.
     ///
     /// One that its method has cancelled may not.
-    func mayRest(_ task: ServingTask) -> Bool { state.withLock { $0.mayRest && !task.isCancelled } }
+    func mayRest(_ task: ServingTask) -> Bool {
+        state.withContent { $0.rest.mayRest && $0.port.phase != .ended && !task.isCancelled }
+    }
 
     /// Keeps a task that rests for the next call, or ends it.
     func keep(_ task: ServingTask) {
-        let isKept = state.withLock { state in
-            guard state.mayRest else { return false }
-            state.resting = task
+        let isKept = state.withContent { content in
+            guard content.rest.mayRest, content.port.phase != .ended else { return false }
+            content.rest.keep(task)
             return true
         }
         if !isKept { task.dismiss() }
@@ -147,22 +164,22 @@ extension Connection {
         }
         if let failure { status = encode(failure, of: call, into: message) }
         argumentsAreDecoded(call)
-        var committed = commit(message, status, to: call, isFirstJob: isFirstJob)
-        if committed.isTooMuch {
+        var answered = answer(call, with: message, status, isFirstJob: isFirstJob)
+        if answered.outcome == .tooMuch {
             failure = ConnectionError(
                 .overloaded,
                 "the method ran, but its result is lost: the answers before it, \(channel.unsentAnswers) bytes, are not read",
                 context: call.message.qualifiedName, mayHaveRun: true)
             if let failure { status = encode(failure, of: call, into: message) }
-            committed = commit(message, status, to: call, isFirstJob: isFirstJob)
+            answered = answer(call, with: message, status, isFirstJob: isFirstJob)
         }
-        let isClosing = committed.isClosing
+        let isClosing = answered.next.isClosing
         coder.recycle(consume message)
         if let refusal = failure as? ConnectionError {
             reportOnLoop(.callRefused(message: call.message.qualifiedName, refusal))
         }
         if isClosing { finishClosingIfIdle() }
-        return committed.next
+        return taken(from: answered.next)
     }
 
     @inline(never)
@@ -177,29 +194,32 @@ extension Connection {
 
     /// A function of its own, whose parameters are held by its caller: the message can be moved afterwards.
     @inline(__always)
-    private func commit(
-        _ answer: OutboundMessage, _ status: ReturnStatus, to call: InboundCall, isFirstJob: Bool
-    ) -> Committed {
+    private func answer(
+        _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, isFirstJob: Bool
+    ) -> Answered {
         state.withLock { state in
-            if answer.encoder.byteCount > AnswerFlow.smallAnswer, state.answerFlow.isFull(channel) {
-                return Committed(isTooMuch: true)
-            }
-            guard state.callEnded(call) else { return Committed() }
-            if let question = call.question {
-                state.commitReturn(answer, status: status, question: question, keep: call.keepsAnswer, to: channel)
-            }
-            return Committed(
-                isClosing: state.phase == .closing, next: isFirstJob ? state.startNext(after: call, for: self) : nil)
+            let outcome = state.answer(call, with: message, status, self)
+            guard outcome == .written else { return Answered(outcome: outcome, next: NextCall()) }
+            var actions = Actions<Connection>()
+            let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
+            return Answered(
+                outcome: .written,
+                next: NextCall(call: next, actions: actions, isClosing: state.phase == .closing))
         }
+    }
+
+    /// The first job of a call has returned: starts the next one.
+    @inline(__always)
+    private func startNext(
+        after call: InboundCall, _ state: inout PortState<Connection>, _ actions: inout Actions<Connection>
+    ) -> InboundCall? {
+        state.firstJobReturned(call)
+        return state.startCall(self, &actions)
     }
 
     /// A part of the time has passed for which calls may wait for the peer to read.
     func answersTick() {
-        let mayStart = state.withLock { state -> Bool in
-            guard state.phase != .ended else { return false }
-            state.answersTick(for: self)
-            return state.hasStartable
-        }
+        let mayStart = transition { state, actions in state.answersTick(self, &actions) }
         if mayStart { loop.perform { self.drain() } }
     }
 
@@ -215,15 +235,15 @@ extension Connection {
         argumentsAreDecoded(call)
         // The error's text is the user's code.
         let summary = error.map { coder.summary(of: $0, of: call.message.qualifiedName) }
-        let (isClosing, next) = state.withLock { state -> (Bool, InboundCall?) in
-            guard state.callEnded(call) else { return (false, nil) }
-            if let summary { state.commitFailed(call.number, summary, to: channel) }
-            state.giveBackOneWayCredit(to: channel)
-            return (state.phase == .closing, isFirstJob ? state.startNext(after: call, for: self) : nil)
+        let next = state.withLock { state in
+            var actions = Actions<Connection>()
+            guard state.oneWayEnded(call, summary, self, &actions) else { return NextCall(actions: actions) }
+            let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
+            return NextCall(call: next, actions: actions, isClosing: state.phase == .closing)
         }
         if let error { reportOneWayFailure(error, call.message.qualifiedName) }
-        if isClosing { finishClosingIfIdle() }
-        return next
+        if next.isClosing { finishClosingIfIdle() }
+        return taken(from: next)
     }
 
     /// The memory that the arguments came in is free again.
@@ -243,74 +263,34 @@ extension Connection {
     }
 }
 
-/// What came of an answer.
-private struct Committed {
-    /// It was not committed: too many are unread.
-    var isTooMuch = false
+/// The call to be run next, with what its start wants done.
+private struct NextCall: ~Copyable, Sendable {
+    var call: InboundCall?
+    var actions = Actions<Connection>()
     var isClosing = false
-    var next: InboundCall?
+    var owesFlush = false
 }
 
-extension PortState {
-    /// The next call whose turn has come; its room in the queue is given back.
-    mutating func startNext(for connection: Connection) -> InboundCall? {
-        guard phase != .ended, isAccepted, let call = popReady(for: connection) else { return nil }
-        if !hasOneWayCredit(call) {
-            giveBackCredit(to: connection.channel)
-            if runningCalls >= limits.runningCalls { call.obstacle = .calls }
-            runningCalls += 1
-        }
-        if let question = call.question, answers.start(question) { call.isCancelled = true }
-        if hasStartable, !hasHelper {
-            hasHelper = true
-            call.needsHelper = true
-        }
-        return call
-    }
-
-    /// Whether a call is bounded by the credit of one-way messages, which is given back when it has ended.
-    private func hasOneWayCredit(_ call: InboundCall) -> Bool { call.question == nil && inboundOneWayCredits != nil }
-
-    /// A call has been served.
-    ///
-    /// - Returns: Whether the peer still takes an answer.
-    mutating func callEnded(_ call: InboundCall) -> Bool {
-        if !hasOneWayCredit(call) { runningCalls -= 1 }
-        unfinished -= 1
-        return phase != .ended
-    }
-
-    /// The next call, after the first job of one has returned.
-    @inline(__always)
-    mutating func startNext(after call: InboundCall, for connection: Connection) -> InboundCall? {
-        firstJobReturned(call, to: connection.channel)
-        return startNext(for: connection)
-    }
-
-    /// A method has returned or suspended for the first time: the object's next message may start.
-    mutating func firstJobReturned(_ call: InboundCall, to channel: Channel) {
-        guard phase != .ended, !call.firstJobIsOver else { return }
-        call.firstJobIsOver = true
-        for token in barriers.handled(call.epoch) { commitNumber(.pong, token, to: channel) }
-        call.export.mailbox.isBusy = false
-        startNext(of: call.export)
-    }
+/// What came of an answer.
+private struct Answered: ~Copyable, Sendable {
+    let outcome: PortState<Connection>.AnswerOutcome
+    var next: NextCall
 }
 
 extension InboundCall {
     /// What speaks against running a call whose turn has come.
     @inline(__always)
-    func refusal(_ limits: Connection.Limits) -> ConnectionError? {
+    func refusal(_ limits: ConnectionLimits, _ loop: any PortLoop) -> ConnectionError? {
         if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
             argumentCount == message.argumentTypes.count
         {
             return nil
         }
-        return reason(limits)
+        return reason(limits, loop)
     }
 
     @inline(never)
-    private func reason(_ limits: Connection.Limits) -> ConnectionError? {
+    private func reason(_ limits: ConnectionLimits, _ loop: any PortLoop) -> ConnectionError? {
         if isCancelled {
             return ConnectionError(
                 .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)
@@ -343,7 +323,7 @@ extension InboundCall {
                 .overloaded, "more than \(limits.unreadAnswers) bytes of answers are not read; the call was not run",
                 context: message.qualifiedName)
         }
-        if let deadline = deadline, deadline < monotonicNow() {
+        if let deadline = deadline, deadline < loop.now {
             return ConnectionError(
                 .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName,
                 mayHaveRun: false)

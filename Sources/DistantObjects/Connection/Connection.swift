@@ -23,7 +23,7 @@ public final class Connection: Sendable {
     private let shared: SharedConfiguration
     let roots: RootDirectory
     let isInitiator: Bool
-    let state: Mutex<PortState>
+    let state: LockedState
     let life = Mutex<Life>(Life())
     let userWork = Mutex(UserWork())
     /// Ids of references that are gone.
@@ -46,7 +46,7 @@ public final class Connection: Sendable {
         self.child = child
         coder = PortCoder(configuration: shared.value)
         roots = RootDirectory(holdsLookups: !isInitiator)
-        state = Mutex(PortState(shared))
+        state = LockedState(shared.settings, channel)
         coder.attach(self)
         state.withLock { state in
             _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)
@@ -158,41 +158,19 @@ public final class Connection: Sendable {
             hasDying.store(false, ordering: .relaxed)
             return dying
         }
-        state.withLock { state in
-            guard state.phase != .ended else { return }
-            state.commitReleases(dead, to: channel)
-        }
+        state.withLock { $0.writeReleases(dead) }
     }
 
     /// A message that came in fragments was decoded: its room in the window is free again.
     func consumed(bulk bytes: Int) {
         channel.consumedBulk(UInt64(bytes))
-        state.withLock { state in
-            guard state.phase != .ended else { return }
-            state.commitNumber(.credit, UInt64(bytes), flags: 1, to: channel)
-        }
+        state.withLock { $0.writeLargeMessageCredit(bytes) }
         channel.setNeedsFlush()
     }
 
     func report(_ event: ConnectionEvent) {
         guard let onEvent = configuration.onEvent else { return }
         asCurrent { onEvent(event) }
-    }
-}
-
-/// Ids of references that are gone, nearly always one.
-struct DyingReferences {
-    private(set) var first: ObjectID?
-    private(set) var rest: [ObjectID] = []
-
-    /// Returns whether it is the first.
-    mutating func append(_ id: ObjectID) -> Bool {
-        guard first != nil else {
-            first = id
-            return true
-        }
-        rest.append(id)
-        return false
     }
 }
 

@@ -189,7 +189,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     }
 
     /// As if the first job had returned: what the call waits for may depend on the object's next message.
-    override func waits(_ state: inout PortState) {
-        served?._withUnsafeGuaranteedRef { state.firstJobReturned($0, to: connection.channel) }
+    override func waits(_ state: inout PortState<Connection>) {
+        served?._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
     }
 }

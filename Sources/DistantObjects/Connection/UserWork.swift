@@ -6,7 +6,7 @@ import Synchronization
 /// It runs on the loop, one piece at a time, in the order in which it was found. A thread that reads while it waits for an
 /// answer hands it over instead of running it.
 struct UserWork: ~Copyable {
-    private var waiting = Fifo<Completion>()
+    private var waiting = Fifo<Action<Connection>>()
     /// A thread runs it, or the loop was asked to.
     private var isBusy = false
     /// The end was added: no event follows it.
@@ -15,7 +15,7 @@ struct UserWork: ~Copyable {
     /// Takes the pieces over, so that no reference to what they hold stays behind.
     ///
     /// - Returns: Whether the caller has to see to it that they run.
-    mutating func add(_ work: inout [Completion]) -> Bool {
+    mutating func add(_ work: inout [Action<Connection>]) -> Bool {
         for piece in work {
             switch piece {
             case .event where hasEnded: continue
@@ -30,7 +30,7 @@ struct UserWork: ~Copyable {
         return true
     }
 
-    mutating func next() -> Completion? {
+    mutating func next() -> Action<Connection>? {
         let next = waiting.popFirst()
         if next == nil { isBusy = false }
         return next
@@ -38,40 +38,114 @@ struct UserWork: ~Copyable {
 }
 
 extension Connection {
-    /// Does what transitions of the state have left to do, with no lock held.
+    /// Runs a transition, then does what it wants done.
+    func transition<Result: Sendable>(
+        onLoop: Bool = false,
+        _ body: (inout PortState<Connection>, inout Actions<Connection>) -> Result
+    ) -> Result {
+        let done = state.withLock { state in
+            var actions = Actions<Connection>()
+            let result = body(&state, &actions)
+            return Transition(actions: actions, result: result)
+        }
+        let result = done.result
+        perform(done.actions, onLoop: onLoop)
+        return result
+    }
+
+    /// Does what transitions of the state want done, with no lock held.
     ///
     /// - Parameter onLoop: The calling thread is the loop's: events run where they stand among the rest. Else all code of the
     ///   user's is handed over, in one step, once the rest is done.
-    func perform(_ completions: consuming [Completion], onLoop: Bool) {
-        var userWork = performOwn(consume completions, onLoop: onLoop)
+    @inline(__always)
+    func perform(_ actions: consuming Actions<Connection>, onLoop: Bool) {
+        guard !actions.isEmpty else { return }
+        actions.perform(
+            answer: { waiter, reply in waiter.complete(with: reply, self) },
+            others: { rest in perform(rest, onLoop: onLoop) })
+    }
+
+    /// As `perform(_:onLoop:)`, of several that nothing has to follow first.
+    @inline(never)
+    func perform(_ actions: consuming [Action<Connection>], onLoop: Bool) {
+        var userWork = performOwn(consume actions, onLoop: onLoop)
         if !userWork.isEmpty { hand(&userWork, onLoop: onLoop) }
     }
 
     /// A function of its own: when it returns, nothing but its result refers to what the user's code will let go.
     @inline(never)
-    private func performOwn(_ completions: consuming [Completion], onLoop: Bool) -> [Completion] {
-        var userWork: [Completion] = []
-        for completion in completions {
-            switch completion {
+    private func performOwn(_ actions: consuming [Action<Connection>], onLoop: Bool) -> [Action<Connection>] {
+        var userWork: [Action<Connection>] = []
+        for action in actions {
+            switch action {
             case .event where onLoop:
-                var event = [completion]
+                var event = [action]
                 hand(&event, onLoop: true)
             case .discard(let reply):
                 if reply.bulk > 0 { consumed(bulk: reply.bulk) }
                 if let tables = reply.tables { userWork.append(.release(tables)) }
-            case _ where completion.runsUserCode:
-                userWork.append(completion)
+            case _ where action.runsUserCode:
+                userWork.append(action)
             default:
-                completion.perform(on: self)
+                perform(action)
             }
         }
         return userWork
     }
 
+    private func perform(_ action: Action<Connection>) {
+        switch action {
+        case .reply(let waiter, let reply):
+            waiter.complete(.success(reply), self)
+        case .fail(let waiter, let error):
+            waiter.complete(.failure(error), self)
+        case .oneWay(let waiter, let error):
+            waiter.complete(error, self)
+        case .pong(let continuation, nil):
+            continuation.resume()
+        case .pong(let continuation, let error?):
+            continuation.resume(throwing: error)
+        case .discard(let reply):
+            if reply.bulk > 0 { consumed(bulk: reply.bulk) }
+        case .recycle(let message):
+            coder.recycle(message)
+        case .release, .unexport:
+            break
+        case .cancel(let call):
+            call.cancel()
+        case .abort(let number):
+            channel.abort(number)
+        case .cancelTimer(let token):
+            loop.cancelTimer(token)
+        case .event(let event):
+            report(event)
+        case .decideOnPeer(let name):
+            decideOnPeer(calledBy: name)
+        case .peerSaidGoodbye:
+            peerSaidGoodbye()
+        case .closeIfIdle:
+            finishClosingIfIdle()
+        case .flush:
+            channel.setNeedsFlush()
+        case .awaitAnswers(let count):
+            channel.tellWhenAnswers(areAtMost: count)
+        case .startAnswerTimer:
+            _ = loop.addTimer(after: configuration.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
+                self?.answersTick()
+            }
+        case .releaseFreeMemory:
+            loop.perform { self.releaseFreeMemory() }
+        case .endRoots:
+            roots.end()
+        case .ended(let end):
+            tell(end)
+        }
+    }
+
     /// Has the user's code run on the loop, after all that was handed over before.
     ///
     /// - Parameter onLoop: It may run now, on the calling thread.
-    func hand(_ work: inout [Completion], onLoop: Bool) {
+    func hand(_ work: inout [Action<Connection>], onLoop: Bool) {
         guard userWork.withLock({ $0.add(&work) }) else { return }
         if onLoop { runUserWork() } else { loop.perform { self.runUserWork() } }
     }
@@ -79,11 +153,17 @@ extension Connection {
     /// Tells of an event that was found outside the loop, or by a method whose thread may not be the loop's any more.
     func reportOnLoop(_ event: ConnectionEvent) {
         guard configuration.onEvent != nil else { return }
-        var work = [Completion.event(event)]
+        var work = [Action<Connection>.event(event)]
         hand(&work, onLoop: false)
     }
 
     private func runUserWork() {
-        while let piece = userWork.withLock({ $0.next() }) { piece.perform(on: self) }
+        while let piece = userWork.withLock({ $0.next() }) { perform(piece) }
     }
+}
+
+/// What a transition gives.
+private struct Transition<Result: Sendable>: ~Copyable, Sendable {
+    var actions: Actions<Connection>
+    let result: Result
 }

@@ -13,10 +13,9 @@ final class CoderSettings: Sendable {
     /// Nearly every connection has these.
     private static let plain = CoderSettings(limits: Limits(), classes: ClassRegistry())
 
-    static func of(_ configuration: Connection.Configuration) -> CoderSettings {
-        let limits = configuration.limits.archive
-        if configuration.classes.isPlain, limits == plain.limits { return plain }
-        return CoderSettings(limits: limits, classes: configuration.classes)
+    static func of(_ limits: Limits, _ classes: ClassRegistry) -> CoderSettings {
+        if classes.isPlain, limits == plain.limits { return plain }
+        return CoderSettings(limits: limits, classes: classes)
     }
 
     /// Whether an encoder or decoder made for the other needs no more than these limits to work for this.

@@ -14,8 +14,5 @@ struct Deadline {
     }
 
     /// How many microseconds are left, rounded up.
-    func microseconds(on loop: any PortLoop) -> UInt64 {
-        let now = loop.now
-        return end > now ? (end - now - 1) / 1_000 + 1 : 0
-    }
+    func microseconds(at now: UInt64) -> UInt64 { end > now ? (end - now - 1) / 1_000 + 1 : 0 }
 }

@@ -18,7 +18,7 @@ public final class PortCoder: Sendable {
     static let local = PortCoder(configuration: Connection.Configuration())
 
     init(configuration: Connection.Configuration) {
-        settings = CoderSettings.of(configuration)
+        settings = CoderSettings.of(configuration.limits.archive, configuration.classes)
         errorTypes = Dictionary(
             configuration.errorTypes.map { (String(describing: $0), $0) }, uniquingKeysWith: { first, _ in first })
         exposesErrorText = configuration.exposesErrorText

@@ -199,7 +199,7 @@ public struct RemoteMessage: Sendable {
     func offer(_ message: consuming OutboundMessage, tellsLosses: Bool) throws -> Bool {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
-        if try connection.commitOneWay(message, tellsLosses: tellsLosses) { return true }
+        if try connection.offerOneWay(message, tellsLosses: tellsLosses) { return true }
         connection.coder.recycle(message)
         return false
     }

@@ -1,5 +1,3 @@
-import PortTransport
-
 /// Whether the peer takes the answers it asked for.
 ///
 /// Answers need no credit, so a peer that asks and does not read could fill this side's memory with them. Therefore calls
@@ -34,7 +32,7 @@ struct AnswerFlow {
     /// Calls were held, and not all answers from then are sent: the memory they take is to be given back.
     private(set) var isEbbing = false
     /// A timer runs that will call `tick`.
-    var isTicking = false
+    private var isTicking = false
     private let bound: Int
 
     init(bound: Int) {
@@ -54,32 +52,32 @@ struct AnswerFlow {
 
     /// Whether calls that want an answer have to wait.
     @inline(__always)
-    mutating func isHolding(_ channel: Channel) -> Bool {
+    mutating func isHolding(_ host: some PortHost) -> Bool {
         if phase == .open, unsent <= bound { return false }
-        return look(channel)
+        return look(host)
     }
 
     /// Whether the peer has read little enough of its answers for credit to be kept back.
-    mutating func isAbove(_ channel: Channel) -> Bool {
+    mutating func isAbove(_ host: some PortHost) -> Bool {
         guard unsent > bound else { return false }
-        unsent = channel.unsentAnswers
+        unsent = host.unsentAnswers
         return unsent > bound
     }
 
     /// Whether even the answer to a call that has run is too much now.
-    mutating func isFull(_ channel: Channel) -> Bool {
+    mutating func isFull(_ host: some PortHost) -> Bool {
         guard unsent > hardBound else { return false }
-        unsent = channel.unsentAnswers
+        unsent = host.unsentAnswers
         return unsent > hardBound
     }
 
     @inline(never)
-    private mutating func look(_ channel: Channel) -> Bool {
-        unsent = channel.unsentAnswers
+    private mutating func look(_ host: some PortHost) -> Bool {
+        unsent = host.unsentAnswers
         if phase == .open {
             guard unsent > bound else { return false }
             phase = .held(quietTicks: 0)
-            remember(channel)
+            remember(host)
         } else if unsent <= bound / 2 {
             phase = .open
             isEbbing = true
@@ -88,34 +86,52 @@ struct AnswerFlow {
         return phase != .refusing
     }
 
-    /// Whether all answers are sent for the first time since calls were held.
-    mutating func hasEbbed(_ channel: Channel) -> Bool {
-        guard isEbbing, phase == .open else { return false }
-        unsent = channel.unsentAnswers
-        guard unsent == 0 else {
-            channel.tellWhenAnswers(areAtMost: 0)
-            return false
-        }
+    /// How far the answers from a time of holding are sent.
+    enum Ebb {
+        case held
+        case goesOn
+        case over
+    }
+
+    /// Looks, while `isEbbing`, whether all answers are sent; that is told once.
+    mutating func ebb(_ host: some PortHost) -> Ebb {
+        guard isEbbing, phase == .open else { return .held }
+        unsent = host.unsentAnswers
+        guard unsent == 0 else { return .goesOn }
         isEbbing = false
-        return true
+        return .over
     }
 
     /// The peer has decoded what it was sent.
     mutating func creditCame() { gotCredit = true }
 
-    private mutating func remember(_ channel: Channel) {
-        written = channel.writtenAnswers
+    private mutating func remember(_ host: some PortHost) {
+        written = host.writtenAnswers
         unsentBefore = unsent
         gotCredit = false
     }
 
+    /// - Returns: Whether a timer has to be started, as none runs.
+    mutating func startTicking() -> Bool {
+        defer { isTicking = true }
+        return !isTicking
+    }
+
     /// A part of the patience has passed.
-    mutating func tick(_ channel: Channel) {
-        _ = look(channel)
+    ///
+    /// - Returns: Whether a timer has to be started for the next one.
+    mutating func tick(_ host: some PortHost) -> Bool {
+        isTicking = false
+        judge(host)
+        return phase != .open && startTicking()
+    }
+
+    private mutating func judge(_ host: some PortHost) {
+        _ = look(host)
         switch phase {
         case .open: return
         case .held(let quietTicks):
-            if gotCredit || channel.writtenAnswers != written {
+            if gotCredit || host.writtenAnswers != written {
                 phase = .held(quietTicks: 0)
             } else if quietTicks < Self.ticks {
                 // The first one may come early: the timer runs on from one time of waiting to the next.
@@ -123,12 +139,12 @@ struct AnswerFlow {
             } else {
                 phase = .refusing
             }
-            remember(channel)
+            remember(host)
         case .refusing:
             // Refusals are answers themselves, and written meanwhile: only what was there before them counts.
             guard gotCredit || unsent < unsentBefore else { return }
             phase = .held(quietTicks: 0)
-            remember(channel)
+            remember(host)
         }
     }
 }

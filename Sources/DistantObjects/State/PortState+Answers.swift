@@ -1,42 +1,39 @@
+import KeyedArchive
 import PortTransport
 
-// Calls that want an answer wait, or are refused, while the peer does not read its answers.
+// Answers to calls of this side.
 extension PortState {
-    /// The next call whose turn has come.
-    @inline(__always)
-    mutating func popReady(for connection: Connection) -> InboundCall? {
-        if answerFlow.isHolding(connection.channel) { return popWhileHeld(for: connection) }
-        guard let call = ready.popFirst() else { return nil }
-        if answerFlow.phase == .refusing, call.question != nil { call.obstacle = .answers }
-        return call
-    }
-
-    @inline(never)
-    private mutating func popWhileHeld(for connection: Connection) -> InboundCall? {
-        connection.channel.tellWhenAnswers(areAtMost: limits.unreadAnswers / 2)
-        if !answerFlow.isTicking { startTicking(for: connection) }
-        return ready.popFirstOneWay()
-    }
-
-    private mutating func startTicking(for connection: Connection) {
-        answerFlow.isTicking = true
-        _ = connection.loop.addTimer(after: limits.answerPatience / AnswerFlow.ticks) { [weak connection] in
-            connection?.answersTick()
+    mutating func receiveReturn(
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        guard let status = ReturnStatus(rawValue: frame.flags & 0x7F) else {
+            throw ProtocolViolation(.malformed, "a Return has an unknown status")
         }
-    }
-
-    /// The peer may have read some of its answers.
-    @inline(__always)
-    mutating func lookAtAnswers(for connection: Connection) {
-        if answerFlow.phase != .open { _ = answerFlow.isHolding(connection.channel) }
-        if answerFlow.isEbbing, answerFlow.hasEbbed(connection.channel) {
-            connection.loop.perform { connection.releaseFreeMemory() }
+        let question = try reader.number32()
+        let index = try questions.answered(question)
+        guard !questions.isArriving(index) else {
+            throw ProtocolViolation(.outOfStep, "a second Return to one question")
         }
+        let tables = try readTables(&reader, host, &actions)
+        if frame.bulkLength != nil {
+            try checkOpener(reader, tables, &actions)
+            questions.setArriving(index)
+            partials[frame.number] = PartialMessage(purpose: .reply(question: question, status, tables))
+            return
+        }
+        let body = frame.retain(reader.offset..<frame.bytes.count)
+        complete(index, with: Reply(status: status, body: body, bulk: 0, tables: tables), &actions)
     }
 
-    mutating func answersTick(for connection: Connection) {
-        answerFlow.isTicking = false
-        answerFlow.tick(connection.channel)
-        if answerFlow.phase != .open { startTicking(for: connection) }
+    mutating func complete(_ index: UInt32, with reply: consuming Reply, _ actions: inout Actions<Host>) {
+        let (waiter, timer) = questions.finish(index)
+        if let timer { actions.append(.cancelTimer(timer)) }
+        if phase == .closing { actions.append(.closeIfIdle) }
+        if let waiter {
+            actions.append(answer: waiter, with: reply)
+        } else {
+            // Given up: its references are let go.
+            actions.append(.discard(reply))
+        }
     }
 }

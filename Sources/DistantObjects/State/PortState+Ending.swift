@@ -1,47 +1,156 @@
+// Closing in order, and the end.
 extension PortState {
-    /// What waits for the peer when nothing more comes from it; all of it fails, outside the lock.
-    struct Unanswered {
-        var questions: [Question]
-        var pending: [PendingCommit]
-        var controls: [UnsafeContinuation<Void, any Error>]
-        /// How many frames the peer took, if its Goodbye says so.
-        var entered: UInt64?
+    /// Begins an orderly close: calls that wait for credit fail, those under way are answered.
+    ///
+    /// - Returns: Whether the connection was ever open; else it has to be cut.
+    mutating func beginClosing(_ actions: inout Actions<Host>) -> Bool {
+        guard phase == .open else { return phase != .handshake }
+        enter(.closing)
+        failPending(ConnectionError(.notSent, "the connection is closing; the call was not sent"), &actions)
+        return true
     }
 
-    /// What is left when a connection ends, to be let go outside the lock.
-    final class Remains: @unchecked Sendable {
-        // Made in one critical section, owned by one thread after it.
-        let exports: [Export]
-        let calls: [InboundCall]
-        let partials: [PartialMessage]
+    /// Says goodbye, in an orderly close, once every call that was read is answered and every answer waited for here has come.
+    mutating func sayGoodbyeIfIdle() -> Bool {
+        guard phase == .closing, unfinished == 0, !ending.saidGoodbye, !questions.isAwaited else { return false }
+        writeGoodbye(.closed, "")
+        return true
+    }
 
-        init(exports: [Export], calls: [InboundCall], partials: [PartialMessage]) {
-            self.exports = exports
-            self.calls = calls
-            self.partials = partials
+    mutating func writeGoodbye(_ reason: GoodbyeReason, _ text: String) {
+        guard !ending.saidGoodbye else { return }
+        ending.saidGoodbye = true
+        outbox.appendGoodbye(entered: entered, reason, text)
+        write(.goodbye, .last)
+    }
+
+    mutating func receiveGoodbye(
+        _ reader: inout WireReader, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) -> DeliveryStep {
+        let watermark = try reader.number()
+        let reason = GoodbyeReason(rawValue: try reader.number())
+        let text = try reader.text(limit: 1_024)
+        guard watermark <= sent else {
+            throw ProtocolViolation(.unknownName, "a Goodbye names a frame that was never sent")
+        }
+        guard ending.peerGoodbye == nil else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
+        ending.peerGoodbye = Ending.PeerGoodbye(entered: watermark, reason: reason, text: text)
+        oneWays.notTaken(after: watermark)
+        actions.append(.peerSaidGoodbye)
+        // It ends its stream now, and reads ours until what it asked for is answered.
+        return reason == .closed ? .outliveInput : .none
+    }
+
+    /// The peer has answered, before its Goodbye, every call it took: no answer comes to the others.
+    ///
+    /// They may be what a method waits for whose answer the peer waits for.
+    mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout Actions<Host>) {
+        guard let goodbye = ending.peerGoodbye else { return }
+        let end = ConnectionEnd.closedByPeer(goodbye.text)
+        fail(questions.removeUnanswered(), end, host, name, &actions)
+        failControls(end, name, &actions)
+    }
+
+    /// Whether the connection takes no more messages, because it has ended or is about to.
+    var isEnded: Bool {
+        switch phase {
+        case .handshake: false
+        case .open: ending.peerGoodbye != nil
+        case .closing, .ending, .ended: true
         }
     }
 
-    /// The last transition but one: no call is sent after it, and none is answered.
-    mutating func endCalls(_ end: ConnectionEnd) -> Unanswered {
-        phase = .ending
-        verdict = end
-        return Unanswered(
-            questions: questions.removeAll(), pending: pending.removeAll(), controls: takeControls(),
-            entered: peerGoodbye?.entered)
+    /// Nothing more comes from the peer: what waits for it fails.
+    ///
+    /// The last transition but one: no message is sent after it. The first caller says why; others get to know.
+    mutating func endCalls(
+        _ host: Host, _ name: String, _ actions: inout Actions<Host>, because reason: (Ending) -> ConnectionEnd
+    ) -> ConnectionEnd {
+        if let verdict = ending.verdict { return verdict }
+        let end = reason(ending)
+        oneWays.ended(end) { host.mayBeWritten($0) }
+        enter(.ending)
+        ending.verdict = end
+        fail(questions.removeAll(), end, host, name, &actions)
+        failControls(end, name, &actions)
+        failPending(ConnectionError(.notSent, "\(end); the call was not sent", context: name), &actions)
+        return end
     }
 
     /// The last transition: every table is empty after it.
     ///
-    /// - Returns: What the connection alone still held, and the calls that tasks serve, to be cancelled.
-    mutating func end() -> (remains: Remains, serving: [RunningCall], resting: ServingTask?) {
-        phase = .ended
+    /// What is left to the user's code: methods are cancelled, and what the peer held of ours is let go.
+    mutating func end(_ actions: inout Actions<Host>) {
+        enter(.ended)
         let (freed, waiting) = exports.removeAll()
-        let remains = Remains(
+        let leftovers = Leftovers(
             exports: freed, calls: ready.removeAll() + waiting, partials: Array(partials.values))
         partials = [:]
         imports.removeAll()
         waitingBytes.end()
-        return (remains, answers.removeAll(), resting.take())
+        for call in answers.removeAll() { actions.append(.cancel(call)) }
+        actions.append(.release(leftovers))
+    }
+
+    // MARK: What fails
+
+    private mutating func fail(
+        _ questions: [Question<Host.Waiter>], _ end: ConnectionEnd, _ host: Host, _ name: String,
+        _ actions: inout Actions<Host>
+    ) {
+        for question in questions {
+            if let timer = question.timer { actions.append(.cancelTimer(timer)) }
+            guard let waiter = question.waiter else { continue }
+            actions.append(.fail(waiter, outcome(of: question.number, end, host, name)))
+        }
+    }
+
+    private func outcome(
+        of number: UInt64, _ end: ConnectionEnd, _ host: Host, _ name: String
+    ) -> ConnectionError {
+        if !host.mayBeWritten(number) {
+            return ConnectionError(.notSent, "\(end); the call was not sent", context: name)
+        }
+        if let goodbye = ending.peerGoodbye, number > goodbye.entered {
+            return ConnectionError(.notDelivered, "\(end); the peer did not take the call", context: name)
+        }
+        return ConnectionError(
+            .outcomeUnknown, "\(end) before the answer came; the call may have run or not", context: name)
+    }
+
+    private mutating func failControls(_ end: ConnectionEnd, _ name: String, _ actions: inout Actions<Host>) {
+        for continuation in controls.removeAll() {
+            actions.append(.pong(continuation, ConnectionError(.closed, end.description, context: name)))
+        }
+    }
+
+    /// Fails what waits for credit or room.
+    private mutating func failPending(_ error: ConnectionError, _ actions: inout Actions<Host>) {
+        for item in pending.removeAll() {
+            switch item.kind {
+            case .call(let ticket, let waiter):
+                if questions.phase(of: ticket) != nil, let timer = questions.finish(ticket.index).timer {
+                    actions.append(.cancelTimer(timer))
+                }
+                actions.append(.fail(waiter, error))
+            case .oneWay(_, let waiter):
+                actions.append(.oneWay(waiter, error))
+            }
+            actions.append(.recycle(item.message))
+        }
+    }
+}
+
+/// What a connection held when it ended.
+private final class Leftovers: @unchecked Sendable {
+    // Made under the lock, owned by one thread after it.
+    let exports: [Export]
+    let calls: [InboundCall]
+    let partials: [PartialMessage]
+
+    init(exports: [Export], calls: [InboundCall], partials: [PartialMessage]) {
+        self.exports = exports
+        self.calls = calls
+        self.partials = partials
     }
 }

@@ -4,15 +4,15 @@ import KeyedArchive
 extension PortState {
     /// The references and shapes of a message; `nil` if it has none, as most.
     mutating func readTables(
-        _ reader: inout WireReader, _ connection: Connection
+        _ reader: inout WireReader, _ host: Host, _ actions: inout Actions<Host>
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
         let before = imports.count
-        let references = try readReferences(&reader, connection)
+        let references = try readReferences(&reader, host)
         let (shapes, unreadable) = try readShapes(&reader)
         // They are released as soon as nothing holds them: a message that waits for its turn must not keep them.
         if imports.isOverLimit, imports.count > before {
-            afterwards(.release(MessageTables(references: references, shapes: [])))
+            actions.append(.release(MessageTables(references: references, shapes: [])))
             let fault = ArchiveError(.limit, "more than \(limits.references) references are held on this connection")
             return MessageTables(references: [], shapes: [], fault: fault)
         }
@@ -21,7 +21,7 @@ extension PortState {
     }
 
     private mutating func readReferences(
-        _ reader: inout WireReader, _ connection: Connection
+        _ reader: inout WireReader, _ host: Host
     ) throws(ProtocolViolation) -> [AnyObject] {
         let count = try reader.count(minimum: 3)
         guard count > 0 else { return [] }
@@ -42,9 +42,9 @@ extension PortState {
                 guard id == .rootDirectory else {
                     throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
                 }
-                references.append(DistantObject(id, on: connection))
+                references.append(host.makeProxy(for: id))
             case 1:
-                references.append(try imports.proxy(for: id, on: connection))
+                references.append(try imports.proxy(for: id) { host.makeProxy(for: id) })
             default:
                 throw ProtocolViolation(.malformed, "a reference belongs to neither side")
             }

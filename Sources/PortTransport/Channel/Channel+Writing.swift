@@ -133,15 +133,13 @@ extension Channel {
         setNeedsFlush()
     }
 
-    /// The peer has consumed so many bytes of large messages; more may be sent.
-    /// - Returns: Whether so many were outstanding; more than was begun cannot have been consumed.
-    package func bulkCredit(_ bytes: UInt64) -> Bool {
-        guard !isForked else { return true }
-        let (isOwed, canGoOn) = queueLock.withLock {
-            (writing.pointee.queue.credit(bytes), writing.pointee.queue.bulkMayGo)
+    /// Counts bytes of large messages that the peer has consumed; flushing is left to the caller.
+    package func bulkCredit(_ bytes: UInt64) -> BulkCredit {
+        guard !isForked else { return .counted }
+        return queueLock.withLock {
+            guard writing.pointee.queue.credit(bytes) else { return .notOwed }
+            return writing.pointee.queue.bulkMayGo ? .mayGoOn : .counted
         }
-        if canGoOn { setNeedsFlush() }
-        return isOwed
     }
 
     /// This side has consumed so many bytes of large messages.
@@ -228,4 +226,13 @@ extension Channel {
         queueLock.withLock { writing.pointee.finishRequested = true }
         flush()
     }
+}
+
+/// What came of the news that the peer has consumed bytes of large messages.
+package enum BulkCredit: Sendable {
+    /// More than was begun cannot have been consumed.
+    case notOwed
+    case counted
+    /// A large message that has waited may go on.
+    case mayGoOn
 }

@@ -70,7 +70,7 @@ struct Pair {
     }
 }
 
-extension Connection.Busy {
+extension BusyTraffic {
     /// From the first message on.
     static var always: Self {
         var busy = Self()

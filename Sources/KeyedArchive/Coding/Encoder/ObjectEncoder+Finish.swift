@@ -78,6 +78,9 @@ extension ObjectEncoder {
         return (state.pointee.header.bytes, state.pointee.out.bytes)
     }
 
+    /// The second part of `plainParts`.
+    package var plainValues: UnsafeRawBufferPointer { state.pointee.out.bytes }
+
     /// Visits the finished archive in order, without copying; the bytes are valid during the call.
     package func forEachSegment(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         let s = state

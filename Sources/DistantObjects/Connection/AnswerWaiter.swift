@@ -1,5 +1,5 @@
 /// Who waits for an answer.
-enum Waiter {
+enum AnswerWaiter {
     case task(UnsafeContinuation<Reply, any Error>)
     /// The scope's task, which waits without having suspended, or is about to suspend.
     case scope(Unmanaged<CallScope>)
@@ -31,5 +31,13 @@ enum Waiter {
             }
             if !call.isOwn { connection.channel.signalDrivers() }
         }
+    }
+}
+
+extension AnswerWaiter {
+    /// Whether it is the task of that scope, which has not suspended.
+    @inline(__always)
+    func isScope(_ scope: Unmanaged<CallScope>) -> Bool {
+        if case .scope(let own) = self { own.toOpaque() == scope.toOpaque() } else { false }
     }
 }

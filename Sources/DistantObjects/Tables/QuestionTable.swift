@@ -4,17 +4,17 @@ import PortTransport
 ///
 /// Slots are used again, the one freed last first.
 ///
-/// A question gets its number on the wire at commit: any number of callers may wait for credit, but the peer's table is
+/// A question gets its number on the wire when it is written: any number of callers may wait for credit, but the peer's table is
 /// bounded by what it granted.
-struct QuestionTable {
-    private(set) var slots: [Question] = []
+struct QuestionTable<Waiter> {
+    private(set) var slots: [Question<Waiter>] = []
     private var free: [UInt32] = []
     /// For each number on the wire the slot that has it.
     private var committed: [UInt32] = []
     private var freeNumbers: [UInt32] = []
     private(set) var count = 0
 
-    mutating func reserve(in scope: Unmanaged<CallScope>? = nil) -> Ticket {
+    mutating func reserve(in scope: ObjectIdentifier? = nil) -> Ticket {
         count += 1
         if let index = free.popLast() {
             slots[Int(index)].phase = .reserved
@@ -25,33 +25,14 @@ struct QuestionTable {
         return Ticket(index: UInt32(slots.count - 1), serial: 0)
     }
 
-    /// The question that a scope's task waits for: it waits for one at a time.
-    func ticket(of scope: CallScope) -> Ticket? {
-        let ticket = scope.ticket
-        guard let phase = phase(of: ticket), phase == .reserved || phase == .sent,
-            slots[Int(ticket.index)].scope?.toOpaque() == Unmanaged.passUnretained(scope).toOpaque()
-        else { return nil }
-        return ticket
+    /// Whether a ticket is of a question that is under way and that the scope cancels.
+    func isOpen(_ ticket: Ticket, in scope: ObjectIdentifier) -> Bool {
+        let phase = phase(of: ticket)
+        return (phase == .reserved || phase == .sent) && slots[Int(ticket.index)].scope == scope
     }
 
-    /// The question, if the ticket is not of an earlier use of the slot.
-    subscript(ticket: Ticket) -> Question? {
-        get {
-            guard Int(ticket.index) < slots.count, slots[Int(ticket.index)].serial == ticket.serial,
-                slots[Int(ticket.index)].phase != .free
-            else { return nil }
-            return slots[Int(ticket.index)]
-        }
-        set {
-            guard let newValue, Int(ticket.index) < slots.count, slots[Int(ticket.index)].serial == ticket.serial else {
-                return
-            }
-            slots[Int(ticket.index)] = newValue
-        }
-    }
-
-    /// How far the question is, without a copy of it; nil if the ticket is of an earlier use of the slot.
-    func phase(of ticket: Ticket) -> Question.Phase? {
+    /// How far the question is; nil if the ticket is of an earlier use of the slot.
+    func phase(of ticket: Ticket) -> QuestionPhase? {
         let index = Int(ticket.index)
         guard index < slots.count, slots[index].serial == ticket.serial, slots[index].phase != .free else { return nil }
         return slots[index].phase
@@ -72,17 +53,39 @@ struct QuestionTable {
         return wire
     }
 
-    mutating func commit(_ ticket: Ticket, number: UInt64, waiter: consuming Waiter) {
+    /// A question was written, after `name(_:)`.
+    mutating func wrote(_ ticket: Ticket, number: UInt64, waiter: consuming Waiter) {
         let index = Int(ticket.index)
         slots[index].number = number
         slots[index].waiter = waiter
     }
 
-    /// The task of a scope has suspended; false if the question has been answered, or waits for credit.
-    mutating func suspend(_ ticket: Ticket, _ continuation: UnsafeContinuation<Reply, any Error>) -> Bool {
-        guard phase(of: ticket) == .sent, case .scope? = slots[Int(ticket.index)].waiter else { return false }
-        slots[Int(ticket.index)].waiter = .task(continuation)
+    /// Sets the timer of the deadline; false if the question is over.
+    mutating func setTimer(_ timer: TimerToken, of ticket: Ticket) -> Bool {
+        guard phase(of: ticket) != nil else { return false }
+        slots[Int(ticket.index)].timer = timer
         return true
+    }
+
+    /// Another waits for the answer from here on.
+    ///
+    /// - Returns: False if the question has been answered, waits for credit, or its waiter is not as it should be.
+    mutating func replaceWaiter(of ticket: Ticket, with waiter: Waiter, if isRight: (Waiter) -> Bool) -> Bool {
+        let index = Int(ticket.index)
+        guard phase(of: ticket) == .sent, let before = slots[index].waiter, isRight(before) else { return false }
+        slots[index].waiter = waiter
+        return true
+    }
+
+    /// A question that is not written is given up: who is about to write it will see that.
+    mutating func withdraw(_ ticket: Ticket) { slots[Int(ticket.index)].phase = .withdrawn }
+
+    /// A question that was written is given up: only its `Return` is still to come.
+    mutating func abandon(_ ticket: Ticket) -> (waiter: Waiter, timer: TimerToken?, wire: UInt32, number: UInt64)? {
+        let index = Int(ticket.index)
+        guard phase(of: ticket) == .sent, let waiter = slots[index].waiter.take() else { return nil }
+        slots[index].phase = .abandoned
+        return (waiter, slots[index].timer.take(), slots[index].wire, slots[index].number)
     }
 
     /// Ends a question; its slot, and its number if it has one, may be used again.
@@ -121,11 +124,11 @@ struct QuestionTable {
 
     mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
 
-    /// Whether somebody waits for the answer to a call that was committed.
+    /// Whether somebody waits for the answer to a call that was written.
     var isAwaited: Bool { slots.contains { $0.phase == .sent } }
 
-    /// Ends those that were committed and whose answer has not begun to come.
-    mutating func removeUnanswered() -> [Question] {
+    /// Ends those that were written and whose answer has not begun to come.
+    mutating func removeUnanswered() -> [Question<Waiter>] {
         let indices = slots.indices.filter {
             (slots[$0].phase == .sent || slots[$0].phase == .abandoned) && !slots[$0].isArriving
         }
@@ -134,8 +137,8 @@ struct QuestionTable {
         return open
     }
 
-    /// Ends all that were committed.
-    mutating func removeAll() -> [Question] {
+    /// Ends all that were written.
+    mutating func removeAll() -> [Question<Waiter>] {
         let open = slots.filter { $0.phase == .sent || $0.phase == .abandoned }
         for index in slots.indices where slots[index].phase == .sent || slots[index].phase == .abandoned {
             finish(UInt32(index))

@@ -2,7 +2,9 @@
 ///
 /// Calls and one-way messages stand apart, as each kind has a credit of its own, and so do small and large ones, as each has
 /// a bound of its own. No message waits behind one of another line.
-struct SendQueues {
+struct SendQueues<Waiter, RoomWaiter> {
+    typealias Pending = PendingMessage<Waiter, RoomWaiter>
+
     private enum Line: Int, CaseIterable {
         case calls, oneWays, largeCalls, largeOneWays
 
@@ -20,7 +22,7 @@ struct SendQueues {
     }
 
     /// One for each line; none while nothing waits, as on an idle connection.
-    private var lines: [Fifo<PendingCommit>] = []
+    private var lines: [Fifo<Pending>] = []
     private var nextOrder: UInt64 = 0
     private(set) var count = 0
 
@@ -32,9 +34,9 @@ struct SendQueues {
     }
 
     /// - Parameter oneWay: It uses the credit of one-way messages.
-    mutating func append(_ message: OutboundMessage, _ kind: PendingCommit.Kind, oneWay: Bool) {
+    mutating func append(_ message: OutboundMessage, _ kind: Pending.Kind, oneWay: Bool) {
         if lines.isEmpty { lines = Line.allCases.map { _ in Fifo() } }
-        let pending = PendingCommit(message: message, kind: kind, order: nextOrder)
+        let pending = Pending(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
         lines[Line(oneWay: oneWay, large: message.isLarge).rawValue].append(pending)
@@ -46,7 +48,7 @@ struct SendQueues {
     ///   - calls: There is credit for calls.
     ///   - oneWays: There is credit for one-way messages.
     ///   - fits: Whether a large message of so many bytes has room.
-    mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> PendingCommit? {
+    mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> Pending? {
         guard !lines.isEmpty else { return nil }
         var best: (line: Line, order: UInt64)?
         for line in Line.allCases where line.isOneWay ? oneWays : calls {
@@ -61,7 +63,7 @@ struct SendQueues {
     }
 
     /// Takes out a message that is given up.
-    mutating func removeFirst(where matches: (PendingCommit) -> Bool) -> PendingCommit? {
+    mutating func removeFirst(where matches: (Pending) -> Bool) -> Pending? {
         for index in lines.indices {
             guard let first = lines[index].removeFirst(where: matches) else { continue }
             removed(1)
@@ -71,8 +73,8 @@ struct SendQueues {
     }
 
     /// All of them, in the order they came.
-    mutating func removeAll() -> [PendingCommit] {
-        var all: [PendingCommit] = []
+    mutating func removeAll() -> [Pending] {
+        var all: [Pending] = []
         for index in lines.indices { all += lines[index].removeAll() }
         removed(count)
         return all.sorted { $0.order < $1.order }

@@ -1,5 +1,5 @@
 /// The peer's calls that have not had their `Return`, by the number the peer gave them.
-struct AnswerTable {
+struct AnswerTable<RunningCall> {
     enum Entry {
         case free
         /// Entered, not started.

@@ -1,10 +1,10 @@
 /// An encoded message that waits for credit or room.
 ///
 /// Guarded by the connection's lock.
-final class PendingCommit: @unchecked Sendable {
+final class PendingMessage<Waiter, RoomWaiter>: @unchecked Sendable {
     enum Kind {
-        case question(Ticket, Waiter)
-        case oneWay(OneWayPlace, OneWayWaiter)
+        case call(Ticket, Waiter)
+        case oneWay(OneWayPlace, RoomWaiter)
     }
 
     let message: OutboundMessage

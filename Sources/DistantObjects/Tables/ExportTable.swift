@@ -45,11 +45,8 @@ struct ExportTable {
         return id
     }
 
-    /// Whether naming the object in a message takes no slot: it has one, or is the peer's.
-    func contains(_ object: AnyObject) -> Bool {
-        if let proxy = object as? DistantObject, proxy.place.connection != nil { return true }
-        return byObject[ObjectIdentifier(object)] != nil
-    }
+    /// Whether naming the object in a message takes no slot, as it has one.
+    func contains(_ object: AnyObject) -> Bool { byObject[ObjectIdentifier(object)] != nil }
 
     /// The object a peer's message names.
     func resolve(_ id: ObjectID) throws(ProtocolViolation) -> Export {

@@ -1,8 +1,8 @@
 /// The objects of the peer that are known here, each with its one proxy.
-struct ImportTable {
+struct ImportTable<Proxy: AnyObject> {
     private struct Entry {
         let generation: UInt32
-        weak var proxy: DistantObject?
+        weak var proxy: Proxy?
         /// References made and not yet known to be gone: the proxy's, and those of earlier ones whose messages are not
         /// sent yet.
         var references = 1
@@ -25,12 +25,12 @@ struct ImportTable {
     /// The caller holds it strongly until the message is decoded or thrown away. That is the pin: an entry with a living
     /// reference is never released.
     mutating func proxy(
-        for id: ObjectID, on connection: Connection
-    ) throws(ProtocolViolation) -> DistantObject {
-        let known = entries.update(id.slot) { entry -> DistantObject? in
+        for id: ObjectID, make: () -> Proxy
+    ) throws(ProtocolViolation) -> Proxy {
+        let known = entries.update(id.slot) { entry -> Proxy? in
             guard entry.generation == id.generation else { return nil }
             if let proxy = entry.proxy { return proxy }
-            let proxy = DistantObject(id, on: connection)
+            let proxy = make()
             entry.proxy = proxy
             entry.references += 1
             return proxy
@@ -41,7 +41,7 @@ struct ImportTable {
             }
             return proxy
         }
-        let proxy = DistantObject(id, on: connection)
+        let proxy = make()
         entries.insert(Entry(generation: id.generation, proxy: proxy), for: id.slot)
         return proxy
     }

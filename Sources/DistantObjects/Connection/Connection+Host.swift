@@ -1,0 +1,34 @@
+import PortTransport
+
+// What the state asks: the channel, the loop's clock, and proxies.
+extension Connection: PortHost {
+    typealias Waiter = AnswerWaiter
+    typealias RoomWaiter = OneWayWaiter
+    typealias RunningCall = DistantObjects.RunningCall
+    typealias Proxy = DistantObject
+
+    var now: UInt64 { loop.now }
+
+    func makeProxy(for id: ObjectID) -> DistantObject { DistantObject(id, on: self) }
+
+    static func id(ofProxy object: AnyObject) -> ObjectID? {
+        guard let proxy = object as? DistantObject, proxy.place.connection != nil else { return nil }
+        return proxy.place.id
+    }
+
+    var isQueueFull: Bool { channel.isLaneFull }
+    func hasRoom(forLargeMessage byteCount: Int) -> Bool { channel.hasBulkRoom(for: byteCount) }
+    var unsentAnswers: Int { channel.unsentAnswers }
+    var writtenAnswers: UInt64 { channel.writtenAnswers }
+    func isWritten(_ number: UInt64) -> Bool { channel.isWritten(number) }
+    func mayBeWritten(_ number: UInt64) -> Bool { channel.mayBeWritten(number) }
+    func creditLargeMessages(_ byteCount: UInt64) -> BulkCredit { channel.bulkCredit(byteCount) }
+
+    var isPeerTrusted: Bool { channel.peer?.isOfThisUser == true }
+    var hasSharedMemory: Bool { channel.hasPath }
+}
+
+extension Connection {
+    /// Whether messages go both ways through memory shared with the other process; see `Configuration.sharesMemory`.
+    public var isInSharedMemory: Bool { state.withLock { $0.sharing.phase == .done } }
+}

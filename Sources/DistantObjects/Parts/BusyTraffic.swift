@@ -1,0 +1,8 @@
+/// Traffic that is worth shared memory: so many messages from the peer within so many nanoseconds.
+package struct BusyTraffic: Sendable, Equatable {
+    /// A power of two.
+    package var messages: UInt64 = 256
+    package var nanoseconds: UInt64 = 50_000_000
+
+    package init() {}
+}

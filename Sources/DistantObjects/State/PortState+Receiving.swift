@@ -1,0 +1,285 @@
+import KeyedArchive
+import PortTransport
+
+/// What the host does at once, while the frame is still being delivered.
+enum DeliveryStep: UInt8 {
+    case none
+    /// The peer ends its stream in order; what it asked for is still answered.
+    case outliveInput
+    /// Get ready for descriptors of shared memory, then `askForMemory()`.
+    case expectMemory
+    /// Make memory for both sides, then `memoryWasMade(_:)`.
+    case makeMemory
+    /// Open what came with this frame, then `memoryWasTaken(_:)`.
+    case takeMemory
+    /// What follows comes through shared memory.
+    case moveInput
+    /// The peer does not use the memory that was made for it.
+    case dropMemory
+}
+
+extension FrameKind {
+    /// What frames of a kind may have, or may do.
+    struct Allowance: OptionSet {
+        let rawValue: UInt8
+
+        static let flags = Allowance(rawValue: 1)
+        static let fragments = Allowance(rawValue: 2)
+        static let descriptors = Allowance(rawValue: 4)
+        static let beforeHello = Allowance(rawValue: 8)
+    }
+
+    var allowance: Allowance {
+        switch self {
+        case .call, .return: [.flags, .fragments]
+        case .credit: .flags
+        case .share: [.flags, .descriptors]
+        case .hello, .goodbye: .beforeHello
+        case .cancel, .drop, .release, .item, .end, .barrier, .ping, .pong, .failed, .provide, .accept: []
+        }
+    }
+}
+
+// Entering: the header and tables of each frame, in order, before the next frame is looked at. No user code runs here.
+extension PortState {
+    /// Enters one frame.
+    ///
+    /// - Throws: The rule that the peer broke; `fail(_:)` is the transition that follows.
+    mutating func receive(
+        _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) -> DeliveryStep {
+        entered = frame.number
+        framesIn += 1
+        let kind = try checkedKind(of: frame)
+        var reader = WireReader(frame.bytes)
+        switch kind {
+        case .hello:
+            try receiveHello(frame, host, &actions)
+            return .none
+        case .call:
+            try receiveCall(&reader, frame, host, &actions)
+        case .return:
+            try receiveReturn(&reader, frame, host, &actions)
+        case .cancel:
+            if let call = try answers.cancel(reader.number32()) { actions.append(.cancel(call)) }
+            try reader.end()
+        case .drop:
+            try answers.drop(reader.number32())
+            try reader.end()
+        case .release:
+            try receiveRelease(&reader, &actions)
+        case .credit:
+            try receiveCredit(&reader, flags: frame.flags, host, &actions)
+        case .ping:
+            let token = try reader.number()
+            try reader.end()
+            try writePong(token, host)
+        case .pong:
+            try receivePong(&reader, &actions)
+        case .barrier:
+            try receiveBarrier(&reader, host)
+        case .failed:
+            try receiveFailed(&reader, &actions)
+        case .goodbye:
+            return try receiveGoodbye(&reader, &actions)
+        case .share:
+            return try receiveShare(&reader, flags: frame.flags, host)
+        case .item, .end, .provide, .accept:
+            throw ProtocolViolation(.unknownName, "a frame of kind \(kind) needs a feature that was not agreed on")
+        }
+        return host.isInitiator && wantsMemory(host) ? .expectMemory : .none
+    }
+
+    /// The kind of a frame that has nothing its kind must not have.
+    @inline(__always)
+    private func checkedKind(of frame: borrowing InboundFrame) throws(ProtocolViolation) -> FrameKind {
+        guard let kind = FrameKind(rawValue: frame.kind) else {
+            throw ProtocolViolation(.malformed, "a frame has the unknown kind \(frame.kind)")
+        }
+        let allowance = kind.allowance
+        if phase == .handshake, !allowance.contains(.beforeHello) {
+            throw ProtocolViolation(.outOfStep, "a frame came before both sides had said Hello")
+        }
+        if frame.bulkLength != nil, !allowance.contains(.fragments) {
+            throw ProtocolViolation(.malformed, "a frame of kind \(kind) cannot come in fragments")
+        }
+        if frame.flags & 0x7F != 0, !allowance.contains(.flags) {
+            throw ProtocolViolation(.malformed, "a frame of kind \(kind) has no flags")
+        }
+        if !frame.descriptors.isEmpty, !allowance.contains(.descriptors) {
+            throw ProtocolViolation(.malformed, "a frame of kind \(kind) carries no descriptors")
+        }
+        guard frame.bytes.count <= ProtocolLimits.tablesBytes + limits.message else {
+            throw ProtocolViolation(.overLimit, "a message is larger than the \(limits.message) bytes granted")
+        }
+        return kind
+    }
+
+    /// The fragments of a message are complete, or its sender gave it up.
+    mutating func receive(
+        fragmentsOf number: UInt64, _ bytes: ByteSlice?, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        guard let partial = partials.removeValue(forKey: number) else {
+            // A call that crossed our Goodbye was not kept.
+            if ending.saidGoodbye { return }
+            throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
+        }
+        partial.bytes = bytes
+        partial.isAborted = bytes == nil
+        switch partial.purpose {
+        case .call(let export):
+            makeNextReady(of: export)
+        case .reply(let question, let status, let tables):
+            let reply = Reply(
+                status: bytes == nil ? .refused : status, body: bytes ?? .empty, bulk: bytes?.bytes.count ?? 0,
+                tables: tables)
+            complete(try questions.answered(question), with: reply, &actions)
+        }
+    }
+
+    /// The peer broke a rule: says which, and nothing more is taken from it.
+    mutating func fail(_ violation: ProtocolViolation) {
+        ending.violation = violation.message
+        writeGoodbye(violation.reason, violation.message)
+    }
+
+    // MARK: Hello
+
+    private mutating func receiveHello(
+        _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        guard phase == .handshake, !handshake.hasPeersHello else {
+            throw ProtocolViolation(.outOfStep, "a second Hello")
+        }
+        let (grants, name) = try Handshake.read(frame.bytes, isInitiator: host.isInitiator)
+        handshake.grants = grants
+        credit.begin(grants, limits)
+        // The other side has accepted this one by saying Hello, and may call from here on.
+        if host.isInitiator { enter(.open) }
+        actions.append(.decideOnPeer(name: name))
+    }
+
+    /// The accept rule refuses the peer.
+    mutating func refusePeer(_ reason: String, _ actions: inout Actions<Host>) {
+        writeGoodbye(.refused, reason)
+        for call in ready.removeAll() { actions.append(.release(call)) }
+    }
+
+    /// The accept rule has let the peer in.
+    ///
+    /// - Returns: Whether the connection is open now, and whether calls wait to be started.
+    mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (isOpen: Bool, hasCalls: Bool) {
+        if phase == .handshake {
+            writeHello(programName, isInitiator: false, sharesMemory: sharesMemory)
+            enter(.open)
+        }
+        handshake.isAccepted = true
+        return (phase == .open, !ready.isEmpty)
+    }
+
+    /// Greets the peer.
+    ///
+    /// - Parameter sharesMemory: The channel can.
+    mutating func writeHello(_ programName: String, isInitiator: Bool, sharesMemory: Bool) {
+        if !sharesMemory { sharing.phase = .never }
+        for byte in ProtocolLimits.magic { outbox.append(byte: byte) }
+        outbox.append(ProtocolLimits.version)
+        let memory = sharing.phase == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
+        outbox.append((isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays)
+        outbox.append(limits.queuedCalls)
+        outbox.append(limits.runningCalls)
+        outbox.append(UInt64(limits.message))
+        outbox.append(programName.cut(toBytes: ProtocolLimits.nameBytes))
+        write(.hello)
+    }
+
+    // MARK: Small frames
+
+    private mutating func receiveRelease(
+        _ reader: inout WireReader, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        let watermark = try reader.number()
+        guard watermark <= sent else {
+            throw ProtocolViolation(.unknownName, "a Release names a frame that was never sent")
+        }
+        let count = try reader.count(minimum: 2)
+        for _ in 0..<count {
+            if let freed = try exports.release(reader.objectID(), entered: watermark) {
+                actions.append(.unexport(freed))
+            }
+        }
+        try reader.end()
+    }
+
+    private mutating func receiveCredit(
+        _ reader: inout WireReader, flags: UInt8, _ host: Host, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        let amount = try reader.number()
+        try reader.end()
+        switch flags {
+        case 0:
+            try credit.give(calls: amount, handshake.grants)
+        case 1:
+            switch host.creditLargeMessages(amount) {
+            case .notOwed:
+                throw ProtocolViolation(.overLimit, "more bulk credit is given back than was used")
+            case .counted: break
+            case .mayGoOn: actions.append(.flush)
+            }
+            answerFlow.creditCame()
+        case 2:
+            try credit.give(oneWays: amount, handshake.grants)
+        default:
+            throw ProtocolViolation(.malformed, "a Credit of an unknown kind")
+        }
+    }
+
+    private mutating func receiveFailed(
+        _ reader: inout WireReader, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        let number = try reader.number()
+        let code = try reader.number()
+        let text = try reader.text(limit: 256)
+        try reader.end()
+        guard number <= sent else {
+            throw ProtocolViolation(.unknownName, "a Failed names a frame that was never sent")
+        }
+        let error = ConnectionError(.init(rawValue: Int(clamping: code)), text)
+        guard oneWays.failed(number, error) else {
+            throw ProtocolViolation(.unknownName, "a Failed names what is no one-way message")
+        }
+        actions.append(.event(.oneWayFailed(number: number, error)))
+    }
+
+    // MARK: Pings and barriers
+
+    /// Sends a ping or a barrier, or has it wait until fewer are unanswered.
+    mutating func writeControl(_ kind: FrameKind, _ wait: ControlWait) {
+        if let token = controls.begin(kind, wait) { write(kind, number: token) }
+    }
+
+    private mutating func receivePong(
+        _ reader: inout WireReader, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        let token = try reader.number()
+        try reader.end()
+        let wait = try controls.answered(token)
+        if let continuation = wait.continuation.take() { actions.append(.pong(continuation, nil)) }
+        if !ending.saidGoodbye, let next = controls.popWaiting() { writeControl(next.kind, next.wait) }
+    }
+
+    private mutating func receiveBarrier(_ reader: inout WireReader, _ host: Host) throws(ProtocolViolation) {
+        let token = try reader.number()
+        try reader.end()
+        guard controls.barriers.waitingCount < ProtocolLimits.barriers else {
+            throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.barriers) barriers wait")
+        }
+        for token in controls.barriers.barrier(token) { try writePong(token, host) }
+    }
+
+    /// Answers a ping, or a barrier that waits for nothing.
+    private mutating func writePong(_ token: UInt64, _ host: Host) throws(ProtocolViolation) {
+        write(.pong, number: token)
+        try controls.wrotePong(sent) { host.isWritten($0) }
+    }
+}

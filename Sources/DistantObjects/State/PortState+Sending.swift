@@ -1,0 +1,315 @@
+import KeyedArchive
+import PortTransport
+
+/// What became of a message that is ready to be sent.
+enum SendOutcome<Value: Sendable>: Sendable {
+    case written(Value)
+    /// It waits for credit or room.
+    case waiting(Value)
+    case failed(any Error)
+}
+
+// Messages of this side: names are given, watermarks written and a frame completed in one step.
+extension PortState {
+    /// Why no message may be sent now; `nil` if it may.
+    var whyClosed: ConnectionError? {
+        switch phase {
+        case .open:
+            ending.peerGoodbye == nil
+                ? nil : ConnectionError(.closed, "the peer is closing the connection; the call was not sent")
+        case .handshake:
+            ConnectionError(.closed, "the connection is not open yet")
+        case .closing:
+            ConnectionError(.closed, "the connection is closing; the call was not sent")
+        case .ending, .ended:
+            ConnectionError(.closed, "the connection has ended; the call was not sent")
+        }
+    }
+
+    borrowing func checkOpen(_ message: OutboundMessage) throws {
+        if let whyClosed { throw ConnectionError(whyClosed.code, whyClosed.message, context: message.name) }
+        if message.mayBeTooLarge { try checkSize(of: message) }
+    }
+
+    // MARK: Calls
+
+    /// Writes a call, or has it wait for credit or room.
+    mutating func send(
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: Host.Waiter, _ host: Host
+    ) -> SendOutcome<Ticket> {
+        guard mayWrite(message, isOneWay: false, host) else {
+            pending.append(message, .call(ticket, waiter), oneWay: false)
+            return .waiting(ticket)
+        }
+        writeCall(message, ticket, waiter, host)
+        return .written(ticket)
+    }
+
+    /// Frees the slot of a question that cannot be written any more.
+    ///
+    /// - Throws: Why; the caller gave it up, or the connection takes no calls any more.
+    mutating func checkReserved(_ ticket: Ticket) throws {
+        guard questions.phase(of: ticket) == .reserved else {
+            // Given up since it was reserved.
+            if questions.phase(of: ticket) == .withdrawn { questions.finish(ticket.index) }
+            throw CancellationError()
+        }
+        if let whyClosed {
+            questions.finish(ticket.index)
+            throw whyClosed
+        }
+    }
+
+    /// Nobody waits for the answer any more.
+    ///
+    /// What was written stays a question until its `Return` comes.
+    mutating func giveUp(_ ticket: Ticket, _ error: any Error, _ actions: inout Actions<Host>) {
+        switch questions.phase(of: ticket) {
+        case .reserved:
+            guard
+                let waiting = pending.removeFirst(where: {
+                    if case .call(let other, _) = $0.kind { return other == ticket }
+                    return false
+                }), case .call(_, let waiter) = waiting.kind
+            else {
+                // The caller is about to send it, and will see this.
+                return questions.withdraw(ticket)
+            }
+            if let timer = questions.finish(ticket.index).timer { actions.append(.cancelTimer(timer)) }
+            actions.append(.recycle(waiting.message))
+            actions.append(.fail(waiter, error))
+        case .sent:
+            guard let given = questions.abandon(ticket) else { return }
+            write(.cancel, number: UInt64(given.wire))
+            actions.append(.fail(given.waiter, error))
+            actions.append(.abort(given.number))
+            if phase == .closing { actions.append(.closeIfIdle) }
+            if let timer = given.timer { actions.append(.cancelTimer(timer)) }
+        case .free, .withdrawn, .abandoned, nil: break
+        }
+    }
+
+    // MARK: One-way messages
+
+    /// Writes a one-way message if there is credit and room.
+    mutating func offer(_ message: OutboundMessage, _ host: Host) -> Bool {
+        guard mayWrite(message, isOneWay: true, host) else { return false }
+        writeOneWay(message, host)
+        return true
+    }
+
+    /// Writes a one-way message, or has it wait for credit or room.
+    mutating func send(
+        _ message: OutboundMessage, _ place: OneWayPlace, _ waiter: Host.RoomWaiter, _ host: Host
+    ) -> SendOutcome<Void> {
+        if let whyClosed { return .failed(whyClosed) }
+        if let withdrawal = place.withdrawal { return .failed(withdrawal) }
+        if offer(message, host) { return .written(()) }
+        pending.append(message, .oneWay(place, waiter), oneWay: credit.separatesOneWays)
+        return .waiting(())
+    }
+
+    /// The sender of a one-way message waits no longer.
+    mutating func withdraw(_ place: OneWayPlace, _ error: any Error, _ actions: inout Actions<Host>) {
+        place.withdrawal = error
+        let withdrawn = pending.removeFirst {
+            if case .oneWay(let other, _) = $0.kind { return other === place }
+            return false
+        }
+        guard let withdrawn, case .oneWay(_, let waiter) = withdrawn.kind else { return }
+        actions.append(.recycle(withdrawn.message))
+        actions.append(.oneWay(waiter, error))
+    }
+
+    // MARK: Waiting for credit or room
+
+    /// Whether a message may be written now.
+    ///
+    /// Whatever the peer grants, no more than a bound of our own lies unsent: small messages and large ones have one each. A
+    /// message also waits behind those that wait for the same.
+    @inline(__always)
+    private func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
+        guard credit.mayBegin(isOneWay: isOneWay), !host.isQueueFull else { return false }
+        if pending.isEmpty, !message.isLarge { return true }
+        return mayWriteBehindOthers(message, isOneWay: isOneWay && credit.separatesOneWays, host)
+    }
+
+    @inline(never)
+    private func mayWriteBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
+        pending.isEmpty(oneWay: isOneWay, large: message.isLarge)
+            && (!message.isLarge || host.hasRoom(forLargeMessage: message.encoder.byteCount))
+    }
+
+    /// Writes the message that has waited longest of those that may go.
+    ///
+    /// One at a time: what the channel has room for shows when it has the one before.
+    /// - Returns: Whether there was one.
+    mutating func writeNextPending(_ host: Host, _ actions: inout Actions<Host>) -> Bool {
+        credit.takeFresh()
+        guard !host.isQueueFull,
+            let next = pending.popFirst(
+                calls: credit.calls > 0, oneWays: (credit.oneWays ?? 0) > 0,
+                fits: { host.hasRoom(forLargeMessage: $0) })
+        else { return false }
+        switch next.kind {
+        case .call(let ticket, let waiter):
+            writeCall(next.message, ticket, waiter, host)
+        case .oneWay(_, let waiter):
+            writeOneWay(next.message, host)
+            actions.append(.oneWay(waiter, nil))
+        }
+        actions.append(.recycle(next.message))
+        return true
+    }
+
+    // MARK: Writing
+
+    private mutating func writeCall(
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: Host.Waiter, _ host: Host
+    ) {
+        outbox.append(questions.name(ticket))
+        credit.use(isOneWay: false)
+        writeMessage(message, [], host)
+        questions.wrote(ticket, number: sent, waiter: waiter)
+    }
+
+    private mutating func writeOneWay(_ message: OutboundMessage, _ host: Host) {
+        credit.use(isOneWay: true)
+        writeMessage(message, .oneWay, host)
+        oneWays.sent(sent)
+    }
+
+    @inline(__always)
+    private mutating func writeMessage(_ message: OutboundMessage, _ kind: CallFlags, _ host: Host) {
+        var flags = kind
+        outbox.append(message.target)
+        switch namesOut.reference(to: message.name) {
+        case .new:
+            outbox.append(byte: 0)
+            outbox.append(message.name)
+        case .inline:
+            outbox.append(byte: 1)
+            outbox.append(message.name)
+        case .known(let number):
+            outbox.append(UInt64(number) + 2)
+        }
+        if let deadline = message.deadline {
+            flags.insert(.deadline)
+            outbox.append(deadline.microseconds(at: host.now))
+        }
+        outbox.append(message.argumentCount)
+        writeTables(of: message.encoder)
+        write(.call, flags: flags.rawValue, with: message.encoder)
+    }
+
+    /// Writes the reference table and the shapes.
+    ///
+    /// Ids are found or given here and nowhere else.
+    mutating func writeTables(of encoder: ObjectEncoder) {
+        guard encoder.hasTables else {
+            outbox.append(byte: 0)
+            outbox.append(byte: 0)
+            return
+        }
+        outbox.append(encoder.externalCount)
+        encoder.forEachExternal { object in
+            if let id = Host.id(ofProxy: object) {
+                outbox.append(byte: 0)
+                outbox.append(id)
+            } else {
+                outbox.append(byte: 1)
+                outbox.append(exports.mention(object, messages: ClassMessages.known(object), number: sent + 1))
+            }
+        }
+        outbox.append(encoder.shapeCount)
+        encoder.forEachShape { shape in
+            switch shapesOut.reference(to: shape, taking: shape.definition.count) {
+            case .known(let number):
+                outbox.append(UInt64(number) + 2)
+            case .new:
+                outbox.append(byte: 0)
+                writeDefinition(shape)
+            case .inline:
+                outbox.append(byte: 1)
+                writeDefinition(shape)
+            }
+        }
+    }
+
+    private mutating func writeDefinition(_ shape: Shape) {
+        let definition = shape.definition
+        outbox.append(definition.count)
+        definition.withUnsafeBytes { outbox.append(contentsOf: $0) }
+    }
+
+    /// Gives back the room of a large message that was decoded.
+    mutating func writeLargeMessageCredit(_ byteCount: Int) {
+        guard phase != .ended else { return }
+        write(.credit, number: UInt64(byteCount), flags: 1)
+    }
+
+    /// Tells the owner which of its objects are no longer referred to here.
+    ///
+    /// The ids of one frame and the watermark are taken together, in one step with all mentions.
+    mutating func writeReleases(_ dead: DyingReferences) {
+        guard phase != .ended, let first = dead.first else { return }
+        if dead.rest.isEmpty {
+            guard imports.releaseOne(first) else { return }
+            outbox.append(entered)
+            outbox.append(1)
+            outbox.append(first)
+            return write(.release)
+        }
+        var rest = ([first] + dead.rest)[...]
+        while !rest.isEmpty {
+            let chunk = rest.prefix(ProtocolLimits.referencesInMessage)
+            rest = rest.dropFirst(chunk.count)
+            let released = chunk.filter { imports.releaseOne($0) }
+            guard !released.isEmpty else { continue }
+            outbox.append(entered)
+            outbox.append(released.count)
+            for id in released { outbox.append(id) }
+            write(.release)
+        }
+    }
+
+    // MARK: Sizes
+
+    /// Whether header and tables fit in an opener, and the whole in what the peer takes.
+    borrowing func checkSize(of message: OutboundMessage) throws {
+        let encoder = message.encoder
+        guard message.name.utf8.count <= ProtocolLimits.nameBytes else {
+            throw ConnectionError(
+                .noSuchMessage, "the name of a message has at most \(ProtocolLimits.nameBytes) bytes",
+                context: message.name.cut(toBytes: 64))
+        }
+        guard encoder.externalCount <= ProtocolLimits.referencesInMessage else {
+            throw ConnectionError(
+                .tooLarge,
+                "a message carries at most \(ProtocolLimits.referencesInMessage) references, this one has \(encoder.externalCount)",
+                context: message.name)
+        }
+        if exports.count + encoder.externalCount > limits.exports {
+            let fresh = encoder.externals.count { Host.id(ofProxy: $0) == nil && !exports.contains($0) }
+            guard exports.count + fresh <= limits.exports else {
+                throw ConnectionError(
+                    .overloaded,
+                    "the peer refers to \(exports.count - 1) objects of this process; more than \(limits.exports - 1) are not allowed",
+                    context: message.name)
+            }
+        }
+        var tables = message.name.utf8.count + encoder.externalCount * 11
+        encoder.forEachShape { tables += $0.definition.count + 5 }
+        guard encoder.shapeCount <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
+            throw ConnectionError(
+                .tooLarge, "the classes of this message have too many and too long keys for one message",
+                context: message.name)
+        }
+        guard UInt64(encoder.byteCount) <= handshake.grants.message else {
+            throw ConnectionError(
+                .tooLarge,
+                "the message has \(encoder.byteCount) bytes; the peer takes at most \(handshake.grants.message)",
+                context: message.name)
+        }
+    }
+}

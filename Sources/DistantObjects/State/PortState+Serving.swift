@@ -1,0 +1,265 @@
+import KeyedArchive
+import PortTransport
+
+// Calls of the peer: entered, made ready when their object's turn comes, started, answered.
+extension PortState {
+    mutating func receiveCall(
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        let flags = CallFlags(rawValue: frame.flags & 0x7F)
+        guard flags.isSubset(of: .known) else { throw ProtocolViolation(.malformed, "a Call has unknown flags") }
+        let isOneWay = flags.contains(.oneWay)
+        write(try credit.usedByPeer(isOneWay: isOneWay, limits), host, &actions)
+        let question: UInt32? = isOneWay ? nil : try reader.number32()
+        let export = try exports.resolve(reader.objectID())
+        let message = try readName(&reader, of: export)
+        var deadline: UInt64?
+        if flags.contains(.deadline) {
+            let (nanoseconds, overflow) = try reader.number().multipliedReportingOverflow(by: 1_000)
+            let (instant, isFar) = host.now.addingReportingOverflow(nanoseconds)
+            deadline = overflow || isFar ? .max : instant
+        }
+        let argumentCount = Int(clamping: try reader.number())
+        let tables = try readTables(&reader, host, &actions)
+        if frame.bulkLength != nil { try checkOpener(reader, tables, &actions) }
+        // After our Goodbye nothing is answered; its watermark tells the peer that this was not delivered. The references
+        // were entered and are let go like those of any message.
+        guard !ending.saidGoodbye else {
+            if let tables { actions.append(.release(tables)) }
+            return
+        }
+        if let question { try answers.enter(question) }
+        unfinished += 1
+        let startsAtOnce = frame.bulkLength == nil && export.begin()
+        let mailbox = Unmanaged.passUnretained(export.mailbox)
+        let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
+        let call = InboundCall(
+            question: question, keepsAnswer: flags.contains(.keepAnswer), number: frame.number,
+            export: consume export, message: consume message, argumentCount: argumentCount, tables: consume tables,
+            deadline: deadline, epoch: controls.barriers.enter(), isLate: phase != .open, body: consume body)
+        if call.tables?.fault != nil { call.obstacle = .tables }
+        // The call holds the export, and that its mailbox.
+        if startsAtOnce { ready.append(consume call) } else { mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) } }
+    }
+
+    private mutating func readBody(
+        _ frame: borrowing InboundFrame, from offset: Int, of export: Export, startsAtOnce: Bool
+    ) -> InboundBody {
+        guard frame.bulkLength == nil else {
+            let partial = PartialMessage(purpose: .call(export))
+            partials[frame.number] = partial
+            return .arriving(partial)
+        }
+        // What has to wait shares memory with what came with it, instead of holding a whole read buffer.
+        if startsAtOnce { return .whole(frame.retain(offset..<frame.bytes.count)) }
+        return .whole(waitingBytes.copy(UnsafeRawBufferPointer(rebasing: frame.bytes[offset...])))
+    }
+
+    /// The call waits for the messages to its object that came before it.
+    @inline(never)
+    private mutating func queue(_ call: InboundCall, in mailbox: Mailbox) {
+        mailbox.waiting.append(call)
+        if !mailbox.isBusy { makeNextReady(of: call.export) }
+    }
+
+    private mutating func readName(
+        _ reader: inout WireReader, of export: Export
+    ) throws(ProtocolViolation) -> MessageBody {
+        let reference = try reader.number()
+        guard reference >= 2 else { return try readNewName(&reader, isInterned: reference == 0, export.messages) }
+        return try namesIn.meaning(reference - 2, in: export.messages)
+    }
+
+    @inline(never)
+    private mutating func readNewName(
+        _ reader: inout WireReader, isInterned: Bool, _ table: Unmanaged<ClassMessages>
+    ) throws(ProtocolViolation) -> MessageBody {
+        let name = try reader.text(limit: ProtocolLimits.nameBytes)
+        if isInterned { try namesIn.append(InternedName(name: name)) }
+        return table._withUnsafeGuaranteedRef { $0.meaning(of: name) }
+    }
+
+    /// Nothing stands behind the tables in the opener of a message in fragments.
+    @inline(never)
+    func checkOpener(
+        _ reader: WireReader, _ tables: MessageTables?, _ actions: inout Actions<Host>
+    ) throws(ProtocolViolation) {
+        do throws(ProtocolViolation) {
+            try reader.end()
+        } catch {
+            if let tables { actions.append(.release(tables)) }
+            throw error
+        }
+    }
+
+    /// The object's next message becomes ready if its turn has come and its bytes are there.
+    mutating func makeNextReady(of export: Export) {
+        guard phase != .ended else { return }
+        let mailbox = export.mailbox
+        if mailbox.isIdle, mailbox.isLingering { exports.forget(export) }
+        guard !mailbox.isBusy, let call = mailbox.waiting.popFirst(where: { $0.isComplete }) else { return }
+        mailbox.isBusy = true
+        ready.append(call)
+    }
+
+    // MARK: Starting
+
+    /// Whether a call may start now, as far as is known without asking the channel.
+    @inline(__always)
+    var hasStartable: Bool { !ready.isEmpty && (answerFlow.mayStartCalls || ready.hasOneWays) }
+
+    /// Starts the next call whose turn has come; its room in the queue is given back.
+    mutating func startCall(_ host: Host, _ actions: inout Actions<Host>) -> InboundCall? {
+        guard phase != .ended, handshake.isAccepted, let call = popReady(host, &actions) else { return nil }
+        if !credit.isCountedApart(isOneWay: call.question == nil) {
+            write(credit.callStarted(limits), host, &actions)
+            if runningCalls >= limits.runningCalls { call.obstacle = .calls }
+            runningCalls += 1
+        }
+        if let question = call.question, answers.start(question) { call.isCancelled = true }
+        if hasStartable, !hasHelper {
+            hasHelper = true
+            call.needsHelper = true
+        }
+        return call
+    }
+
+    @inline(__always)
+    private mutating func popReady(_ host: Host, _ actions: inout Actions<Host>) -> InboundCall? {
+        if answerFlow.isHolding(host) { return popWhileHeld(&actions) }
+        guard let call = ready.popFirst() else { return nil }
+        if answerFlow.phase == .refusing, call.question != nil { call.obstacle = .answers }
+        return call
+    }
+
+    /// While the peer does not read its answers, only one-way messages start.
+    @inline(never)
+    private mutating func popWhileHeld(_ actions: inout Actions<Host>) -> InboundCall? {
+        actions.append(.awaitAnswers(atMost: limits.unreadAnswers / 2))
+        if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
+        return ready.popFirstOneWay()
+    }
+
+    /// The object's next message may start: its method has returned or suspended for the first time.
+    mutating func firstJobReturned(_ call: InboundCall) {
+        guard phase != .ended, !call.firstJobIsOver else { return }
+        call.firstJobIsOver = true
+        for token in controls.barriers.handled(call.epoch) { write(.pong, number: token) }
+        call.export.mailbox.isBusy = false
+        makeNextReady(of: call.export)
+    }
+
+    // MARK: Answering
+
+    /// What became of an answer.
+    enum AnswerOutcome: UInt8 {
+        case written
+        /// It was not written: too many answers are unread.
+        case tooMuch
+        /// The connection has ended.
+        case ended
+    }
+
+    /// Writes the answer to a call.
+    mutating func answer(
+        _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, _ host: Host
+    ) -> AnswerOutcome {
+        let encoder = message.encoder
+        if encoder.byteCount > AnswerFlow.smallAnswer, answerFlow.isFull(host) { return .tooMuch }
+        guard callEnded(call) else { return .ended }
+        guard let question = call.question else { return .written }
+        outbox.append(question)
+        writeTables(of: encoder)
+        answers.finish(question, keep: call.keepsAnswer)
+        answerFlow.add(outbox.count + encoder.byteCount + ProtocolLimits.headers)
+        write(.return, flags: status.rawValue, with: encoder)
+        return .written
+    }
+
+    /// Ends a one-way message, whose sender is told if it failed.
+    ///
+    /// - Returns: Whether the connection goes on.
+    mutating func oneWayEnded(
+        _ call: InboundCall, _ failure: ConnectionError?, _ host: Host, _ actions: inout Actions<Host>
+    ) -> Bool {
+        guard callEnded(call) else { return false }
+        if let failure { writeFailed(call.number, failure) }
+        write(credit.oneWayEnded(limits), host, &actions)
+        return true
+    }
+
+    /// - Returns: Whether the connection goes on.
+    private mutating func callEnded(_ call: InboundCall) -> Bool {
+        if !credit.isCountedApart(isOneWay: call.question == nil) { runningCalls -= 1 }
+        unfinished -= 1
+        return phase != .ended
+    }
+
+    private mutating func writeFailed(_ number: UInt64, _ error: ConnectionError) {
+        outbox.append(number)
+        outbox.append(UInt64(error.code.rawValue))
+        outbox.append(error.description.cut(toBytes: 256))
+        answerFlow.add(outbox.count + ProtocolLimits.headers)
+        write(.failed)
+    }
+
+    // MARK: Credit
+
+    /// Gives the peer the credit that is due.
+    @inline(__always)
+    private mutating func write(_ due: Credit.Due, _ host: Host, _ actions: inout Actions<Host>) {
+        switch due {
+        case .none: break
+        case .calls: writeCallCredit(host, &actions)
+        case .oneWays: writeOneWayCredit()
+        }
+    }
+
+    /// What a peer that reads its answers again is owed.
+    mutating func writeHeldCredit(_ host: Host, _ actions: inout Actions<Host>) {
+        if credit.isHeld { writeCallCredit(host, &actions) }
+    }
+
+    private mutating func writeCallCredit(_ host: Host, _ actions: inout Actions<Host>) {
+        // Answers need no credit: a peer that asks and does not read must not fill this side's memory with them.
+        guard !answerFlow.isAbove(host) else {
+            credit.hold()
+            return actions.append(.awaitAnswers(atMost: limits.unreadAnswers / 2))
+        }
+        outbox.append(credit.takeOwedCalls())
+        write(.credit, flags: 0)
+    }
+
+    private mutating func writeOneWayCredit() {
+        guard !ending.saidGoodbye else { return }
+        outbox.append(credit.takeOwedOneWays())
+        write(.credit, flags: 2)
+    }
+
+    // MARK: Unread answers
+
+    /// The peer may have read some of its answers.
+    @inline(__always)
+    mutating func lookAtAnswers(_ host: Host, _ actions: inout Actions<Host>) {
+        if answerFlow.phase != .open { _ = answerFlow.isHolding(host) }
+        if answerFlow.isEbbing { lookWhetherEbbed(host, &actions) }
+    }
+
+    @inline(never)
+    private mutating func lookWhetherEbbed(_ host: Host, _ actions: inout Actions<Host>) {
+        switch answerFlow.ebb(host) {
+        case .goesOn: actions.append(.awaitAnswers(atMost: 0))
+        case .over: actions.append(.releaseFreeMemory)
+        case .held: break
+        }
+    }
+
+    /// A part of the time has passed for which calls may wait for the peer to read.
+    ///
+    /// - Returns: Whether calls may start.
+    mutating func answersTick(_ host: Host, _ actions: inout Actions<Host>) -> Bool {
+        guard phase != .ended else { return false }
+        if answerFlow.tick(host) { actions.append(.startAnswerTimer) }
+        return hasStartable
+    }
+}

@@ -1,0 +1,30 @@
+import PortTransport
+
+/// A call that was given a number here and has not had its `Return`.
+struct Question<Waiter> {
+    var phase: QuestionPhase
+    /// Tells uses of one slot apart, for cancellations that come late.
+    var serial: UInt32
+    var waiter: Waiter?
+    /// The number of its opener, once written.
+    var number: UInt64
+    /// What the frames call it, once written.
+    var wire: UInt32 = 0
+    var timer: TimerToken?
+    /// What cancels it: it lives until the question is answered or given up.
+    var scope: ObjectIdentifier?
+    /// The opener of its `Return` has come, the rest is on the way.
+    var isArriving = false
+}
+
+enum QuestionPhase: UInt8 {
+    case free
+    /// Given out, not written.
+    case reserved
+    /// Given up before it was written.
+    case withdrawn
+    /// Written; somebody waits.
+    case sent
+    /// Written and given up; only the `Return` is still to come.
+    case abandoned
+}

@@ -1,0 +1,101 @@
+import KeyedArchive
+
+/// The frames that transitions have written and the channel has not been given yet.
+///
+/// Used under the connection's lock and emptied before it is given up: the order of transitions is the order on the wire.
+/// Its memory is used again; the first frame of each round, nearly always the only one, has a place without an allocation.
+struct Outbox: ~Copyable {
+    /// How the channel takes a frame.
+    enum Form: UInt8 {
+        /// The bytes written here are the frame.
+        case whole
+        /// The values of a message follow, which lie in its encoder.
+        case withValues
+        /// The segments of a large message follow in fragments.
+        case withFragments
+        /// Descriptors of shared memory go with it.
+        case withDescriptors
+        /// Nothing follows it on the socket.
+        case lastOnSocket
+        /// Nothing follows it at all.
+        case last
+    }
+
+    struct Frame {
+        let kind: FrameKind
+        let flags: UInt8
+        let form: Form
+        /// Where its bytes lie.
+        let start: Int
+        let end: Int
+        /// What holds the rest; its owner keeps it until the outbox is emptied.
+        let encoder: Unmanaged<ObjectEncoder>?
+    }
+
+    private var bytes = PrefixBuffer()
+    /// Where the frame that is being written starts.
+    private var start = 0
+    private var first: Frame?
+    private var others: [Frame] = []
+    /// The descriptors of the one frame that can have some.
+    private(set) var descriptors: [CInt] = []
+
+    var isEmpty: Bool { first == nil }
+
+    /// The bytes of the frame that is being written.
+    var count: Int { bytes.count - start }
+
+    /// Completes the frame that is being written.
+    mutating func finish(
+        _ kind: FrameKind, flags: UInt8 = 0, _ form: Form = .whole, encoder: Unmanaged<ObjectEncoder>? = nil
+    ) {
+        let frame = Frame(
+            kind: kind, flags: flags, form: form, start: start, end: bytes.count, encoder: encoder)
+        start = bytes.count
+        if first == nil { first = frame } else { others.append(frame) }
+    }
+
+    /// As `finish`, with descriptors, which the outbox owns until it is emptied.
+    mutating func finish(_ kind: FrameKind, flags: UInt8, descriptors: [CInt]) {
+        self.descriptors = descriptors
+        finish(kind, flags: flags, .withDescriptors)
+    }
+
+    /// Hands each frame out, in order, and is empty afterwards.
+    @inline(__always)
+    mutating func empty(into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
+        guard let frame = first else { return }
+        let all = bytes.bytes
+        send(frame, UnsafeRawBufferPointer(rebasing: all[frame.start..<frame.end]), descriptors)
+        if !others.isEmpty { emptyOthers(into: send) }
+        if !descriptors.isEmpty { descriptors = [] }
+        first = nil
+        start = 0
+        bytes.reset()
+    }
+
+    @inline(never)
+    private mutating func emptyOthers(into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
+        let all = bytes.bytes
+        for frame in others {
+            send(frame, UnsafeRawBufferPointer(rebasing: all[frame.start..<frame.end]), descriptors)
+        }
+        others.removeAll(keepingCapacity: others.count <= 16)
+    }
+
+    // MARK: Bytes of the frame that is being written
+
+    mutating func append(byte: UInt8) { bytes.append(byte: byte) }
+    @inline(__always)
+    mutating func append(_ value: UInt64) { bytes.append(value) }
+    mutating func append(_ value: UInt32) { bytes.append(UInt64(value)) }
+    mutating func append(_ value: Int) { bytes.append(UInt64(value)) }
+    mutating func append(_ text: String) { bytes.append(text) }
+    mutating func append(_ id: ObjectID) { bytes.append(id) }
+    mutating func append(contentsOf more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+
+    /// Writes the body of a `Goodbye`.
+    mutating func appendGoodbye(entered: UInt64, _ reason: GoodbyeReason, _ text: String) {
+        bytes.appendGoodbye(entered: entered, reason, text)
+    }
+}
