@@ -7,7 +7,7 @@ extension Connection {
     /// may outlive the call: ask before, and pass on what you need. An object called within its own process sees what its
     /// caller sees.
     public static var current: Connection? {
-        guard let thread = ThreadState.current else { return nil }
+        guard let thread = ThreadTasks.current else { return nil }
         if let serving = thread.pointee.serving { return serving.takeUnretainedValue() }
         return thread.pointee.scope?.takeUnretainedValue().serves
     }
@@ -15,10 +15,17 @@ extension Connection {
     /// Runs synchronous code of the user's as this connection's.
     @inline(__always)
     func asCurrent<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-        guard let thread = ThreadState.current else { return try body() }
+        guard let thread = ThreadTasks.current else { return try body() }
         let outer = thread.pointee.serving
         thread.pointee.serving = Unmanaged.passUnretained(self)
         defer { thread.pointee.serving = outer }
         return try body()
     }
 }
+
+extension PortCoder {
+    /// The connection that messages of this coder go over; `nil` once it has ended.
+    public var connection: Connection? { owner as? Connection }
+}
+
+extension Connection: CoderOwner {}

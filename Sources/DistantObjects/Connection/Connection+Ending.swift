@@ -2,24 +2,6 @@ import PortTransport
 import Synchronization
 
 extension Connection {
-    /// Who waits for the connection's beginning and end.
-    struct Life {
-        var handshake: CheckedContinuation<Void, any Error>?
-        var handshakeHook: (@Sendable (Bool) -> Void)?
-        var handshakeOutcome: Result<Void, any Error>?
-        var handshakeTimer: TimerToken?
-        /// Bounds how long the peer may keep the stream open after a Goodbye that ended it.
-        var goodbyeTimer: TimerToken?
-        var keepaliveTimer: TimerToken?
-        var dropTimer: TimerToken?
-        var end: ConnectionEnd?
-        /// Why this side ended it, if it did.
-        var decision: ConnectionEnd?
-        var waiting: [CheckedContinuation<ConnectionEnd, Never>] = []
-        /// The listener's, which has accepted the connection.
-        var endHook: (@Sendable () -> Void)?
-    }
-
     // MARK: Closing
 
     /// Closes in order: new calls are refused, those under way are answered in both directions, both sides say goodbye.
@@ -137,7 +119,7 @@ extension Connection {
         let failed = state.withContent { content in
             // Answers that have come count.
             var actions = content.delivered.takeAll()
-            let end = content.port.endCalls(self, name, &actions) { ending in
+            let end = content.port.endCalls(self, name, &actions.others) { ending in
                 if let violation = ending.violation { return .protocolViolation(violation) }
                 return decision ?? ending.reasonOfPeer ?? ConnectionEnd(reason)
             }
@@ -186,9 +168,9 @@ extension Connection {
     @inline(never)
     private func letGo() -> [Action<Connection>] {
         let (work, resting) = state.withContent { content in
-            var actions = Actions<Connection>()
+            var actions: [Action<Connection>] = []
             content.port.end(&actions)
-            return (actions.takeList(), content.rest.take())
+            return (actions, content.rest.take())
         }
         resting?.dismiss()
         coder.detach()

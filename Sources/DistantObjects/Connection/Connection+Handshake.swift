@@ -59,7 +59,7 @@ extension Connection {
     }
 
     func handshakeEnded(_ error: (any Error)?) {
-        let over = life.withLock { life -> Life? in
+        let over = life.withLock { life -> ConnectionLife? in
             guard life.handshakeOutcome == nil else { return nil }
             let before = life
             life.handshakeOutcome = error.map { .failure($0) } ?? .success(())

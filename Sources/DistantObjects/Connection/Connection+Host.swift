@@ -4,7 +4,7 @@ import PortTransport
 extension Connection: PortHost {
     typealias Waiter = AnswerWaiter
     typealias RoomWaiter = OneWayWaiter
-    typealias RunningCall = DistantObjects.RunningCall
+    typealias RunningCall = ServedCall
     typealias Proxy = DistantObject
 
     var now: UInt64 { loop.now }

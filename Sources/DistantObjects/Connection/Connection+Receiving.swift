@@ -76,15 +76,15 @@ extension Connection: FrameHandler {
         let turn = state.withContent { content in
             let sent = content.port.sent
             var actions = content.delivered.takeAll()
-            content.port.writeHeldCredit(self, &actions)
+            content.port.writeHeldCredit(self, &actions.others)
             // Before it is looked whether calls wait that may start.
-            content.port.lookAtAnswers(self, &actions)
+            content.port.lookAtAnswers(self, &actions.others)
             // There may be credit or room again.
             if !content.port.pending.isEmpty {
-                while content.port.writeNextPending(self, &actions) { content.send(over: channel) }
+                while content.port.writeNextPending(self, &actions.others) { content.send(over: channel) }
             }
             content.port.waitingBytes.end()
-            let started = onLoop ? content.port.startCall(self, &actions) : nil
+            let started = onLoop ? content.port.startCall(self, &actions.others) : nil
             return EndOfTurn(
                 actions: actions, started: started, hasCalls: content.port.hasStartable,
                 owesFlush: content.takeOwedFlush(since: sent))

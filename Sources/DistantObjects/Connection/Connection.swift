@@ -24,8 +24,8 @@ public final class Connection: Sendable {
     let roots: RootDirectory
     let isInitiator: Bool
     let state: LockedState
-    let life = Mutex<Life>(Life())
-    let userWork = Mutex(UserWork())
+    let life = Mutex(ConnectionLife())
+    let userWork = Mutex(UserWork<Connection>())
     /// Ids of references that are gone.
     ///
     /// A lock of its own: a reference may die anywhere, also under the connection's lock.
@@ -44,7 +44,10 @@ public final class Connection: Sendable {
         self.shared = shared
         self.isInitiator = isInitiator
         self.child = child
-        coder = PortCoder(configuration: shared.value)
+        let configuration = shared.value
+        coder = PortCoder(
+            .of(configuration.limits.archive, configuration.classes), errorTypes: configuration.errorTypes,
+            exposesErrorText: configuration.exposesErrorText)
         roots = RootDirectory(holdsLookups: !isInitiator)
         state = LockedState(shared.settings, channel)
         coder.attach(self)
@@ -57,6 +60,8 @@ public final class Connection: Sendable {
     var configuration: Configuration {
         @inline(__always) _read { yield shared.value }
     }
+
+    var settings: PortSettings { shared.settings }
 
     /// A name for log lines: the configured one, or where the peer was reached; “connection” if that has no name.
     public var name: String { configuration.name ?? "connection" }

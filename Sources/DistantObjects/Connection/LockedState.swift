@@ -47,7 +47,11 @@ extension LockedState.Content {
     /// Hands the frames that were written to the channel.
     @inline(__always)
     mutating func send(over channel: Channel) {
-        guard !port.outbox.isEmpty else { return }
+        if !port.outbox.isEmpty { sendAll(over: channel) }
+    }
+
+    @inline(never)
+    private mutating func sendAll(over channel: Channel) {
         port.outbox.empty { channel.enqueue($0, $1, $2) }
     }
 

@@ -20,23 +20,4 @@ extension ByReferenceCodable {
             .wrongArgument, "an object by reference can only be received over a connection, not read from an archive",
             context: String(describing: Self.self))
     }
-
-    /// The object itself where it is at home, a proxy where it is not.
-    ///
-    /// - Throws: `ConnectionError.wrongArgument` if the object lives in the other process or has another type.
-    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
-        if let exact = object as? Self { return exact }
-        if Self.self == DistantObject.self, let local = object as? any Vendable,
-            let proxy = DistantObject(standingFor: local) as? Self
-        {
-            return proxy
-        }
-        throw ConnectionError(
-            .wrongArgument,
-            object is DistantObject
-                ? "the object lives in the other process: take a DistantObject instead of a \(Self.self)"
-                : "expected a \(Self.self), found a \(type(of: object))",
-            context: String(describing: Self.self)
-        )
-    }
 }

@@ -8,7 +8,7 @@ enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
         if let thread = ThreadState.current, let message = thread.pointee.message.take() {
-            if message.isDriven(by: coder) || message.adapt(to: coder) { return message }
+            if message.isDriven(by: coder) || message.adapt(to: coder.settings, owner: coder) { return message }
             pool(message)
         }
         return pooledMessage(for: coder)
@@ -28,7 +28,7 @@ enum CoderPool {
         if let thread = ThreadState.current, let decoder = thread.pointee.decoder.take() {
             if decoder.isDriven(by: coder) { return decoder }
             let spare = SpareDecoder(decoder: decoder, settings: thread.pointee.decoderSettings ?? coder.settings)
-            if spare.adapt(to: coder) { return decoder }
+            if spare.adapt(to: coder.settings, owner: coder) { return decoder }
             pool(spare)
         }
         return pooledDecoder(for: coder)
@@ -63,7 +63,9 @@ enum CoderPool {
             guard let index = state.messages.lastIndex(where: { coder.settings.fits($0.settings) }) else { return nil }
             return state.messages.remove(at: index)
         }
-        guard let message = known, message.adapt(to: coder) else { return OutboundMessage(for: coder) }
+        guard let message = known, message.adapt(to: coder.settings, owner: coder) else {
+            return OutboundMessage(coder.settings, owner: coder)
+        }
         return message
     }
 
@@ -83,7 +85,7 @@ enum CoderPool {
             guard let index = state.decoders.lastIndex(where: { coder.settings.fits($0.settings) }) else { return nil }
             return state.decoders.remove(at: index)
         }
-        if let known, known.adapt(to: coder) { return known.decoder }
+        if let known, known.adapt(to: coder.settings, owner: coder) { return known.decoder }
         let made = ObjectDecoder(limits: coder.settings.limits, classes: coder.settings.classes)
         made.codingOwner = coder
         return made
@@ -107,10 +109,10 @@ struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the one to us
 
     /// Makes it one of that coder's; false if it was made for other classes.
     @inline(never)
-    func adapt(to coder: PortCoder) -> Bool {
-        guard coder.settings.fits(settings) else { return false }
-        if settings !== coder.settings { decoder.configure(limits: coder.settings.limits) }
-        decoder.codingOwner = coder
+    func adapt(to settings: CoderSettings, owner: AnyObject) -> Bool {
+        guard settings.fits(self.settings) else { return false }
+        if settings !== self.settings { decoder.configure(limits: settings.limits) }
+        decoder.codingOwner = owner
         return true
     }
 }

@@ -19,24 +19,25 @@ final class OutboundMessage: @unchecked Sendable {
     /// What the encoder is configured for.
     @exclusivity(unchecked) private(set) var settings: CoderSettings
 
-    init(for coder: PortCoder) {
-        settings = coder.settings
-        encoder = ObjectEncoder(limits: coder.settings.limits, classes: coder.settings.classes)
-        encoder.codingOwner = coder
+    /// - Parameter owner: The coder, which what is encoded asks where it goes.
+    init(_ settings: CoderSettings, owner: AnyObject) {
+        self.settings = settings
+        encoder = ObjectEncoder(limits: settings.limits, classes: settings.classes)
+        encoder.codingOwner = owner
         encoder.allowsExternals = true
     }
 
     /// Whether it is one of that coder's, and needs no `adapt`.
-    func isDriven(by coder: PortCoder) -> Bool { encoder.isDriven(by: coder) }
+    func isDriven(by owner: AnyObject) -> Bool { encoder.isDriven(by: owner) }
 
     /// Makes a message that was used before one of that coder's; false if it was made for other classes.
     @inline(never)
-    func adapt(to coder: PortCoder) -> Bool {
-        guard coder.settings.fits(settings) else { return false }
-        encoder.codingOwner = coder
-        guard settings !== coder.settings else { return true }
-        settings = coder.settings
-        encoder.configure(limits: coder.settings.limits)
+    func adapt(to settings: CoderSettings, owner: AnyObject) -> Bool {
+        guard settings.fits(self.settings) else { return false }
+        encoder.codingOwner = owner
+        guard settings !== self.settings else { return true }
+        self.settings = settings
+        encoder.configure(limits: settings.limits)
         return true
     }
 

@@ -109,7 +109,7 @@ extension PortCoder {
     }
 
     /// The error that a `Return` brings.
-    func error(in reply: Reply, from message: RemoteMessage) -> any Error {
+    func error(in reply: Reply, from message: String) -> any Error {
         do {
             let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
             let failure = try error(decoder, reply.status, from: message)
@@ -117,13 +117,13 @@ extension PortCoder {
             return failure
         } catch {
             return ConnectionError(
-                .wrongResult, "the peer returned an error that cannot be read: \(error)", context: message.name,
+                .wrongResult, "the peer returned an error that cannot be read: \(error)", context: message,
                 underlying: error)
         }
     }
 
     private func error(
-        _ decoder: ObjectDecoder, _ status: ReturnStatus, from message: RemoteMessage
+        _ decoder: ObjectDecoder, _ status: ReturnStatus, from message: String
     ) throws -> any Error {
         if status == .refused {
             let code = try decoder.decodeTop(Int64.self)
@@ -133,7 +133,7 @@ extension PortCoder {
             // Older peers do not say it.
             let mayHaveRun = try? decoder.decodeTop(Bool.self)
             return ConnectionError(
-                refusal, sentence, context: context.isEmpty ? message.name : context,
+                refusal, sentence, context: context.isEmpty ? message : context,
                 mayHaveRun: mayHaveRun ?? refusal.mayHaveRunWhenRefused)
         }
         let typeName = try decoder.decodeTop(String.self)

@@ -6,31 +6,31 @@ import Synchronization
 /// One for each connection. Values go by copy; objects by reference are entered into the message's table, and the archive
 /// names their place in it. Hooks such as `Vendable.replacementObject(for:)` are given it to ask where a message goes.
 public final class PortCoder: Sendable {
-    /// Nil once the connection has ended; until then its channel holds it.
+    /// The connection; nil once it has ended, until then its channel holds it.
     ///
     /// A weak reference would make every use of the connection slower.
-    private let owner = Mutex<Unmanaged<Connection>?>(nil)
+    private let attached = Mutex<OwnerReference?>(nil)
     let settings: CoderSettings
     let errorTypes: [String: any (Error & Codable).Type]
     let exposesErrorText: Bool
 
     /// For messages to objects of this process.
-    static let local = PortCoder(configuration: Connection.Configuration())
+    static let local = PortCoder(
+        CoderSettings.of(ConnectionLimits().archive, ClassRegistry()), errorTypes: [], exposesErrorText: false)
 
-    init(configuration: Connection.Configuration) {
-        settings = CoderSettings.of(configuration.limits.archive, configuration.classes)
-        errorTypes = Dictionary(
-            configuration.errorTypes.map { (String(describing: $0), $0) }, uniquingKeysWith: { first, _ in first })
-        exposesErrorText = configuration.exposesErrorText
+    init(_ settings: CoderSettings, errorTypes: [any (Error & Codable).Type], exposesErrorText: Bool) {
+        self.settings = settings
+        self.errorTypes = Dictionary(
+            errorTypes.map { (String(describing: $0), $0) }, uniquingKeysWith: { first, _ in first })
+        self.exposesErrorText = exposesErrorText
     }
 
-    /// The connection that messages of this coder go over; `nil` once it has ended.
-    public var connection: Connection? {
-        owner.withLock { $0?.takeUnretainedValue() }
-    }
+    /// What messages of this coder go over; nil once it has ended.
+    var owner: AnyObject? { attached.withLock { HeldOwner(object: $0?.object.takeUnretainedValue()) }.object }
 
-    func attach(_ connection: Connection) {
-        owner.withLock { $0 = Unmanaged.passUnretained(connection) }
+    func attach(_ owner: some CoderOwner) {
+        let reference = OwnerReference(object: .passUnretained(owner))
+        attached.withLock { $0 = reference }
     }
 
     /// An object of this process as it stands in a message's table of references.
@@ -55,7 +55,7 @@ public final class PortCoder: Sendable {
     }
 
     /// The connection has ended.
-    func detach() { owner.withLock { $0 = nil } }
+    func detach() { attached.withLock { $0 = nil } }
 
     // MARK: Results
 
@@ -87,9 +87,9 @@ public final class PortCoder: Sendable {
         CoderPool.put(decoder, settings)
     }
 
-    func result<Result: Codable>(of reply: Reply, from message: RemoteMessage) throws -> Result {
+    func result<Result: Codable>(of reply: Reply, from message: @autoclosure () -> String) throws -> Result {
         defer { finish(reply) }
-        guard reply.status == .result else { throw error(in: reply, from: message) }
+        guard reply.status == .result else { throw error(in: reply, from: message()) }
         do {
             let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
             let result = try decoder.decodeTop(Result.self)
@@ -101,25 +101,40 @@ public final class PortCoder: Sendable {
                 reply.isWithoutValue
                     ? "the method has no result; a \(Result.self) was asked for"
                     : "the result cannot be read as \(Result.self): \(sentence(for: error))",
-                context: message.name, underlying: error)
+                context: message(), underlying: error)
         }
     }
 
-    func completion(of reply: Reply, from message: RemoteMessage) throws {
+    func completion(of reply: Reply, from message: @autoclosure () -> String) throws {
         defer { finish(reply) }
-        guard reply.status == .result else { throw error(in: reply, from: message) }
+        guard reply.status == .result else { throw error(in: reply, from: message()) }
         // A result that nobody asked for is not decoded, but it has to be one.
         if reply.isWithoutValue, reply.tables == nil { return }
         do {
             recycle(try decoder(reply.body, bulk: reply.bulk, tables: reply.tables))
         } catch {
             throw ConnectionError(
-                .wrongResult, "the result cannot be read: \(sentence(for: error))", context: message.name,
+                .wrongResult, "the result cannot be read: \(sentence(for: error))", context: message(),
                 underlying: error)
         }
     }
 
     private func finish(_ reply: Reply) {
-        if reply.bulk > 0 { connection?.consumed(bulk: reply.bulk) }
+        if reply.bulk > 0 { (owner as? any CoderOwner)?.consumed(bulk: reply.bulk) }
     }
+}
+
+private struct OwnerReference: @unchecked Sendable {  // To a connection, which is sendable.
+    let object: Unmanaged<AnyObject>
+}
+
+/// Held while the lock is: afterwards it may be gone.
+private struct HeldOwner: @unchecked Sendable {  // A connection, which is sendable.
+    let object: AnyObject?
+}
+
+/// What a coder's messages go over.
+protocol CoderOwner: AnyObject {
+    /// A message that came in fragments was decoded: its room in the window is free again.
+    func consumed(bulk bytes: Int)
 }

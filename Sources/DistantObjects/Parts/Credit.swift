@@ -23,19 +23,19 @@ struct Credit {
     /// The peer has given something back since messages that wait were looked at.
     private(set) var isFresh = false
 
-    init(_ limits: ConnectionLimits) {
-        peerCalls = limits.queuedCalls
+    init(queuedCalls: Int) {
+        peerCalls = queuedCalls
     }
 
     /// Whether one-way messages have a count of their own.
     var separatesOneWays: Bool { oneWays != nil }
 
     /// Both sides have said Hello.
-    mutating func begin(_ grants: PeerGrants, _ limits: ConnectionLimits) {
+    mutating func begin(_ grants: PeerGrants, runningCalls: Int) {
         calls = grants.queuedCalls
         guard grants.features & ProtocolLimits.separatesOneWays != 0 else { return }
         oneWays = grants.runningCalls
-        peerOneWays = limits.runningCalls
+        peerOneWays = runningCalls
     }
 
     // MARK: This side's
@@ -80,10 +80,10 @@ struct Credit {
     ///
     /// What it is owed is due at once when it has none left: what it waits to send need not be for the objects that those in
     /// the queue wait for.
-    mutating func usedByPeer(isOneWay: Bool, _ limits: ConnectionLimits) throws(ProtocolViolation) -> Due {
+    mutating func usedByPeer(isOneWay: Bool, queuedCalls: Int) throws(ProtocolViolation) -> Due {
         guard isOneWay, let left = peerOneWays else {
             guard peerCalls > 0 else {
-                throw ProtocolViolation(.overLimit, "more than the \(limits.queuedCalls) calls granted are queued")
+                throw ProtocolViolation(.overLimit, "more than the \(queuedCalls) calls granted are queued")
             }
             peerCalls -= 1
             return peerCalls == 0 && owedCalls > 0 && !isHeld ? .calls : .none
@@ -98,16 +98,16 @@ struct Credit {
     /// A call of the peer has started.
     ///
     /// A frame is due for half the queue at once, so that most calls cost none.
-    mutating func callStarted(_ limits: ConnectionLimits) -> Due {
+    mutating func callStarted(queuedCalls: Int) -> Due {
         owedCalls += 1
-        return (owedCalls >= max(1, limits.queuedCalls / 2) || peerCalls == 0) && !isHeld ? .calls : .none
+        return (owedCalls >= max(1, queuedCalls / 2) || peerCalls == 0) && !isHeld ? .calls : .none
     }
 
     /// A one-way message of the peer has ended.
-    mutating func oneWayEnded(_ limits: ConnectionLimits) -> Due {
+    mutating func oneWayEnded(runningCalls: Int) -> Due {
         guard let left = peerOneWays else { return .none }
         owedOneWays += 1
-        return owedOneWays >= max(1, limits.runningCalls / 2) || left == 0 ? .oneWays : .none
+        return owedOneWays >= max(1, runningCalls / 2) || left == 0 ? .oneWays : .none
     }
 
     /// Keeps back what is owed for calls, until `takeOwedCalls`.

@@ -10,6 +10,11 @@ struct Ending {
 
     /// The peer's `Goodbye`, once it has come.
     var peerGoodbye: PeerGoodbye?
+    @inline(__always)
+    var peerSaidGoodbye: Bool {
+        if case .some = peerGoodbye { true } else { false }
+    }
+
     /// Ours was written: nothing follows it.
     var saidGoodbye = false
     /// The rule of the protocol that the peer broke.

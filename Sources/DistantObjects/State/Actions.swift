@@ -4,7 +4,6 @@ import PortTransport
 enum Action<Host: PortHost>: @unchecked Sendable {
     // Owned by one thread at a time: handed over, never shared.
 
-    case reply(Host.Waiter, Reply)
     case fail(Host.Waiter, any Error)
     /// A one-way message is on its way, or never will be.
     case oneWay(Host.RoomWaiter, (any Error)?)
@@ -50,43 +49,44 @@ enum Action<Host: PortHost>: @unchecked Sendable {
         // Their objects are let go.
         case .discard(let reply): reply.tables != nil
         case .recycle(let message): message.encoder.hasTables
-        case .reply, .fail, .oneWay, .pong, .abort, .cancelTimer, .peerSaidGoodbye, .closeIfIdle, .flush,
+        case .fail, .oneWay, .pong, .abort, .cancelTimer, .peerSaidGoodbye, .closeIfIdle, .flush,
             .awaitAnswers, .startAnswerTimer, .releaseFreeMemory:
             false
         }
     }
 }
 
-/// What one or several transitions want done, in order.
+/// What the frames of a read want done: answers first, then all else in order.
 ///
 /// Nearly always it is one answer, which has a place of its own: moved, not counted on the way, and without an allocation.
 struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     // Owned by one thread at a time, as each of them.
 
-    private var waiter: Host.Waiter?
-    private var reply: Reply?
-    /// Nil and not empty where there is nothing: these are moved around with every turn.
-    private var rest: [Action<Host>]?
-
-    var isEmpty: Bool { waiter == nil && rest == nil }
-
-    mutating func append(_ action: Action<Host>) {
-        if rest == nil { rest = [] }
-        rest?.append(action)
+    private struct Answer {
+        let waiter: Host.Waiter
+        let reply: Reply
     }
 
+    private var first: Answer?
+    private var answers: [Answer] = []
+    var others: [Action<Host>] = []
+
+    var isEmpty: Bool { first == nil && others.isEmpty }
+
+    mutating func append(_ action: Action<Host>) { others.append(action) }
+
     mutating func append(answer waiter: consuming Host.Waiter, with reply: consuming Reply) {
-        guard self.waiter == nil, rest == nil else { return append(.reply(waiter, reply)) }
-        self.waiter = waiter
-        self.reply = reply
+        let answer = Answer(waiter: waiter, reply: reply)
+        if first == nil { first = answer } else { answers.append(answer) }
     }
 
     /// Takes out the answer, if it comes first and its waiter is the one meant.
     @inline(__always)
     mutating func takeAnswer(where isMeant: (Host.Waiter) -> Bool) -> Reply? {
-        guard let waiter, isMeant(waiter) else { return nil }
-        self.waiter = nil
-        return reply.take()
+        guard let answer = first, isMeant(answer.waiter) else { return nil }
+        first = nil
+        if !answers.isEmpty { first = answers.removeFirst() }
+        return answer.reply
     }
 
     /// Takes everything out.
@@ -96,15 +96,13 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
         return taken
     }
 
-    /// Takes out what is no answer of ours, as a list.
-    mutating func takeList() -> [Action<Host>] { rest.take() ?? [] }
-
-    /// Hands everything out in order: the answer that has a place of its own, which comes first, then the rest.
+    /// Hands everything out.
     @inline(__always)
     consuming func perform(
         answer: (consuming Host.Waiter, consuming Reply) -> Void, others: (consuming [Action<Host>]) -> Void
     ) {
-        if let waiter = waiter.take(), let reply = reply.take() { answer(waiter, reply) }
-        if let rest = rest.take() { others(rest) }
+        if let first = first.take() { answer(first.waiter, first.reply) }
+        if !answers.isEmpty { for more in answers { answer(more.waiter, more.reply) } }
+        if !self.others.isEmpty { others(self.others) }
     }
 }

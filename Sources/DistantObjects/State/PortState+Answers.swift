@@ -14,9 +14,9 @@ extension PortState {
         guard !questions.isArriving(index) else {
             throw ProtocolViolation(.outOfStep, "a second Return to one question")
         }
-        let tables = try readTables(&reader, host, &actions)
+        let tables = try readTables(&reader, host, &actions.others)
         if frame.bulkLength != nil {
-            try checkOpener(reader, tables, &actions)
+            try checkOpener(reader, tables, &actions.others)
             questions.setArriving(index)
             partials[frame.number] = PartialMessage(purpose: .reply(question: question, status, tables))
             return

@@ -3,7 +3,7 @@ extension PortState {
     /// Begins an orderly close: calls that wait for credit fail, those under way are answered.
     ///
     /// - Returns: Whether the connection was ever open; else it has to be cut.
-    mutating func beginClosing(_ actions: inout Actions<Host>) -> Bool {
+    mutating func beginClosing(_ actions: inout [Action<Host>]) -> Bool {
         guard phase == .open else { return phase != .handshake }
         enter(.closing)
         failPending(ConnectionError(.notSent, "the connection is closing; the call was not sent"), &actions)
@@ -25,7 +25,7 @@ extension PortState {
     }
 
     mutating func receiveGoodbye(
-        _ reader: inout WireReader, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> DeliveryStep {
         let watermark = try reader.number()
         let reason = GoodbyeReason(rawValue: try reader.number())
@@ -33,7 +33,7 @@ extension PortState {
         guard watermark <= sent else {
             throw ProtocolViolation(.unknownName, "a Goodbye names a frame that was never sent")
         }
-        guard ending.peerGoodbye == nil else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
+        guard !ending.peerSaidGoodbye else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
         ending.peerGoodbye = Ending.PeerGoodbye(entered: watermark, reason: reason, text: text)
         oneWays.notTaken(after: watermark)
         actions.append(.peerSaidGoodbye)
@@ -44,7 +44,7 @@ extension PortState {
     /// The peer has answered, before its Goodbye, every call it took: no answer comes to the others.
     ///
     /// They may be what a method waits for whose answer the peer waits for.
-    mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout Actions<Host>) {
+    mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout [Action<Host>]) {
         guard let goodbye = ending.peerGoodbye else { return }
         let end = ConnectionEnd.closedByPeer(goodbye.text)
         fail(questions.removeUnanswered(), end, host, name, &actions)
@@ -55,7 +55,7 @@ extension PortState {
     var isEnded: Bool {
         switch phase {
         case .handshake: false
-        case .open: ending.peerGoodbye != nil
+        case .open: ending.peerSaidGoodbye
         case .closing, .ending, .ended: true
         }
     }
@@ -64,7 +64,7 @@ extension PortState {
     ///
     /// The last transition but one: no message is sent after it. The first caller says why; others get to know.
     mutating func endCalls(
-        _ host: Host, _ name: String, _ actions: inout Actions<Host>, because reason: (Ending) -> ConnectionEnd
+        _ host: Host, _ name: String, _ actions: inout [Action<Host>], because reason: (Ending) -> ConnectionEnd
     ) -> ConnectionEnd {
         if let verdict = ending.verdict { return verdict }
         let end = reason(ending)
@@ -80,7 +80,7 @@ extension PortState {
     /// The last transition: every table is empty after it.
     ///
     /// What is left to the user's code: methods are cancelled, and what the peer held of ours is let go.
-    mutating func end(_ actions: inout Actions<Host>) {
+    mutating func end(_ actions: inout [Action<Host>]) {
         enter(.ended)
         let (freed, waiting) = exports.removeAll()
         let leftovers = Leftovers(
@@ -95,8 +95,8 @@ extension PortState {
     // MARK: What fails
 
     private mutating func fail(
-        _ questions: [Question<Host.Waiter>], _ end: ConnectionEnd, _ host: Host, _ name: String,
-        _ actions: inout Actions<Host>
+        _ questions: [Question<Waiter>], _ end: ConnectionEnd, _ host: Host, _ name: String,
+        _ actions: inout [Action<Host>]
     ) {
         for question in questions {
             if let timer = question.timer { actions.append(.cancelTimer(timer)) }
@@ -105,7 +105,7 @@ extension PortState {
         }
     }
 
-    private func outcome(
+    private mutating func outcome(
         of number: UInt64, _ end: ConnectionEnd, _ host: Host, _ name: String
     ) -> ConnectionError {
         if !host.mayBeWritten(number) {
@@ -118,14 +118,14 @@ extension PortState {
             .outcomeUnknown, "\(end) before the answer came; the call may have run or not", context: name)
     }
 
-    private mutating func failControls(_ end: ConnectionEnd, _ name: String, _ actions: inout Actions<Host>) {
+    private mutating func failControls(_ end: ConnectionEnd, _ name: String, _ actions: inout [Action<Host>]) {
         for continuation in controls.removeAll() {
             actions.append(.pong(continuation, ConnectionError(.closed, end.description, context: name)))
         }
     }
 
     /// Fails what waits for credit or room.
-    private mutating func failPending(_ error: ConnectionError, _ actions: inout Actions<Host>) {
+    private mutating func failPending(_ error: ConnectionError, _ actions: inout [Action<Host>]) {
         for item in pending.removeAll() {
             switch item.kind {
             case .call(let ticket, let waiter):

@@ -54,10 +54,10 @@ extension PortState {
         var reader = WireReader(frame.bytes)
         switch kind {
         case .hello:
-            try receiveHello(frame, host, &actions)
+            try receiveHello(frame, host, &actions.others)
             return .none
         case .call:
-            try receiveCall(&reader, frame, host, &actions)
+            try receiveCall(&reader, frame, host, &actions.others)
         case .return:
             try receiveReturn(&reader, frame, host, &actions)
         case .cancel:
@@ -67,21 +67,21 @@ extension PortState {
             try answers.drop(reader.number32())
             try reader.end()
         case .release:
-            try receiveRelease(&reader, &actions)
+            try receiveRelease(&reader, &actions.others)
         case .credit:
-            try receiveCredit(&reader, flags: frame.flags, host, &actions)
+            try receiveCredit(&reader, flags: frame.flags, host, &actions.others)
         case .ping:
             let token = try reader.number()
             try reader.end()
             try writePong(token, host)
         case .pong:
-            try receivePong(&reader, &actions)
+            try receivePong(&reader, &actions.others)
         case .barrier:
             try receiveBarrier(&reader, host)
         case .failed:
-            try receiveFailed(&reader, &actions)
+            try receiveFailed(&reader, &actions.others)
         case .goodbye:
-            return try receiveGoodbye(&reader, &actions)
+            return try receiveGoodbye(&reader, &actions.others)
         case .share:
             return try receiveShare(&reader, flags: frame.flags, host)
         case .item, .end, .provide, .accept:
@@ -146,21 +146,21 @@ extension PortState {
     // MARK: Hello
 
     private mutating func receiveHello(
-        _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
+        _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         guard phase == .handshake, !handshake.hasPeersHello else {
             throw ProtocolViolation(.outOfStep, "a second Hello")
         }
         let (grants, name) = try Handshake.read(frame.bytes, isInitiator: host.isInitiator)
         handshake.grants = grants
-        credit.begin(grants, limits)
+        credit.begin(grants, runningCalls: limits.runningCalls)
         // The other side has accepted this one by saying Hello, and may call from here on.
         if host.isInitiator { enter(.open) }
         actions.append(.decideOnPeer(name: name))
     }
 
     /// The accept rule refuses the peer.
-    mutating func refusePeer(_ reason: String, _ actions: inout Actions<Host>) {
+    mutating func refusePeer(_ reason: String, _ actions: inout [Action<Host>]) {
         writeGoodbye(.refused, reason)
         for call in ready.removeAll() { actions.append(.release(call)) }
     }
@@ -196,7 +196,7 @@ extension PortState {
     // MARK: Small frames
 
     private mutating func receiveRelease(
-        _ reader: inout WireReader, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let watermark = try reader.number()
         guard watermark <= sent else {
@@ -212,7 +212,7 @@ extension PortState {
     }
 
     private mutating func receiveCredit(
-        _ reader: inout WireReader, flags: UInt8, _ host: Host, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, flags: UInt8, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let amount = try reader.number()
         try reader.end()
@@ -235,7 +235,7 @@ extension PortState {
     }
 
     private mutating func receiveFailed(
-        _ reader: inout WireReader, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let number = try reader.number()
         let code = try reader.number()
@@ -259,7 +259,7 @@ extension PortState {
     }
 
     private mutating func receivePong(
-        _ reader: inout WireReader, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let token = try reader.number()
         try reader.end()

@@ -10,13 +10,23 @@ enum SendOutcome<Value: Sendable>: Sendable {
 }
 
 // Messages of this side: names are given, watermarks written and a frame completed in one step.
+//
+// Functions that only read are `mutating`, too: for others the compiler copies the whole state first.
 extension PortState {
+    /// Whether messages may be sent.
+    var isOpen: Bool {
+        @inline(__always) mutating get { phase == .open && !ending.peerSaidGoodbye }
+    }
+
     /// Why no message may be sent now; `nil` if it may.
-    var whyClosed: ConnectionError? {
+    private var whyClosed: ConnectionError? {
+        mutating get { isOpen ? nil : closedError() }
+    }
+
+    private mutating func closedError() -> ConnectionError {
         switch phase {
         case .open:
-            ending.peerGoodbye == nil
-                ? nil : ConnectionError(.closed, "the peer is closing the connection; the call was not sent")
+            ConnectionError(.closed, "the peer is closing the connection; the call was not sent")
         case .handshake:
             ConnectionError(.closed, "the connection is not open yet")
         case .closing:
@@ -26,8 +36,8 @@ extension PortState {
         }
     }
 
-    borrowing func checkOpen(_ message: OutboundMessage) throws {
-        if let whyClosed { throw ConnectionError(whyClosed.code, whyClosed.message, context: message.name) }
+    mutating func checkOpen(_ message: OutboundMessage) throws {
+        if !isOpen { throw ConnectionError(.closed, closedError().message, context: message.name) }
         if message.mayBeTooLarge { try checkSize(of: message) }
     }
 
@@ -35,7 +45,7 @@ extension PortState {
 
     /// Writes a call, or has it wait for credit or room.
     mutating func send(
-        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: Host.Waiter, _ host: Host
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {
         guard mayWrite(message, isOneWay: false, host) else {
             pending.append(message, .call(ticket, waiter), oneWay: false)
@@ -63,7 +73,7 @@ extension PortState {
     /// Nobody waits for the answer any more.
     ///
     /// What was written stays a question until its `Return` comes.
-    mutating func giveUp(_ ticket: Ticket, _ error: any Error, _ actions: inout Actions<Host>) {
+    mutating func giveUp(_ ticket: Ticket, _ error: any Error, _ actions: inout [Action<Host>]) {
         switch questions.phase(of: ticket) {
         case .reserved:
             guard
@@ -100,7 +110,7 @@ extension PortState {
 
     /// Writes a one-way message, or has it wait for credit or room.
     mutating func send(
-        _ message: OutboundMessage, _ place: OneWayPlace, _ waiter: Host.RoomWaiter, _ host: Host
+        _ message: OutboundMessage, _ place: OneWayPlace, _ waiter: RoomWaiter, _ host: Host
     ) -> SendOutcome<Void> {
         if let whyClosed { return .failed(whyClosed) }
         if let withdrawal = place.withdrawal { return .failed(withdrawal) }
@@ -110,7 +120,7 @@ extension PortState {
     }
 
     /// The sender of a one-way message waits no longer.
-    mutating func withdraw(_ place: OneWayPlace, _ error: any Error, _ actions: inout Actions<Host>) {
+    mutating func withdraw(_ place: OneWayPlace, _ error: any Error, _ actions: inout [Action<Host>]) {
         place.withdrawal = error
         let withdrawn = pending.removeFirst {
             if case .oneWay(let other, _) = $0.kind { return other === place }
@@ -128,14 +138,14 @@ extension PortState {
     /// Whatever the peer grants, no more than a bound of our own lies unsent: small messages and large ones have one each. A
     /// message also waits behind those that wait for the same.
     @inline(__always)
-    private func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
+    private mutating func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
         guard credit.mayBegin(isOneWay: isOneWay), !host.isQueueFull else { return false }
         if pending.isEmpty, !message.isLarge { return true }
         return mayWriteBehindOthers(message, isOneWay: isOneWay && credit.separatesOneWays, host)
     }
 
     @inline(never)
-    private func mayWriteBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
+    private mutating func mayWriteBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
         pending.isEmpty(oneWay: isOneWay, large: message.isLarge)
             && (!message.isLarge || host.hasRoom(forLargeMessage: message.encoder.byteCount))
     }
@@ -144,7 +154,7 @@ extension PortState {
     ///
     /// One at a time: what the channel has room for shows when it has the one before.
     /// - Returns: Whether there was one.
-    mutating func writeNextPending(_ host: Host, _ actions: inout Actions<Host>) -> Bool {
+    mutating func writeNextPending(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {
         credit.takeFresh()
         guard !host.isQueueFull,
             let next = pending.popFirst(
@@ -165,7 +175,7 @@ extension PortState {
     // MARK: Writing
 
     private mutating func writeCall(
-        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: Host.Waiter, _ host: Host
+        _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) {
         outbox.append(questions.name(ticket))
         credit.use(isOneWay: false)
@@ -276,7 +286,7 @@ extension PortState {
     // MARK: Sizes
 
     /// Whether header and tables fit in an opener, and the whole in what the peer takes.
-    borrowing func checkSize(of message: OutboundMessage) throws {
+    mutating func checkSize(of message: OutboundMessage) throws {
         let encoder = message.encoder
         guard message.name.utf8.count <= ProtocolLimits.nameBytes else {
             throw ConnectionError(

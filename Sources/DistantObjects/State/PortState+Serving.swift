@@ -4,12 +4,12 @@ import PortTransport
 // Calls of the peer: entered, made ready when their object's turn comes, started, answered.
 extension PortState {
     mutating func receiveCall(
-        _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let flags = CallFlags(rawValue: frame.flags & 0x7F)
         guard flags.isSubset(of: .known) else { throw ProtocolViolation(.malformed, "a Call has unknown flags") }
         let isOneWay = flags.contains(.oneWay)
-        write(try credit.usedByPeer(isOneWay: isOneWay, limits), host, &actions)
+        write(try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls), host, &actions)
         let question: UInt32? = isOneWay ? nil : try reader.number32()
         let export = try exports.resolve(reader.objectID())
         let message = try readName(&reader, of: export)
@@ -81,8 +81,8 @@ extension PortState {
 
     /// Nothing stands behind the tables in the opener of a message in fragments.
     @inline(never)
-    func checkOpener(
-        _ reader: WireReader, _ tables: MessageTables?, _ actions: inout Actions<Host>
+    mutating func checkOpener(
+        _ reader: WireReader, _ tables: MessageTables?, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         do throws(ProtocolViolation) {
             try reader.end()
@@ -109,10 +109,10 @@ extension PortState {
     var hasStartable: Bool { !ready.isEmpty && (answerFlow.mayStartCalls || ready.hasOneWays) }
 
     /// Starts the next call whose turn has come; its room in the queue is given back.
-    mutating func startCall(_ host: Host, _ actions: inout Actions<Host>) -> InboundCall? {
+    mutating func startCall(_ host: Host, _ actions: inout [Action<Host>]) -> InboundCall? {
         guard phase != .ended, handshake.isAccepted, let call = popReady(host, &actions) else { return nil }
         if !credit.isCountedApart(isOneWay: call.question == nil) {
-            write(credit.callStarted(limits), host, &actions)
+            write(credit.callStarted(queuedCalls: limits.queuedCalls), host, &actions)
             if runningCalls >= limits.runningCalls { call.obstacle = .calls }
             runningCalls += 1
         }
@@ -125,7 +125,7 @@ extension PortState {
     }
 
     @inline(__always)
-    private mutating func popReady(_ host: Host, _ actions: inout Actions<Host>) -> InboundCall? {
+    private mutating func popReady(_ host: Host, _ actions: inout [Action<Host>]) -> InboundCall? {
         if answerFlow.isHolding(host) { return popWhileHeld(&actions) }
         guard let call = ready.popFirst() else { return nil }
         if answerFlow.phase == .refusing, call.question != nil { call.obstacle = .answers }
@@ -134,7 +134,7 @@ extension PortState {
 
     /// While the peer does not read its answers, only one-way messages start.
     @inline(never)
-    private mutating func popWhileHeld(_ actions: inout Actions<Host>) -> InboundCall? {
+    private mutating func popWhileHeld(_ actions: inout [Action<Host>]) -> InboundCall? {
         actions.append(.awaitAnswers(atMost: limits.unreadAnswers / 2))
         if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
         return ready.popFirstOneWay()
@@ -180,11 +180,11 @@ extension PortState {
     ///
     /// - Returns: Whether the connection goes on.
     mutating func oneWayEnded(
-        _ call: InboundCall, _ failure: ConnectionError?, _ host: Host, _ actions: inout Actions<Host>
+        _ call: InboundCall, _ failure: ConnectionError?, _ host: Host, _ actions: inout [Action<Host>]
     ) -> Bool {
         guard callEnded(call) else { return false }
         if let failure { writeFailed(call.number, failure) }
-        write(credit.oneWayEnded(limits), host, &actions)
+        write(credit.oneWayEnded(runningCalls: limits.runningCalls), host, &actions)
         return true
     }
 
@@ -207,7 +207,7 @@ extension PortState {
 
     /// Gives the peer the credit that is due.
     @inline(__always)
-    private mutating func write(_ due: Credit.Due, _ host: Host, _ actions: inout Actions<Host>) {
+    private mutating func write(_ due: Credit.Due, _ host: Host, _ actions: inout [Action<Host>]) {
         switch due {
         case .none: break
         case .calls: writeCallCredit(host, &actions)
@@ -216,11 +216,11 @@ extension PortState {
     }
 
     /// What a peer that reads its answers again is owed.
-    mutating func writeHeldCredit(_ host: Host, _ actions: inout Actions<Host>) {
+    mutating func writeHeldCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         if credit.isHeld { writeCallCredit(host, &actions) }
     }
 
-    private mutating func writeCallCredit(_ host: Host, _ actions: inout Actions<Host>) {
+    private mutating func writeCallCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         // Answers need no credit: a peer that asks and does not read must not fill this side's memory with them.
         guard !answerFlow.isAbove(host) else {
             credit.hold()
@@ -240,13 +240,13 @@ extension PortState {
 
     /// The peer may have read some of its answers.
     @inline(__always)
-    mutating func lookAtAnswers(_ host: Host, _ actions: inout Actions<Host>) {
+    mutating func lookAtAnswers(_ host: Host, _ actions: inout [Action<Host>]) {
         if answerFlow.phase != .open { _ = answerFlow.isHolding(host) }
         if answerFlow.isEbbing { lookWhetherEbbed(host, &actions) }
     }
 
     @inline(never)
-    private mutating func lookWhetherEbbed(_ host: Host, _ actions: inout Actions<Host>) {
+    private mutating func lookWhetherEbbed(_ host: Host, _ actions: inout [Action<Host>]) {
         switch answerFlow.ebb(host) {
         case .goesOn: actions.append(.awaitAnswers(atMost: 0))
         case .over: actions.append(.releaseFreeMemory)
@@ -257,7 +257,7 @@ extension PortState {
     /// A part of the time has passed for which calls may wait for the peer to read.
     ///
     /// - Returns: Whether calls may start.
-    mutating func answersTick(_ host: Host, _ actions: inout Actions<Host>) -> Bool {
+    mutating func answersTick(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {
         guard phase != .ended else { return false }
         if answerFlow.tick(host) { actions.append(.startAnswerTimer) }
         return hasStartable

@@ -4,7 +4,7 @@ import KeyedArchive
 extension PortState {
     /// The references and shapes of a message; `nil` if it has none, as most.
     mutating func readTables(
-        _ reader: inout WireReader, _ host: Host, _ actions: inout Actions<Host>
+        _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
         let before = imports.count
@@ -81,7 +81,7 @@ extension PortState {
         return (shapes, fault)
     }
 
-    private func parse(_ definition: UnsafeRawBufferPointer) -> InboundShape {
+    private mutating func parse(_ definition: UnsafeRawBufferPointer) -> InboundShape {
         do {
             var offset = 0
             let shape = try Shape.parse(definition, at: &offset, limits: limits.archive)

@@ -9,6 +9,11 @@ import PortTransport
 /// that its caller performs after the lock. What it has to know of the channel, the clock and the objects that stand for
 /// those of the peer it asks the host.
 struct PortState<Host: PortHost>: ~Copyable {
+    typealias Waiter = Host.Waiter
+    typealias RoomWaiter = Host.RoomWaiter
+    typealias RunningCall = Host.RunningCall
+    typealias Proxy = Host.Proxy
+
     enum Phase: UInt8 {
         /// No `Hello` of the peer has been accepted.
         case handshake
@@ -38,9 +43,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     // MARK: Tables
 
     var exports = ExportTable()
-    var imports: ImportTable<Host.Proxy>
-    var questions = QuestionTable<Host.Waiter>()
-    var answers: AnswerTable<Host.RunningCall>
+    var imports: ImportTable<Proxy>
+    var questions = QuestionTable<Waiter>()
+    var answers: AnswerTable<RunningCall>
     var namesOut = OutboundInterning<String>()
     var namesIn = InboundInterning<InternedName>()
     var shapesOut = OutboundInterning<Shape>()
@@ -51,7 +56,7 @@ struct PortState<Host: PortHost>: ~Copyable {
     // MARK: Messages that wait
 
     /// Messages encoded and waiting for credit or room.
-    var pending = SendQueues<Host.Waiter, Host.RoomWaiter>()
+    var pending = SendQueues<Waiter, RoomWaiter>()
     /// What became of one-way messages.
     var oneWays = OneWayRecord()
     /// Calls of the peer whose turn has come.
@@ -70,7 +75,7 @@ struct PortState<Host: PortHost>: ~Copyable {
         self.settings = settings
         let limits = settings.limits
         sharing = Sharing(settings.sharesMemoryWhen == nil ? .never : .possible)
-        credit = Credit(limits)
+        credit = Credit(queuedCalls: limits.queuedCalls)
         answerFlow = AnswerFlow(bound: limits.unreadAnswers)
         imports = ImportTable(limit: limits.references)
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)

@@ -15,6 +15,19 @@ struct Question<Waiter> {
     var scope: ObjectIdentifier?
     /// The opener of its `Return` has come, the rest is on the way.
     var isArriving = false
+
+    /// Frees the slot for another use.
+    ///
+    /// In place, as a copy of a whole question costs more than all else here.
+    /// - Returns: Who waited, the timer of its deadline, and the number that was written, if one was.
+    @inline(__always)
+    mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?) {
+        let wasWritten = phase == .sent || phase == .abandoned
+        phase = .free
+        isArriving = false
+        serial &+= 1
+        return (waiter.take(), timer.take(), wasWritten ? wire : nil)
+    }
 }
 
 enum QuestionPhase: UInt8 {

@@ -93,18 +93,11 @@ struct QuestionTable<Waiter> {
     /// - Returns: Who waited, and the timer of its deadline.
     @discardableResult
     mutating func finish(_ index: UInt32) -> (waiter: Waiter?, timer: TimerToken?) {
-        let position = Int(index)
-        if slots[position].phase == .sent || slots[position].phase == .abandoned {
-            freeNumbers.append(slots[position].wire)
-        }
-        let timer = slots[position].timer
-        slots[position].phase = .free
-        slots[position].timer = nil
-        slots[position].isArriving = false
-        slots[position].serial &+= 1
         free.append(index)
         count -= 1
-        return (slots[position].waiter.take(), timer)
+        let ended = slots[Int(index)].end()
+        if let wire = ended.wire { freeNumbers.append(wire) }
+        return (ended.waiter, ended.timer)
     }
 
     /// The slot of the open question that a `Return` of the peer names.

@@ -25,8 +25,7 @@ struct Outbox: ~Copyable {
         let kind: FrameKind
         let flags: UInt8
         let form: Form
-        /// Where its bytes lie.
-        let start: Int
+        /// Where its bytes end, and those of the next begin.
         let end: Int
         /// What holds the rest; its owner keeps it until the outbox is emptied.
         let encoder: Unmanaged<ObjectEncoder>?
@@ -37,7 +36,7 @@ struct Outbox: ~Copyable {
     private var start = 0
     private var first: Frame?
     private var others: [Frame] = []
-    /// The descriptors of the one frame that can have some.
+    /// The descriptors of the one frame that can have some; the channel owns them once it has the frame.
     private(set) var descriptors: [CInt] = []
 
     var isEmpty: Bool { first == nil }
@@ -49,8 +48,7 @@ struct Outbox: ~Copyable {
     mutating func finish(
         _ kind: FrameKind, flags: UInt8 = 0, _ form: Form = .whole, encoder: Unmanaged<ObjectEncoder>? = nil
     ) {
-        let frame = Frame(
-            kind: kind, flags: flags, form: form, start: start, end: bytes.count, encoder: encoder)
+        let frame = Frame(kind: kind, flags: flags, form: form, end: bytes.count, encoder: encoder)
         start = bytes.count
         if first == nil { first = frame } else { others.append(frame) }
     }
@@ -65,20 +63,19 @@ struct Outbox: ~Copyable {
     @inline(__always)
     mutating func empty(into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
         guard let frame = first else { return }
-        let all = bytes.bytes
-        send(frame, UnsafeRawBufferPointer(rebasing: all[frame.start..<frame.end]), descriptors)
-        if !others.isEmpty { emptyOthers(into: send) }
-        if !descriptors.isEmpty { descriptors = [] }
+        send(frame, UnsafeRawBufferPointer(rebasing: bytes.bytes[..<frame.end]), descriptors)
+        if !others.isEmpty { emptyOthers(after: frame.end, into: send) }
         first = nil
         start = 0
         bytes.reset()
     }
 
     @inline(never)
-    private mutating func emptyOthers(into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
-        let all = bytes.bytes
+    private mutating func emptyOthers(after first: Int, into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
+        var start = first
         for frame in others {
-            send(frame, UnsafeRawBufferPointer(rebasing: all[frame.start..<frame.end]), descriptors)
+            send(frame, UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<frame.end]), descriptors)
+            start = frame.end
         }
         others.removeAll(keepingCapacity: others.count <= 16)
     }

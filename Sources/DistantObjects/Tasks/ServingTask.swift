@@ -103,13 +103,13 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     }
 
     /// Whether the task waits for the next call, on this thread.
-    private func mayRest() -> UnsafeMutablePointer<ThreadState>? {
+    private func mayRest() -> UnsafeMutablePointer<ThreadTasks>? {
         let isCancelled = lock.withLock { progress in
             progress.call = nil
             return progress.isCancelled
         }
         // Only under this scope's own `run` is the end of the job seen.
-        guard !isCancelled, let thread = ThreadState.current,
+        guard !isCancelled, let thread = ThreadTasks.current,
             thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest(self)
         else {
             // The task is held by this object and holds it: the circle ends here.
@@ -136,7 +136,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
             if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
         }
         // The job is enqueued before this returns: to take it from there costs less than the loop's queue.
-        let thread = ThreadState.current
+        let thread = ThreadTasks.current
         thread?.pointee.starting = Unmanaged.passUnretained(self)
         if let rest = rest.take() {
             rest.resume(returning: true)
@@ -159,7 +159,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     override func enqueue(_ job: consuming ExecutorJob) {
         // By the thread, as others may enqueue what else prefers this executor.
-        if let thread = ThreadState.current,
+        if let thread = ThreadTasks.current,
             thread.pointee.starting?.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
         {
             thread.pointee.starting = nil
@@ -192,4 +192,17 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     override func waits(_ state: inout PortState<Connection>) {
         served?._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
     }
+}
+
+/// A call of the peer and the task that serves it, or did.
+struct ServedCall {
+    private let task: ServingTask
+    private let number: UInt64
+
+    init(_ call: InboundCall, in task: ServingTask) {
+        self.task = task
+        number = call.number
+    }
+
+    func cancel() { task.cancel(number) }
 }

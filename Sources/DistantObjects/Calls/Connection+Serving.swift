@@ -13,7 +13,7 @@ extension Connection {
     func drain() {
         let next = state.withLock { state in
             let sent = state.sent
-            var actions = Actions<Connection>()
+            var actions: [Action<Connection>] = []
             let call = state.startCall(self, &actions)
             return NextCall(call: call, actions: actions, owesFlush: state.sent != sent)
         }
@@ -26,9 +26,8 @@ extension Connection {
     /// Does what starting a call wanted done, and gives the call.
     @inline(__always)
     private func taken(from next: consuming NextCall) -> InboundCall? {
-        let call = next.call.take()
-        perform(next.actions, onLoop: false)
-        return call
+        if !next.actions.isEmpty { perform(next.actions, onLoop: false) }
+        return next.call.take()
     }
 
     /// As `drain()`, beginning with a call that has been started; what the last one answers is for the caller to flush.
@@ -63,7 +62,7 @@ extension Connection {
     /// - Returns: The next call, started in the same critical section that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
         if call.needsHelper { loop.perform { self.help() } }
-        if !call.message.isSynchronous, call.refusal(configuration.limits, loop) == nil { return start(call) }
+        if !call.message.isSynchronous, call.refusal(settings, loop) == nil { return start(call) }
         // Of a one-way message nobody takes a result.
         guard call.question != nil else { return finishOneWay(call, error: run(call, nil), isFirstJob: true) }
         let message = coder.takeMessage()
@@ -75,7 +74,7 @@ extension Connection {
     ///
     /// - Returns: What speaks against the call, or what the method threw.
     private func run(_ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?) -> (any Error)? {
-        if let refusal = call.refusal(configuration.limits, loop) { return refusal }
+        if let refusal = call.refusal(settings, loop) { return refusal }
         do {
             let decoder = try argumentDecoder(for: call)
             try run(call, decoder, encoder)
@@ -102,13 +101,13 @@ extension Connection {
             let task = content.rest.takeToServe() ?? ServingTask(self)
             task.take(call)
             guard let question = call.question else { return (task, false) }
-            return (task, content.port.answers.attach(RunningCall(call, in: task), to: question))
+            return (task, content.port.answers.attach(ServedCall(call, in: task), to: question))
         }
         if isCancelled { task.cancel(call.number) }
         task.start()
         let next = state.withLock { state in
             state.firstJobReturned(call)
-            var actions = Actions<Connection>()
+            var actions: [Action<Connection>] = []
             let call = state.startCall(self, &actions)
             return NextCall(call: call, actions: actions)
         }
@@ -200,7 +199,7 @@ extension Connection {
         state.withLock { state in
             let outcome = state.answer(call, with: message, status, self)
             guard outcome == .written else { return Answered(outcome: outcome, next: NextCall()) }
-            var actions = Actions<Connection>()
+            var actions: [Action<Connection>] = []
             let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
             return Answered(
                 outcome: .written,
@@ -211,7 +210,7 @@ extension Connection {
     /// The first job of a call has returned: starts the next one.
     @inline(__always)
     private func startNext(
-        after call: InboundCall, _ state: inout PortState<Connection>, _ actions: inout Actions<Connection>
+        after call: InboundCall, _ state: inout PortState<Connection>, _ actions: inout [Action<Connection>]
     ) -> InboundCall? {
         state.firstJobReturned(call)
         return state.startCall(self, &actions)
@@ -236,7 +235,7 @@ extension Connection {
         // The error's text is the user's code.
         let summary = error.map { coder.summary(of: $0, of: call.message.qualifiedName) }
         let next = state.withLock { state in
-            var actions = Actions<Connection>()
+            var actions: [Action<Connection>] = []
             guard state.oneWayEnded(call, summary, self, &actions) else { return NextCall(actions: actions) }
             let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
             return NextCall(call: next, actions: actions, isClosing: state.phase == .closing)
@@ -266,7 +265,7 @@ extension Connection {
 /// The call to be run next, with what its start wants done.
 private struct NextCall: ~Copyable, Sendable {
     var call: InboundCall?
-    var actions = Actions<Connection>()
+    var actions: [Action<Connection>] = []
     var isClosing = false
     var owesFlush = false
 }
@@ -280,13 +279,13 @@ private struct Answered: ~Copyable, Sendable {
 extension InboundCall {
     /// What speaks against running a call whose turn has come.
     @inline(__always)
-    func refusal(_ limits: ConnectionLimits, _ loop: any PortLoop) -> ConnectionError? {
+    func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> ConnectionError? {
         if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
             argumentCount == message.argumentTypes.count
         {
             return nil
         }
-        return reason(limits, loop)
+        return reason(settings.limits, loop)
     }
 
     @inline(never)

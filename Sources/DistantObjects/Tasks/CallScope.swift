@@ -34,7 +34,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     /// The scope of the calling task, if it has one on that connection; held by the job that runs.
     @inline(__always)
     static func current(on connection: Connection) -> Unmanaged<CallScope>? {
-        guard let scope = ThreadState.current?.pointee.scope,
+        guard let scope = ThreadTasks.current?.pointee.scope,
             scope._withUnsafeGuaranteedRef({ $0.connection === connection && $0.task == currentTask() })
         else { return nil }
         return scope
@@ -69,7 +69,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     final func run(_ job: UnownedJob) {
-        guard let thread = ThreadState.current else { return job.runSynchronously(on: asUnownedTaskExecutor()) }
+        guard let thread = ThreadTasks.current else { return job.runSynchronously(on: asUnownedTaskExecutor()) }
         let outer = thread.pointee.scope
         thread.pointee.scope = Unmanaged.passUnretained(self)
         job.runSynchronously(on: asUnownedTaskExecutor())

@@ -130,7 +130,7 @@ public struct RemoteMessage: Sendable {
     func begun(deadline: Duration?) -> OutboundMessage {
         let message = place.takeMessage()
         if let deadline {
-            message.deadline = place.heldConnection.map { Deadline(after: deadline, on: $0.loop) }
+            message.deadline = place.heldConnection.map { Deadline(after: deadline, at: $0.now) }
         }
         message.name = name
         return message
@@ -160,7 +160,7 @@ public struct RemoteMessage: Sendable {
     @inline(__always)
     private func bound(_ message: OutboundMessage, _ connection: Connection) {
         guard let limit = connection.configuration.callDeadline, message.deadline == nil else { return }
-        message.deadline = Deadline(after: limit, on: connection.loop)
+        message.deadline = Deadline(after: limit, at: connection.now)
     }
 
     // MARK: Sending
@@ -168,29 +168,33 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
         let message = try finished(message)
-        guard let connection = place.connection else { return try await LocalCall.result(of: message, at: place) }
+        guard let connection = place.connection else {
+            return try await LocalCall.result(of: message, at: place.object)
+        }
         defer { withExtendedLifetime(place) {} }
         connection._withUnsafeGuaranteedRef { bound(message, $0) }
         let reply: Reply
         do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
-        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: self) }
+        return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
     }
 
     @usableFromInline
     func completion(of message: consuming OutboundMessage) async throws {
         let message = try finished(message)
-        guard let connection = place.connection else { return try await LocalCall.run(message, at: place) }
+        guard let connection = place.connection else { return try await LocalCall.run(message, at: place.object) }
         defer { withExtendedLifetime(place) {} }
         connection._withUnsafeGuaranteedRef { bound(message, $0) }
         let reply: Reply
         do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
-        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: self) }
+        try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
     }
 
     @usableFromInline
     func sendOneWay(_ message: consuming OutboundMessage, within limit: Duration?) async throws {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { return try await LocalCall.runOneWay(message, at: place) }
+        guard let connection = place.heldConnection else {
+            return try await LocalCall.runOneWay(message, at: place.object)
+        }
         do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
 
@@ -198,7 +202,7 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func offer(_ message: consuming OutboundMessage, tellsLosses: Bool) throws -> Bool {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
         if try connection.offerOneWay(message, tellsLosses: tellsLosses) { return true }
         connection.coder.recycle(message)
         return false
@@ -207,27 +211,27 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
         bound(message, connection)
         let reply: Reply
         do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
-        return try connection.coder.result(of: reply, from: self)
+        return try connection.coder.result(of: reply, from: name)
     }
 
     @usableFromInline
     func blockingCompletion(of message: consuming OutboundMessage) throws {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
         bound(message, connection)
         let reply: Reply
         do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
-        try connection.coder.completion(of: reply, from: self)
+        try connection.coder.completion(of: reply, from: name)
     }
 
     @usableFromInline
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(self) }
+        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
         do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }
     }
 }

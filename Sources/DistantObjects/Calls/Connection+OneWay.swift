@@ -32,7 +32,7 @@ extension Connection {
     ///
     /// Room comes when one-way messages end, and on both sides they could wait for each other.
     func checkMayWait(_ message: OutboundMessage) throws {
-        guard state.withLock({ $0.credit.separatesOneWays }), let scope = ThreadState.current?.pointee.scope,
+        guard state.withLock({ $0.credit.separatesOneWays }), let scope = ThreadTasks.current?.pointee.scope,
             scope._withUnsafeGuaranteedRef({ $0.connection === self && $0.servesOneWay })
         else { return }
         let name = message.name
@@ -55,7 +55,7 @@ extension Connection {
         let call = BlockingCall()
         let place = OneWayPlace()
         queueOneWay(message, place, .blocking(call))
-        try wait(for: call, until: limit.map { Deadline(after: $0, on: loop) }) { deadline in
+        try wait(for: call, until: limit.map { Deadline(after: $0, at: now) }) { deadline in
             let error = Self.noRoom(within: deadline.limit, name)
             withdraw(place, error)
             return error

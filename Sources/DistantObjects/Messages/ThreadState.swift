@@ -11,14 +11,8 @@ struct ThreadState {
     var decoderSettings: CoderSettings?
     /// The class of an object by reference that was looked up last.
     var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?
-    /// The connection whose synchronous method or hook runs; whoever runs it holds that.
-    var serving: Unmanaged<Connection>?
-    /// The scope whose job runs; that job holds it.
-    var scope: Unmanaged<CallScope>?
-    /// The task that is being started, whose first job is to be kept back.
-    var starting: Unmanaged<ServingTask>?
-    /// The task that the job which runs has put to rest; it is its own.
-    var resting: Unmanaged<ServingTask>?
+    /// Room for what the thread runs, of which this layer knows nothing: see `ThreadTasks`.
+    var tasks: (UInt, UInt, UInt, UInt) = (0, 0, 0, 0)
 
     /// The calling thread's; nil while the thread ends.
     @inline(__always)

@@ -4,32 +4,33 @@ import PortTransport
 /// A message to an object of this process through a `DistantObject`: copies are made as between processes.
 enum LocalCall {
     static func result<Result: Codable>(
-        of message: OutboundMessage, at place: MessagePlace
+        of message: OutboundMessage, at object: (any Vendable)?
     ) async throws -> Result {
-        let answer = OutboundMessage(for: PortCoder.local)
-        try await perform(message, at: place, answer.encoder)
+        let answer = OutboundMessage(PortCoder.local.settings, owner: PortCoder.local)
+        try await perform(message, at: object, answer.encoder)
         return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
     }
 
-    static func run(_ message: OutboundMessage, at place: MessagePlace) async throws {
-        try await perform(message, at: place, OutboundMessage(for: PortCoder.local).encoder)
+    static func run(_ message: OutboundMessage, at object: (any Vendable)?) async throws {
+        try await perform(
+            message, at: object, OutboundMessage(PortCoder.local.settings, owner: PortCoder.local).encoder)
     }
 
-    static func runOneWay(_ message: OutboundMessage, at place: MessagePlace) async throws {
-        try await perform(message, at: place, nil)
+    static func runOneWay(_ message: OutboundMessage, at object: (any Vendable)?) async throws {
+        try await perform(message, at: object, nil)
     }
 
-    static func cannotBlock(_ message: RemoteMessage) -> ConnectionError {
+    static func cannotBlock(_ message: String) -> ConnectionError {
         ConnectionError(
             .wouldBlock, "the object lives in this process: take it with local(as:) and call it directly",
-            context: message.name)
+            context: message)
     }
 
     /// - Parameter encoder: Takes the result; `nil` if nobody does.
     private static func perform(
-        _ message: OutboundMessage, at place: MessagePlace, _ encoder: ObjectEncoder?
+        _ message: OutboundMessage, at object: (any Vendable)?, _ encoder: ObjectEncoder?
     ) async throws {
-        guard let object = place.object else {
+        guard let object else {
             throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
         }
         let table = ClassMessages.of(object).takeUnretainedValue()

@@ -7,9 +7,10 @@ struct Deadline {
     /// By the loop's clock.
     private let end: UInt64
 
-    init(after limit: Duration, on loop: any PortLoop) {
+    /// - Parameter now: By the loop's clock.
+    init(after limit: Duration, at now: UInt64) {
         self.limit = limit
-        let (sum, isFar) = loop.now.addingReportingOverflow(limit.nanoseconds)
+        let (sum, isFar) = now.addingReportingOverflow(limit.nanoseconds)
         end = isFar ? .max : sum
     }
 

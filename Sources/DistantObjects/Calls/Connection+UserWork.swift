@@ -1,55 +1,19 @@
 import PortTransport
 import Synchronization
 
-/// The part of a connection's work that runs the user's code: hooks, cancellations of methods, last releases.
-///
-/// It runs on the loop, one piece at a time, in the order in which it was found. A thread that reads while it waits for an
-/// answer hands it over instead of running it.
-struct UserWork: ~Copyable {
-    private var waiting = Fifo<Action<Connection>>()
-    /// A thread runs it, or the loop was asked to.
-    private var isBusy = false
-    /// The end was added: no event follows it.
-    private var hasEnded = false
-
-    /// Takes the pieces over, so that no reference to what they hold stays behind.
-    ///
-    /// - Returns: Whether the caller has to see to it that they run.
-    mutating func add(_ work: inout [Action<Connection>]) -> Bool {
-        for piece in work {
-            switch piece {
-            case .event where hasEnded: continue
-            case .ended: hasEnded = true
-            default: break
-            }
-            waiting.append(piece)
-        }
-        work = []
-        guard !isBusy, !waiting.isEmpty else { return false }
-        isBusy = true
-        return true
-    }
-
-    mutating func next() -> Action<Connection>? {
-        let next = waiting.popFirst()
-        if next == nil { isBusy = false }
-        return next
-    }
-}
-
 extension Connection {
     /// Runs a transition, then does what it wants done.
     func transition<Result: Sendable>(
         onLoop: Bool = false,
-        _ body: (inout PortState<Connection>, inout Actions<Connection>) -> Result
+        _ body: (inout PortState<Connection>, inout [Action<Connection>]) -> Result
     ) -> Result {
         let done = state.withLock { state in
-            var actions = Actions<Connection>()
+            var actions: [Action<Connection>] = []
             let result = body(&state, &actions)
             return Transition(actions: actions, result: result)
         }
         let result = done.result
-        perform(done.actions, onLoop: onLoop)
+        if !done.actions.isEmpty { perform(done.actions, onLoop: onLoop) }
         return result
     }
 
@@ -65,7 +29,7 @@ extension Connection {
             others: { rest in perform(rest, onLoop: onLoop) })
     }
 
-    /// As `perform(_:onLoop:)`, of several that nothing has to follow first.
+    /// As `perform(_:onLoop:)`, without answers.
     @inline(never)
     func perform(_ actions: consuming [Action<Connection>], onLoop: Bool) {
         var userWork = performOwn(consume actions, onLoop: onLoop)
@@ -76,7 +40,10 @@ extension Connection {
     @inline(never)
     private func performOwn(_ actions: consuming [Action<Connection>], onLoop: Bool) -> [Action<Connection>] {
         var userWork: [Action<Connection>] = []
-        for action in actions {
+        // Taken out one by one: copies count what they hold.
+        var rest = consume actions
+        rest.reverse()
+        while let action = rest.popLast() {
             switch action {
             case .event where onLoop:
                 var event = [action]
@@ -95,8 +62,6 @@ extension Connection {
 
     private func perform(_ action: Action<Connection>) {
         switch action {
-        case .reply(let waiter, let reply):
-            waiter.complete(.success(reply), self)
         case .fail(let waiter, let error):
             waiter.complete(.failure(error), self)
         case .oneWay(let waiter, let error):
@@ -163,7 +128,7 @@ extension Connection {
 }
 
 /// What a transition gives.
-private struct Transition<Result: Sendable>: ~Copyable, Sendable {
-    var actions: Actions<Connection>
+private struct Transition<Result: Sendable>: Sendable {
+    let actions: [Action<Connection>]
     let result: Result
 }

@@ -32,7 +32,7 @@ final class MessagePlace: Sendable {
     /// A message to the object, to be filled.
     @inline(__always)
     func takeMessage() -> OutboundMessage {
-        guard let connection else { return OutboundMessage(for: PortCoder.local) }
+        guard let connection else { return OutboundMessage(PortCoder.local.settings, owner: PortCoder.local) }
         let message = connection._withUnsafeGuaranteedRef { $0.coder.takeMessage() }
         message.target = id
         return message

@@ -1,0 +1,239 @@
+import Testing
+
+@testable import DistantObjects
+@testable import PortTransport
+
+@Suite("The state: calls, answers and credit")
+struct StateCallTests {
+    @Test("A call is answered, and both tables are empty again")
+    func call() throws {
+        let (client, server) = try StateSide.pair()
+        try client.call(1)
+        let frames = client.takeFrames()
+        #expect(frames.map(\.kind) == [.call] && frames[0].form == .withValues)
+        try server.receive(frames)
+        let call = try #require(server.start())
+        #expect(call.message.name == "take" && call.argumentCount == 1 && server.state.runningCalls == 1)
+        #expect(try server.answer(call) == .written)
+        try client.receive(server.takeFrames())
+        #expect(client.done == ["answer 1"] && client.answers[1] == .result)
+        #expect(client.isAtRest && server.isAtRest && server.state.runningCalls == 0)
+    }
+
+    @Test("The messages to one object start one after the other, those to another do not wait")
+    func mailbox() throws {
+        let (client, server) = try StateSide.pair()
+        let other = StateObject()
+        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        try client.call(1)
+        try client.call(2)
+        try client.call(3, to: id)
+        try server.receive(client.takeFrames())
+        let first = try #require(server.start())
+        let second = try #require(server.start())
+        #expect(first.export.object === server.root && second.export.object === other)
+        #expect(server.start() == nil)
+        try server.answer(first)
+        #expect(server.start()?.question == 1)
+    }
+
+    @Test("A large message comes in fragments both ways, and starts when it is whole")
+    func fragments() throws {
+        let (client, server) = try StateSide.pair()
+        let text = String(repeating: "x", count: 100_000)
+        _ = try client.call(1, StateSide.message("take") { try $0.encode(text) })
+        let frames = client.takeFrames()
+        #expect(frames[0].form == .withFragments && frames[0].fragments?.count ?? 0 > 100_000)
+        try server.receive(frames)
+        let call = try #require(server.start())
+        #expect(call.body.bulk > 100_000)
+        try server.answer(call, StateSide.message("") { try $0.encode(text) })
+        try client.receive(server.takeFrames())
+        #expect(client.answers[1] == .result && client.isAtRest)
+    }
+
+    @Test("Without credit calls wait in order, and go when some is given back")
+    func credit() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 2
+        let (client, server) = try StateSide.pair(limits: limits)
+        for waiter in 1...5 { try client.call(waiter) }
+        let frames = client.takeFrames()
+        #expect(frames.count == 2 && client.state.pending.count == 3)
+        try server.receive(frames)
+        try server.answer(try #require(server.start()))
+        let answers = server.takeFrames()
+        #expect(answers.map(\.kind) == [.credit, .return])
+        try client.receive(answers)
+        // A frame writes nothing by itself: what waits goes at the end of the turn.
+        #expect(client.takeKinds() == [] && !client.state.isSettled)
+        client.endTurn()
+        #expect(client.takeKinds() == [.call] && client.state.pending.count == 2 && client.state.isSettled)
+    }
+
+    @Test("Calls and one-way messages each have a credit of their own")
+    func separateCredit() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        limits.runningCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        #expect(try client.offer())
+        #expect(try !client.offer())
+        try client.call(1)
+        try client.call(2)
+        #expect(client.state.pending.count == 1)
+        try server.receive(client.takeFrames())
+        let oneWay = try #require(server.start())
+        #expect(oneWay.question == nil)
+        server.endOneWay(oneWay)
+        let credit = server.takeFrames()
+        #expect(credit.map(\.kind) == [.credit] && credit[0].flags == 2)
+        try client.receive(credit)
+        #expect(try client.offer())
+    }
+
+    @Test("More calls, and more credit, than were granted are refused", arguments: [0, 1, 2] as [UInt8])
+    func tooMuch(kind: UInt8) throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        try client.call(1)
+        let frames = client.takeFrames()
+        try server.receive(frames)
+        let calls = #expect(throws: ProtocolViolation.self) { try server.receive(frames) }
+        #expect(calls?.reason == .overLimit)
+        client.host.largeMessageCredit = .notOwed
+        let credit = #expect(throws: ProtocolViolation.self) {
+            try client.receive(StateFrame(.credit, 2_000, flags: kind))
+        }
+        #expect(credit?.reason == .overLimit)
+    }
+
+    @Test("A full queue of the channel stops messages, and they go when it has room")
+    func fullQueue() throws {
+        let (client, _) = try StateSide.pair()
+        client.host.isQueueFull = true
+        try client.call(1)
+        #expect(client.takeKinds() == [] && client.state.pending.count == 1)
+        client.endTurn()
+        #expect(client.takeKinds() == [])
+        client.host.isQueueFull = false
+        try client.call(2)
+        // It does not overtake the first one.
+        #expect(client.takeKinds() == [])
+        client.endTurn()
+        #expect(client.takeKinds() == [.call, .call] && client.state.pending.isEmpty)
+    }
+
+    @Test("Small messages do not wait behind a large one for which there is no room")
+    func largeWaits() throws {
+        let (client, _) = try StateSide.pair()
+        client.host.hasRoomForLargeMessages = false
+        let text = String(repeating: "x", count: 100_000)
+        _ = try client.call(1, StateSide.message("take") { try $0.encode(text) })
+        try client.call(2)
+        let frames = client.takeFrames()
+        #expect(frames.count == 1 && frames[0].form == .withValues)
+        client.host.hasRoomForLargeMessages = true
+        client.endTurn()
+        #expect(client.takeFrames().first?.form == .withFragments)
+    }
+
+    @Test("A Return to no question, a second one, and one of unknown status are refused")
+    func wrongReturn() throws {
+        let (stranger, _) = try StateSide.pair()
+        #expect(throws: ProtocolViolation.self) { try stranger.receive(StateFrame(.return, 0, 0, 0)) }
+        let (client, server) = try StateSide.pair()
+        try client.call(1)
+        try server.receive(client.takeFrames())
+        try server.answer(try #require(server.start()))
+        let answer = server.takeFrames()
+        try client.receive(answer)
+        let error = #expect(throws: ProtocolViolation.self) { try client.receive(answer) }
+        #expect(error?.reason == .outOfStep)
+        #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.return, 0, 0, 0, flags: 9)) }
+    }
+
+    @Test("A call of an object that was never given, or is released, is refused")
+    func wrongTarget() throws {
+        let (_, server) = try StateSide.pair()
+        let error = #expect(throws: ProtocolViolation.self) {
+            try server.receive(StateFrame(.call, 0, 5, 0, 1, 0, 0, 0))
+        }
+        #expect(error?.reason == .unknownName)
+        let stale = #expect(throws: ProtocolViolation.self) {
+            try server.receive(StateFrame(.call, 0, 0, 3, 1, 0, 0, 0))
+        }
+        #expect(stale?.reason == .outOfStep)
+    }
+
+    @Test("A deadline goes as the time that is left, by the host's clock, and is an instant there")
+    func deadline() throws {
+        let (client, server) = try StateSide.pair()
+        let message = try StateSide.message()
+        message.deadline = Deadline(after: .milliseconds(5), at: client.host.now)
+        client.host.now += 2_000_000
+        server.host.now = 7_000_000_000
+        _ = try client.call(1, message)
+        try server.receive(client.takeFrames())
+        #expect(server.start()?.deadline == 7_003_000_000)
+    }
+
+    @Test("Over its limit of running calls a side refuses further ones")
+    func runningCalls() throws {
+        var limits = ConnectionLimits()
+        limits.runningCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        let other = StateObject()
+        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        try client.call(1)
+        try client.call(2, to: id)
+        try server.receive(client.takeFrames())
+        #expect(server.start()?.obstacle == Obstacle.none)
+        #expect(server.start()?.obstacle == .calls)
+    }
+
+    @Test("While answers lie unread calls wait; after too long they are refused; then they start again")
+    func unreadAnswers() throws {
+        var limits = ConnectionLimits()
+        limits.unreadAnswers = 2_048
+        let (client, server) = try StateSide.pair(limits: limits)
+        let text = String(repeating: "x", count: 3_000)
+        try client.call(1)
+        try server.receive(client.takeFrames())
+        server.host.unsentAnswers = 3_000
+        try server.answer(try #require(server.start()), StateSide.message("") { try $0.encode(text) })
+        try client.call(2)
+        try server.receive(client.takeFrames())
+        #expect(server.start() == nil)
+        #expect(server.done == ["await answers 1024", "start timer"])
+        for _ in 0...AnswerFlow.ticks + 1 {
+            _ = server.transition { state, actions in state.answersTick(server.host, &actions) }
+        }
+        #expect(server.start()?.obstacle == .answers)
+        server.host.unsentAnswers = 0
+        try client.call(3)
+        try server.receive(client.takeFrames())
+        server.running.first.map { call in _ = try? server.answer(call) }
+        #expect(server.start()?.obstacle == Obstacle.none)
+    }
+
+    @Test("A large result is replaced when too many answers lie unread")
+    func tooManyAnswers() throws {
+        var limits = ConnectionLimits()
+        limits.unreadAnswers = 1_024
+        let (client, server) = try StateSide.pair(limits: limits)
+        let text = String(repeating: "x", count: 50_000)
+        let other = StateObject()
+        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        try client.call(1)
+        try client.call(2, to: id)
+        try server.receive(client.takeFrames())
+        let (first, second) = (try #require(server.start()), try #require(server.start()))
+        #expect(try server.answer(first, StateSide.message("") { try $0.encode(text) }) == .written)
+        server.host.unsentAnswers = 50_000
+        let large = try StateSide.message("") { try $0.encode(text) }
+        #expect(try server.answer(second, large) == .tooMuch)
+        #expect(try server.answer(second) == .written)
+    }
+}

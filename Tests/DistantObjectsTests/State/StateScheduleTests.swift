@@ -1,0 +1,166 @@
+import Testing
+
+@testable import DistantObjects
+@testable import PortTransport
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Two states and the frames between them, in any order that a stream allows; everything follows from the seed.
+///
+/// A failing seed is printed; `DISTANT_SEED=n swift test --filter StateSchedule` runs it alone.
+@Suite("The state: random schedules")
+struct StateScheduleTests {
+    static let seeds: [UInt64] = {
+        if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }
+        let start = UInt64.random(in: 0..<1 << 40)
+        return (0..<60).map { start + $0 }
+    }()
+
+    @Test("Each call ends once, in its object's order, and every table is empty at the end", arguments: seeds)
+    func schedule(seed: UInt64) throws {
+        var schedule = try Schedule(seed: seed)
+        try schedule.run()
+    }
+}
+
+private struct Schedule {
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private let sides: [StateSide]
+    /// Frames on their way to each side.
+    private var streams: [[StateFrame]] = [[], []]
+    /// Calls under way of each side: their waiters and tickets.
+    private var open: [[(waiter: Int, ticket: Ticket)]] = [[], []]
+    private var begun: [Int] = [0, 0]
+    private var lastStarted: [ObjectIdentifier: UInt64] = [:]
+    private let gifts = (0..<4).map { _ in StateObject() }
+
+    init(seed: UInt64) throws {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+        var limits = ConnectionLimits()
+        limits.queuedCalls = Int.random(in: 1...8, using: &random)
+        limits.runningCalls = Int.random(in: 1...8, using: &random)
+        let (client, server) = try StateSide.pair(limits: limits)
+        sides = [client, server]
+    }
+
+    mutating func run() throws {
+        for _ in 0..<400 { try step() }
+        // What is left is delivered, run and answered, until nothing moves.
+        while try settle() {}
+        for index in sides.indices { try check(sides[index], begun[index]) }
+        try close()
+    }
+
+    private mutating func step() throws {
+        let index = Int.random(in: 0...1, using: &random)
+        let side = sides[index]
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0, 1, 2: try call(index)
+        case 3: _ = try side.offer()
+        case 4: giveUp(index)
+        case 5, 6, 7: try deliver(to: index)
+        case 8: start(index)
+        case 9: try answer(index)
+        case 10: release(index)
+        default: side.state.writeControl(Bool.random(using: &random) ? .ping : .barrier, ControlWait())
+        }
+    }
+
+    private mutating func call(_ index: Int) throws {
+        let waiter = begun[index]
+        begun[index] += 1
+        let message: OutboundMessage
+        if Bool.random(using: &random), let gift = gifts.randomElement(using: &random) {
+            message = try StateSide.message("takeObject") { try $0.encode(gift) }
+        } else if Int.random(in: 0..<10, using: &random) == 0 {
+            message = try StateSide.message("take") { try $0.encode(String(repeating: "x", count: 70_000)) }
+        } else {
+            message = try StateSide.message(waiter)
+        }
+        open[index].append((waiter, try sides[index].call(waiter, message)))
+    }
+
+    private mutating func giveUp(_ index: Int) {
+        guard let place = open[index].indices.randomElement(using: &random) else { return }
+        let call = open[index].remove(at: place)
+        sides[index].transition { state, actions in state.giveUp(call.ticket, CancellationError(), &actions) }
+    }
+
+    /// Delivers some of the frames that the other side has written, as one read.
+    @discardableResult
+    private mutating func deliver(to index: Int) throws -> Bool {
+        streams[index] += sides[1 - index].takeFrames()
+        let count = min(streams[index].count, Int.random(in: 1...6, using: &random))
+        for frame in streams[index].prefix(count) { try sides[index].receive(frame) }
+        streams[index].removeFirst(count)
+        sides[index].endTurn()
+        return count > 0
+    }
+
+    @discardableResult
+    private mutating func start(_ index: Int) -> Bool {
+        guard let call = sides[index].start() else { return false }
+        let object = ObjectIdentifier(call.export.object)
+        #expect(lastStarted[object] ?? 0 < call.number, "seed \(seed): messages to one object changed their order")
+        lastStarted[object] = call.number
+        return true
+    }
+
+    @discardableResult
+    private mutating func answer(_ index: Int) throws -> Bool {
+        guard let call = sides[index].running.randomElement(using: &random) else { return false }
+        if call.question == nil {
+            sides[index].endOneWay(call)
+        } else {
+            try sides[index].answer(call)
+        }
+        return true
+    }
+
+    /// Lets go of what messages brought; a call that waits or runs holds its own.
+    @discardableResult
+    private mutating func release(_ index: Int) -> Bool {
+        sides[index].references = []
+        return sides[index].release()
+    }
+
+    private mutating func settle() throws -> Bool {
+        var moved = false
+        for index in sides.indices {
+            while try deliver(to: index) { moved = true }
+            while start(index) { moved = true }
+            while try answer(index) { moved = true }
+            if release(index) { moved = true }
+        }
+        return moved
+    }
+
+    private func check(_ side: StateSide, _ begun: Int) throws {
+        #expect(side.answers.count + side.failures.count == begun, "seed \(seed): a call ended twice or never")
+        #expect(Set(side.answers.keys).isDisjoint(with: side.failures.keys), "seed \(seed)")
+        #expect(side.state.runningCalls == 0 && side.state.unfinished == 0, "seed \(seed)")
+        #expect(side.state.questions.count == 0 && side.state.answers.count == 0, "seed \(seed): a question is left")
+        #expect(side.state.pending.isEmpty && side.state.ready.isEmpty && side.state.partials.isEmpty, "seed \(seed)")
+        #expect(side.state.imports.count == 0 && side.state.exports.count == 1, "seed \(seed): a reference is left")
+    }
+
+    private mutating func close() throws {
+        sides[0].beginClosing()
+        #expect(sides[0].sayGoodbyeIfIdle(), "seed \(seed)")
+        try deliver(to: 1)
+        sides[1].beginClosing()
+        #expect(sides[1].sayGoodbyeIfIdle(), "seed \(seed)")
+        try deliver(to: 0)
+        for side in sides {
+            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
+            side.transition { state, actions in state.end(&actions) }
+            #expect(side.state.exports.count == 0 && side.state.phase == .ended, "seed \(seed)")
+        }
+    }
+}

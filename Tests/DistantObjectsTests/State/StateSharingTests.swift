@@ -1,0 +1,103 @@
+import Testing
+
+@testable import DistantObjects
+@testable import PortTransport
+
+@Suite("The state: from the socket to shared memory")
+struct StateSharingTests {
+    private static let always: BusyTraffic = {
+        var busy = BusyTraffic()
+        busy.messages = 1
+        busy.nanoseconds = .max
+        return busy
+    }()
+
+    /// The frame by which the initiator asks.
+    private func asked() throws -> (client: StateSide, server: StateSide, frame: StateFrame) {
+        let (client, server) = try StateSide.pair(busy: Self.always)
+        #expect(try client.receive(StateFrame(.ping, 1)) == .expectMemory)
+        client.state.askForMemory()
+        let frame = try #require(client.takeFrames().last)
+        return (client, server, frame)
+    }
+
+    @Test("Asked, made, taken, moved: both sides are in memory, each after its own last frame")
+    func wholeWay() throws {
+        let (client, server, ask) = try asked()
+        #expect(try server.receive(ask) == .makeMemory)
+        server.state.memoryWasMade([3, 4, 5])
+        server.host.hasSharedMemory = true
+        let give = server.takeFrames()
+        #expect(give.map(\.form) == [.withDescriptors] && give[0].descriptors == [3, 4, 5])
+        #expect(try client.receive(give[0]) == .takeMemory)
+        client.state.memoryWasTaken(.taken)
+        let move = client.takeFrames()
+        #expect(move.map(\.form) == [.lastOnSocket] && client.state.sharing.phase == .agreed)
+        #expect(try server.receive(move[0]) == .moveInput)
+        let moveBack = server.takeFrames()
+        #expect(moveBack.map(\.form) == [.lastOnSocket] && server.state.sharing.phase == .done)
+        #expect(try client.receive(moveBack[0]) == .moveInput)
+        #expect(client.state.sharing.phase == .done)
+    }
+
+    @Test("A side that cannot make memory, or must not trust the peer, says so and stays", arguments: [true, false])
+    func none(isTrusted: Bool) throws {
+        let (client, server, ask) = try asked()
+        server.host.isPeerTrusted = isTrusted
+        let step = try server.receive(ask)
+        #expect(step == (isTrusted ? .makeMemory : .none))
+        if isTrusted { server.state.memoryWasMade(nil) }
+        let give = server.takeFrames()
+        #expect(give.count == 1 && give[0].descriptors.isEmpty)
+        #expect(try client.receive(give[0]) == .takeMemory)
+        client.state.memoryWasTaken(.none(isOffered: false))
+        #expect(client.takeKinds() == [] && client.state.sharing.phase == .never)
+    }
+
+    @Test("Memory that cannot be opened is declined, and its maker lets it go")
+    func decline() throws {
+        let (client, server, ask) = try asked()
+        try server.receive(ask)
+        server.state.memoryWasMade([3])
+        try client.receive(server.takeFrames())
+        client.state.memoryWasTaken(.none(isOffered: true))
+        let decline = client.takeFrames()
+        #expect(decline.map(\.kind) == [.share])
+        #expect(try server.receive(decline[0]) == .dropMemory)
+        #expect(server.state.sharing.phase == .never)
+    }
+
+    @Test("A side does not ask an untrusted peer, nor when the traffic is slow, nor behind its Goodbye")
+    func doesNotAsk() throws {
+        let (client, _) = try StateSide.pair(busy: Self.always)
+        client.host.isPeerTrusted = false
+        #expect(try client.receive(StateFrame(.ping, 1)) == .none)
+        #expect(client.state.sharing.phase == .never)
+        var slow = Self.always
+        slow.nanoseconds = 10
+        let (other, _) = try StateSide.pair(busy: slow)
+        #expect(try other.receive(StateFrame(.ping, 1)) == .none)
+        other.host.now += 5
+        #expect(try other.receive(StateFrame(.ping, 1)) == .expectMemory)
+        let (closing, _) = try StateSide.pair(busy: Self.always)
+        closing.state.writeGoodbye(.closed, "")
+        #expect(try closing.receive(StateFrame(.ping, 1)) == .none)
+    }
+
+    @Test("Each step out of its turn is refused", arguments: [0, 1, 2, 3, 4] as [UInt8])
+    func outOfTurn(flags: UInt8) throws {
+        let (client, server) = try StateSide.pair(busy: Self.always)
+        #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.share, flags: flags)) }
+        guard flags != ShareStep.ask.rawValue else { return }
+        #expect(throws: ProtocolViolation.self) { try server.receive(StateFrame(.share, flags: flags)) }
+    }
+
+    @Test("Where it was not agreed on every step is refused", arguments: [0, 1, 2, 3] as [UInt8])
+    func notAgreed(flags: UInt8) throws {
+        let (_, server) = try StateSide.pair()
+        let error = #expect(throws: ProtocolViolation.self) {
+            try server.receive(StateFrame(.share, flags: flags))
+        }
+        #expect(error?.reason == .unknownName)
+    }
+}

@@ -1,0 +1,362 @@
+import KeyedArchive
+
+@testable import DistantObjects
+@testable import PortTransport
+
+/// Stands for an object of the other side.
+final class StateProxy: ByReferenceCodable, Sendable {
+    let id: ObjectID
+    private let dead: DeadProxies
+
+    init(_ id: ObjectID, _ dead: DeadProxies) {
+        self.id = id
+        self.dead = dead
+    }
+
+    deinit { dead.ids.append(id) }
+
+    func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
+}
+
+/// The ids of proxies that are gone and that the other side was not told of.
+final class DeadProxies: @unchecked Sendable {
+    // Used by the one thread of a test.
+    var ids: [ObjectID] = []
+}
+
+/// What the state asks, as a test sets it.
+final class StateHost: PortHost {
+    typealias Waiter = Int
+    typealias RoomWaiter = Int
+    typealias RunningCall = Int
+    typealias Proxy = StateProxy
+
+    let isInitiator: Bool
+    var now: UInt64 = 1_000_000_000
+    var isQueueFull = false
+    var hasRoomForLargeMessages = true
+    var unsentAnswers = 0
+    var writtenAnswers: UInt64 = 0
+    /// Frames up to this one are written.
+    var writtenFrames = UInt64.max
+    var largeMessageCredit = BulkCredit.counted
+    var isPeerTrusted = true
+    var hasSharedMemory = false
+    let dead = DeadProxies()
+
+    init(isInitiator: Bool) { self.isInitiator = isInitiator }
+
+    func makeProxy(for id: ObjectID) -> StateProxy { StateProxy(id, dead) }
+    static func id(ofProxy object: AnyObject) -> ObjectID? { (object as? StateProxy)?.id }
+    func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
+    func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
+    func mayBeWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
+    func creditLargeMessages(_ byteCount: UInt64) -> BulkCredit { largeMessageCredit }
+}
+
+/// A frame between two states.
+struct StateFrame: Sendable {
+    var kind: FrameKind
+    var flags: UInt8 = 0
+    var bytes: [UInt8] = []
+    /// What follows in fragments.
+    var fragments: [UInt8]?
+    var descriptors: [CInt] = []
+    var form = Outbox.Form.whole
+
+    /// A frame whose body is these numbers.
+    init(_ kind: FrameKind, _ numbers: UInt64..., flags: UInt8 = 0) {
+        self.kind = kind
+        self.flags = flags
+        var buffer = PrefixBuffer()
+        for number in numbers { buffer.append(number) }
+        bytes = Array(buffer.bytes)
+    }
+}
+
+/// An object that the other side may name.
+final class StateObject: Vendable {
+    static var messages: MessageTable<StateObject> {
+        Message("take", StateObject.take)
+        Message("takeObject", StateObject.takeObject)
+    }
+
+    func take(_ number: Int) -> Int { number }
+    func takeObject(_ object: DistantObject) {}
+}
+
+/// One side of a connection that is nothing but its state: no sockets, no threads, no clock.
+final class StateSide {
+    let host: StateHost
+    var state: PortState<StateHost>
+    /// What transitions have wanted done, in order, as a test compares it.
+    var done: [String] = []
+    /// Frames written and not delivered to the other side.
+    var wire: [StateFrame] = []
+    /// Calls started and not answered.
+    var running: [InboundCall] = []
+    /// References that messages brought.
+    var references: [AnyObject] = []
+    /// Encoders of messages that were sent: the state borrows them until the outbox is emptied.
+    private var messages: [OutboundMessage] = []
+    /// The answers, by their waiter.
+    var answers: [Int: ReturnStatus] = [:]
+    var failures: [Int: ConnectionError.Code] = [:]
+    let root = StateObject()
+    private var received: UInt64 = 0
+
+    init(isInitiator: Bool, limits: ConnectionLimits = ConnectionLimits(), busy: BusyTraffic? = nil) {
+        host = StateHost(isInitiator: isInitiator)
+        state = PortState(.of(limits, sharesMemoryWhen: busy))
+        _ = state.exports.mention(root, messages: ClassMessages.of(root), number: 0)
+    }
+
+    /// Two sides that have greeted each other and accepted that.
+    static func pair(
+        limits: ConnectionLimits = ConnectionLimits(), busy: BusyTraffic? = nil
+    ) throws -> (client: StateSide, server: StateSide) {
+        let client = StateSide(isInitiator: true, limits: limits, busy: busy)
+        let server = StateSide(isInitiator: false, limits: limits, busy: busy)
+        client.state.writeHello("client", isInitiator: true, sharesMemory: busy != nil)
+        try server.receive(client.takeFrames())
+        _ = server.state.acceptPeer("server", sharesMemory: busy != nil)
+        try client.receive(server.takeFrames())
+        _ = client.state.acceptPeer("client", sharesMemory: busy != nil)
+        (client.done, server.done) = ([], [])
+        return (client, server)
+    }
+
+    // MARK: Frames
+
+    /// Moves what the state has written to `wire`.
+    func collect() {
+        state.outbox.empty { frame, bytes, descriptors in
+            var taken = StateFrame(frame.kind, flags: frame.flags)
+            taken.bytes = Array(bytes)
+            taken.form = frame.form
+            taken.descriptors = descriptors
+            let encoder = frame.encoder?.takeUnretainedValue()
+            switch frame.form {
+            case .withValues: taken.bytes += encoder.map { Array($0.plainValues) } ?? []
+            case .withFragments: taken.fragments = encoder.map { $0.takeSegments().flatMap { Array($0.bytes) } }
+            case .whole, .withDescriptors, .lastOnSocket, .last: break
+            }
+            wire.append(taken)
+        }
+    }
+
+    func takeFrames() -> [StateFrame] {
+        collect()
+        defer { wire = [] }
+        return wire
+    }
+
+    /// The kinds of the frames written since the last call, which are lost.
+    func takeKinds() -> [FrameKind] { takeFrames().map(\.kind) }
+
+    func receive(_ frames: [StateFrame]) throws {
+        for frame in frames { try receive(frame) }
+    }
+
+    /// Enters one frame of the other side, and its fragments, and notes what that wants done.
+    @discardableResult
+    func receive(_ frame: StateFrame) throws -> DeliveryStep {
+        received += 1
+        let number = received
+        let buffer = ReadBuffer()
+        let bytes = UnsafeMutableRawBufferPointer(start: buffer.memory, count: frame.bytes.count)
+        bytes.copyBytes(from: frame.bytes)
+        let header = FrameHeader(length: UInt32(frame.bytes.count), kind: frame.kind.rawValue, flags: frame.flags)
+        let inbound = InboundFrame(
+            header, number: number, bytes: UnsafeRawBufferPointer(bytes),
+            bulkLength: frame.fragments.map { UInt64($0.count) }, descriptors: frame.descriptors,
+            buffer: .passUnretained(buffer))
+        var actions = Actions<StateHost>()
+        let step: DeliveryStep
+        do throws(ProtocolViolation) {
+            step = try state.receive(inbound, host, &actions)
+        } catch {
+            state.fail(error)
+            perform(actions)
+            throw error
+        }
+        perform(actions)
+        if let fragments = frame.fragments { try receive(fragmentsOf: number, fragments) }
+        return step
+    }
+
+    /// Enters the fragments of a message; nil: its sender gave it up.
+    func receive(fragmentsOf number: UInt64, _ fragments: [UInt8]?) throws {
+        let slice = fragments.map { fragments in
+            let block = ByteBlock.make(count: fragments.count)
+            block.bytes.copyBytes(from: fragments)
+            return ByteSlice(owner: block, bytes: UnsafeRawBufferPointer(block.bytes))
+        }
+        var actions = Actions<StateHost>()
+        do throws(ProtocolViolation) {
+            try state.receive(fragmentsOf: number, slice, &actions)
+        } catch {
+            state.fail(error)
+            perform(actions)
+            throw error
+        }
+        perform(actions)
+    }
+
+    /// The end of a read: what waits for credit goes.
+    func endTurn() {
+        var actions: [Action<StateHost>] = []
+        state.writeHeldCredit(host, &actions)
+        state.lookAtAnswers(host, &actions)
+        while state.writeNextPending(host, &actions) { collect() }
+        state.waitingBytes.end()
+        for action in actions { perform(action) }
+    }
+
+    // MARK: Actions
+
+    func transition<Result>(_ body: (inout PortState<StateHost>, inout [Action<StateHost>]) -> Result) -> Result {
+        var actions: [Action<StateHost>] = []
+        let result = body(&state, &actions)
+        collect()
+        for action in actions { perform(action) }
+        return result
+    }
+
+    private func perform(_ actions: consuming Actions<StateHost>) {
+        actions.perform(
+            answer: { waiter, reply in finish(waiter, reply) },
+            others: { rest in for action in rest { perform(action) } })
+    }
+
+    private func finish(_ waiter: Int, _ reply: Reply) {
+        done.append("answer \(waiter)")
+        answers[waiter] = reply.status
+        references += reply.tables?.references ?? []
+    }
+
+    private func perform(_ action: Action<StateHost>) {
+        switch action {
+        case .fail(let waiter, let error):
+            failures[waiter] = (error as? ConnectionError)?.code ?? .cancelled
+            done.append("fail \(waiter)")
+        case .oneWay(let waiter, let error): done.append("one-way \(waiter)\(error == nil ? "" : " failed")")
+        case .cancel(let call): done.append("cancel \(call)")
+        case .discard: done.append("discard")
+        case .unexport: done.append("unexport")
+        case .release: done.append("release")
+        case .abort: done.append("abort")
+        case .event: done.append("event")
+        case .decideOnPeer(let name): done.append("decide on \(name)")
+        case .peerSaidGoodbye: done.append("goodbye")
+        case .closeIfIdle: done.append("close if idle")
+        case .awaitAnswers(let count): done.append("await answers \(count)")
+        case .startAnswerTimer: done.append("start timer")
+        case .releaseFreeMemory: done.append("release memory")
+        case .flush: done.append("flush")
+        case .pong, .recycle, .cancelTimer, .endRoots, .ended: break
+        }
+    }
+
+    // MARK: Messages
+
+    static func message(
+        _ name: String = "take", to target: ObjectID = .rootDirectory, _ encode: (OutboundMessage) throws -> Void
+    ) throws -> OutboundMessage {
+        let coder = PortCoder.local
+        let message = OutboundMessage(coder.settings, owner: coder)
+        message.name = name
+        message.target = target
+        try encode(message)
+        try message.finish()
+        return message
+    }
+
+    static func message(_ number: Int = 1, to target: ObjectID = .rootDirectory) throws -> OutboundMessage {
+        try message("take", to: target) { try $0.encode(number) }
+    }
+
+    /// Calls the other side.
+    func call(_ waiter: Int, _ message: OutboundMessage) throws -> Ticket {
+        messages.append(message)
+        try state.checkOpen(message)
+        let ticket = state.questions.reserve()
+        _ = state.send(message, ticket, waiter, host)
+        collect()
+        return ticket
+    }
+
+    @discardableResult
+    func call(_ waiter: Int, to target: ObjectID = .rootDirectory) throws -> Ticket {
+        try call(waiter, Self.message(to: target))
+    }
+
+    /// Sends a one-way message if there is room.
+    func offer(to target: ObjectID = .rootDirectory) throws -> Bool {
+        let message = try Self.message(to: target)
+        messages.append(message)
+        let isSent = state.offer(message, host)
+        collect()
+        return isSent
+    }
+
+    func checkReserved(_ ticket: Ticket) throws { try state.checkReserved(ticket) }
+
+    func beginClosing() {
+        _ = transition { state, actions in state.beginClosing(&actions) }
+    }
+
+    func sayGoodbyeIfIdle() -> Bool { transition { state, _ in state.sayGoodbyeIfIdle() } }
+
+    /// Starts the next call of the other side.
+    @discardableResult
+    func start() -> InboundCall? {
+        let call = transition { state, actions in state.startCall(host, &actions) }
+        guard let call else { return nil }
+        if let question = call.question, state.answers.attach(Int(question), to: question) {
+            done.append("cancel \(question)")
+        }
+        references += call.tables?.references ?? []
+        running.append(call)
+        return call
+    }
+
+    /// Answers a call that was started.
+    @discardableResult
+    func answer(_ call: InboundCall, _ result: OutboundMessage? = nil) throws -> PortState<StateHost>.AnswerOutcome {
+        running.removeAll { $0 === call }
+        let message = try result ?? Self.message("") { try $0.encode(7) }
+        messages.append(message)
+        let outcome = state.answer(call, with: message, .result, host)
+        state.firstJobReturned(call)
+        collect()
+        return outcome
+    }
+
+    func endOneWay(_ call: InboundCall, _ failure: ConnectionError? = nil) {
+        running.removeAll { $0 === call }
+        transition { state, actions in
+            _ = state.oneWayEnded(call, failure, host, &actions)
+            state.firstJobReturned(call)
+        }
+    }
+
+    /// Tells the other side which proxies are gone.
+    ///
+    /// - Returns: Whether there were any.
+    @discardableResult
+    func release() -> Bool {
+        var dying = DyingReferences()
+        for id in host.dead.ids { _ = dying.append(id) }
+        host.dead.ids = []
+        state.writeReleases(dying)
+        collect()
+        return dying.first != nil
+    }
+
+    /// Whether nothing is left in any table.
+    var isAtRest: Bool {
+        state.questions.count == 0 && state.answers.count == 0 && state.pending.isEmpty && state.ready.isEmpty
+            && state.partials.isEmpty && state.unfinished == 0 && state.imports.count == 0 && state.exports.count <= 1
+    }
+}
