@@ -59,7 +59,7 @@ struct ArchiveLimitTests {
 
     /// Two connected ends, each with its own bounds on archives; the second one vends a `Keeper`.
     private static func pair(
-        client: (inout KeyedArchive.Limits) -> Void = { _ in }, server: (inout KeyedArchive.Limits) -> Void = { _ in }
+        client: (inout ArchiveLimits) -> Void = { _ in }, server: (inout ArchiveLimits) -> Void = { _ in }
     ) async throws -> (client: Connection, server: Connection, keeper: DistantObject) {
         var (here, there) = (Connection.Configuration.patient, Connection.Configuration.patient)
         client(&here.limits.archive)
@@ -115,7 +115,7 @@ struct ArchiveLimitTests {
     @Test("What is nested deeper than the sender writes is not sent, neither as an argument nor as a result")
     func depthOfSender() async throws {
         let pair = try await Self.pair()
-        let depth = KeyedArchive.Limits().depth
+        let depth = ArchiveLimits().depth
         let _: Int = try await pair.keeper.list(nest(depth))
         let frames = pair.client.statistics.framesOut
         await Self.expectLimit { let _: Int = try await pair.keeper.list(nest(depth + 1)) }
@@ -175,7 +175,7 @@ struct ArchiveLimitTests {
     // MARK: A hostile peer
 
     /// A raw peer of a connection that vends a `Keeper` in slot 1.
-    private static func hostile(_ limits: KeyedArchive.Limits = .init()) async throws -> (RawPeer, Connection) {
+    private static func hostile(_ limits: ArchiveLimits = .init()) async throws -> (RawPeer, Connection) {
         let (raw, ours) = try Bereaved.ends(.socketpair)
         var configuration = Connection.Configuration.patient
         configuration.limits.archive = limits
@@ -223,7 +223,7 @@ struct ArchiveLimitTests {
     @Test("Values a peer nests up to the bound are read, deeper ones refused, however deep")
     func hostileDepth() async throws {
         let (raw, connection) = try await Self.hostile()
-        let depth = KeyedArchive.Limits().depth
+        let depth = ArchiveLimits().depth
         for (levels, expected) in [(1, 0), (depth, 0), (depth + 100, 2), (20_000, 2), (depth, 0)] {
             let status = try await Self.status(raw, Self.call("list", body: Self.body(Self.lists(levels))))
             #expect(status == UInt8(expected), "\(levels) levels")
@@ -262,7 +262,7 @@ struct ArchiveLimitTests {
 
     @Test("More shapes than this side takes in a message are refused; what they define is known all the same")
     func hostileShapesOverOwnBound() async throws {
-        var limits = KeyedArchive.Limits()
+        var limits = ArchiveLimits()
         limits.shapes = 3
         let (raw, connection) = try await Self.hostile(limits)
         let definitions = (0..<4).flatMap { [0] + Self.shape(0, "Kind", ["k\($0)"]) }

@@ -90,9 +90,9 @@ public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
             guard let second = try? ArchivedGraph(again), second == graph else { fatalError("another graph came back") }
         }
     }
-    var limits = Limits()
+    var limits = ArchiveLimits()
     limits.chain = 50
-    for limits in [Limits(), limits] {
+    for limits in [ArchiveLimits(), limits] {
         for type in 0..<4 {
             // Each on an unarchiver of its own, as decoding leaves objects behind.
             guard let unarchiver = try? KeyedUnarchiver(bytes, limits: limits) else { return 0 }

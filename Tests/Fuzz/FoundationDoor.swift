@@ -172,8 +172,8 @@ enum FuzzDoor {
 
     static let classes = own + foundation
 
-    static let limits: Limits = {
-        var limits = Limits()
+    static let limits: ArchiveLimits = {
+        var limits = ArchiveLimits()
         limits.bytes = 8 << 20
         limits.objects = 1 << 16
         limits.chain = 300

@@ -58,7 +58,7 @@ struct FuzzThings: Codable {
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPropertyLists(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
-    var limits = Limits()
+    var limits = ArchiveLimits()
     limits.bytes = 8 << 20
     limits.objects = 1 << 16
     if let graph = try? ArchivedGraph(bytes, limits: limits, anyArchiver: true) {

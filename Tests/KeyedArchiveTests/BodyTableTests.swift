@@ -24,7 +24,7 @@ struct BodyTableTests {
         }
         try archive(lengths).withUnsafeBytes { bytes in
             var source = ByteSource(bytes)
-            var table = try BodyTable(&source, limits: Limits())
+            var table = try BodyTable(&source, limits: ArchiveLimits())
             defer { table.deallocate() }
             #expect(table.count == count && source.remaining == 3)
             var starts = [source.end]
@@ -44,22 +44,22 @@ struct BodyTableTests {
     @Test("Lengths that are not those of the bytes present are refused")
     func wrongLengths() {
         for lengths in [[Int]](arrayLiteral: [1], [2, 0], Array(repeating: 2, count: 16) + [1]) {
-            #expect(throws: ArchiveError.self) { try table(archive(lengths), Limits()) }
+            #expect(throws: ArchiveError.self) { try table(archive(lengths), ArchiveLimits()) }
         }
         for count in [1, 16, 17, 40] {
             let bytes = archive(Array(repeating: 5, count: count))
             for cut in 1...bytes.count {
-                #expect(throws: ArchiveError.self) { try table(Array(bytes.dropLast(cut)), Limits()) }
+                #expect(throws: ArchiveError.self) { try table(Array(bytes.dropLast(cut)), ArchiveLimits()) }
             }
-            let error = #expect(throws: ArchiveError.self) { try table(bytes + [0], Limits()) }
+            let error = #expect(throws: ArchiveError.self) { try table(bytes + [0], ArchiveLimits()) }
             #expect(error?.code == .corrupt)
-            var limits = Limits()
+            var limits = ArchiveLimits()
             limits.objects = count - 1
             #expect(throws: ArchiveError.self) { try table(bytes, limits) }
         }
     }
 
-    private func table(_ bytes: [UInt8], _ limits: Limits) throws {
+    private func table(_ bytes: [UInt8], _ limits: ArchiveLimits) throws {
         try bytes.withUnsafeBytes { bytes in
             var source = ByteSource(bytes)
             try BodyTable(&source, limits: limits).deallocate()

@@ -111,7 +111,7 @@ struct ChainTests {
             case end
             case more(Nest)
         }
-        var wide = Limits()
+        var wide = ArchiveLimits()
         wide.depth = 1000
         nonisolated(unsafe) var archives: [[UInt8]] = []
         let limits = wide

@@ -103,7 +103,7 @@ struct FileTests {
             let endless = URL(fileURLWithPath: "/dev/zero")
             error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: endless) }
             #expect(error?.code == .corrupt && error?.message.contains(endless.path) == true)
-            var limits = Limits()
+            var limits = ArchiveLimits()
             limits.bytes = 10
             try KeyedArchiver.archive("more than ten bytes", to: url)
             error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url, limits: limits) }

@@ -125,7 +125,7 @@ struct FixtureTests {
     private func propertyList(_ bytes: [UInt8]) throws -> PlistTable {
         let owner = ArchiveBytes(bytes)
         return try PlistTable.open(
-            owner, try ArchiveFormat.recognise(owner.bytes, limits: Limits()), limits: Limits())
+            owner, try ArchiveFormat.recognise(owner.bytes, limits: ArchiveLimits()), limits: ArchiveLimits())
     }
 
     @Test("No broken or hostile input traps, hangs or is expensive")
@@ -152,7 +152,7 @@ struct FixtureTests {
             }
             if let table = try? propertyList(bytes) {
                 readable.insert(file)
-                let xml = try? XMLPlistWriter.array(ArchiveBytes(Array(table.file)), limits: Limits())
+                let xml = try? XMLPlistWriter.array(ArchiveBytes(Array(table.file)), limits: ArchiveLimits())
                 if let xml { _ = try propertyList(xml) }
             }
             #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(file)")

@@ -125,7 +125,7 @@ struct FormatAllowanceTests {
             let error = #expect(throws: ArchiveError.self) { try ArchivedGraph(nested(1000)) }
             #expect(error?.code == .limit)
         }
-        var limits = Limits()
+        var limits = ArchiveLimits()
         limits.depth = 2
         _ = try KeyedArchiver.archive([Int??.some(nil)], limits: limits)
         _ = try KeyedArchiver.archive([[1]], limits: limits)
@@ -137,7 +137,7 @@ struct FormatAllowanceTests {
 
     @Test("What was converted from Apple's format opens, however deep it may be there")
     func convertedLevels() throws {
-        var wide = Limits()
+        var wide = ArchiveLimits()
         wide.depth = 1000
         var list = PropertyList.string("x")
         for level in 1...120 {

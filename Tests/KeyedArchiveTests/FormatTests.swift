@@ -84,7 +84,7 @@ struct FormatTests {
         func read(_ bytes: [UInt8]) throws -> String {
             try ([Tag.string, UInt8(bytes.count)] + bytes).withUnsafeBytes {
                 var source = ByteSource($0)
-                return try source.stringValue(Limits())
+                return try source.stringValue(ArchiveLimits())
             }
         }
         for length in 0...40 {

@@ -38,12 +38,12 @@ struct GraphCheckTests {
     /// Whether the parts of a file that a byte belongs to pass the check, which must be what reading them says.
     private func compare(_ file: [UInt8], _ position: Int) throws -> [Bool] {
         try file.withUnsafeBytes { file in
-            guard let (shapes, body) = try? CompactFile.parse(file, limits: Limits()) else { return [] }
+            guard let (shapes, body) = try? CompactFile.parse(file, limits: ArchiveLimits()) else { return [] }
             var values = ByteSource(body)
-            guard let bodies = try? BodyTable(&values, limits: Limits()) else { return [] }
+            guard let bodies = try? BodyTable(&values, limits: ArchiveLimits()) else { return [] }
             defer { bodies.deallocate() }
-            var check = GraphCheck(shapes: shapes, objectCount: bodies.count, limits: Limits())
-            var reader = GraphReader(shapes: shapes, objectCount: bodies.count, limits: Limits())
+            var check = GraphCheck(shapes: shapes, objectCount: bodies.count, limits: ArchiveLimits())
+            var reader = GraphReader(shapes: shapes, objectCount: bodies.count, limits: ArchiveLimits())
             let place = position - (file.count - body.count)
             var results: [Bool] = []
             func agree(_ isSound: Bool, _ isRead: Bool) throws {

@@ -23,7 +23,7 @@ struct GraphTests {
         #expect(zip(copy[2].reversed(), copy[0]).allSatisfy { $0 === $1 })
         #expect(zip(copy[3], copy[0]).allSatisfy { $0 === $1 })
         // No more objects than the limit, although there are more references.
-        var limits = Limits()
+        var limits = ArchiveLimits()
         limits.objects = count
         #expect(try KeyedArchiver.archive([foos, again], limits: limits).count > count)
         limits.objects = count - 1
@@ -177,7 +177,7 @@ struct GraphTests {
         let copied = try KeyedArchiver.deepCopy(of: figures)
         #expect(copied[0] is Hexagon)
         #expect((copied[1] as? Circle)?.radius == 3)
-        var limits = Limits()
+        var limits = ArchiveLimits()
         limits.objects = 2
         #expect(try KeyedArchiver.deepCopy(of: bar, limits: limits).foos.count == 2)
         let error = try #require(throws: ArchiveError.self) {

@@ -41,7 +41,7 @@ struct KeyedCompactTests {
 
     @Test("An object with more keys than a shape has, and lists that stand at several places, come back")
     func manyKeysAndShared() throws {
-        var limits = Limits()
+        var limits = ArchiveLimits()
         limits.keys = 4
         var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
         let big = graph.add(className: "Big", fields: (0..<6).map { ("key\($0)", .integer(Int64($0))) })

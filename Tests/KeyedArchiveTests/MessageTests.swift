@@ -293,7 +293,7 @@ struct MessageTests {
         let shape = Shape(name: "Fü", version: -3, kind: .object, layout: .keyed, keys: ["a", "b", ""])
         var offset = 2
         let read = try ([0, 0] + shape.definition + [7]).withUnsafeBytes {
-            try Shape.parse($0, at: &offset, limits: Limits())
+            try Shape.parse($0, at: &offset, limits: ArchiveLimits())
         }
         #expect(read == shape)
         #expect(read.hashValue == shape.hashValue)
@@ -301,7 +301,7 @@ struct MessageTests {
         let twice = Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["a", "a"])
         offset = 0
         #expect(throws: ArchiveError.self) {
-            try twice.definition.withUnsafeBytes { try Shape.parse($0, at: &offset, limits: Limits()) }
+            try twice.definition.withUnsafeBytes { try Shape.parse($0, at: &offset, limits: ArchiveLimits()) }
         }
     }
 

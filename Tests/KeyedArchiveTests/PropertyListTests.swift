@@ -215,9 +215,9 @@ struct PropertyListTests {
         try checkAllForms(graph)
     }
 
-    @Test("Limits may be as large as numbers are")
+    @Test("ArchiveLimits may be as large as numbers are")
     func noLimits() throws {
-        var limits = Limits()
+        var limits = ArchiveLimits()
         limits.bytes = .max
         limits.objects = .max
         limits.depth = .max - 100

@@ -84,8 +84,8 @@ struct RobustnessTests {
 
     @Test("Each limit is enforced when writing and when reading")
     func limits() throws {
-        func check<T: Codable>(_ value: T, _ change: (inout Limits) -> Void) throws {
-            var limits = Limits()
+        func check<T: Codable>(_ value: T, _ change: (inout ArchiveLimits) -> Void) throws {
+            var limits = ArchiveLimits()
             change(&limits)
             var error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(value, limits: limits) }
             #expect(error?.code == .limit)

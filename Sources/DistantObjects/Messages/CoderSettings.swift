@@ -2,18 +2,18 @@ import KeyedArchive
 
 /// The bounds and classes that a connection's messages are encoded and decoded with.
 final class CoderSettings: Sendable {
-    let limits: Limits
+    let limits: ArchiveLimits
     let classes: ClassRegistry
 
-    init(limits: Limits, classes: ClassRegistry) {
+    init(limits: ArchiveLimits, classes: ClassRegistry) {
         self.limits = limits
         self.classes = classes
     }
 
     /// Nearly every connection has these.
-    private static let plain = CoderSettings(limits: Limits(), classes: ClassRegistry())
+    private static let plain = CoderSettings(limits: ArchiveLimits(), classes: ClassRegistry())
 
-    static func of(_ limits: Limits, _ classes: ClassRegistry) -> CoderSettings {
+    static func of(_ limits: ArchiveLimits, _ classes: ClassRegistry) -> CoderSettings {
         if classes.isPlain, limits == plain.limits { return plain }
         return CoderSettings(limits: limits, classes: classes)
     }

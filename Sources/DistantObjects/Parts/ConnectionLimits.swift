@@ -40,7 +40,7 @@ public struct ConnectionLimits: Sendable, Equatable {
     /// peer from reading.
     public var answerPatience = Duration.seconds(10)
     /// Bounds on the archive inside a message.
-    public var archive = KeyedArchive.Limits()
+    public var archive = ArchiveLimits()
 
     /// The defaults.
     public init() {}

@@ -67,7 +67,7 @@ enum LocalCall {
         message.encoder.copyBytes(to: block.bytes)
         let decoder = try ObjectDecoder(
             bytes: UnsafeRawBufferPointer(block.bytes), owner: block,
-            shapes: message.encoder.shapes, externals: message.encoder.externals, limits: KeyedArchive.Limits(),
+            shapes: message.encoder.shapes, externals: message.encoder.externals, limits: ArchiveLimits(),
             classes: ClassRegistry())
         decoder.codingOwner = PortCoder.local
         return decoder

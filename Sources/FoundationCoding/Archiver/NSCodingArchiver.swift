@@ -16,7 +16,7 @@ public class NSCodingArchiver: OneWayCoder {
     /// The format `data()` writes; binary by default.
     public var outputFormat: ArchiveFormat = .binary
     /// The bounds of what is written.
-    public var limits = Limits()
+    public var limits = ArchiveLimits()
     /// Who is told of each object, and may replace it.
     public weak var delegate: (any NSCodingArchiverDelegate)?
 

@@ -13,7 +13,9 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
     ///     is only for archives of your own.
     ///   - limits: The bounds of what is read.
     /// - Throws: `ArchiveError` if it is not a sequential archive.
-    public init(forReadingFrom data: Data, allowing classes: [AnyClass]? = nil, limits: Limits = Limits()) throws {
+    public init(forReadingFrom data: Data, allowing classes: [AnyClass]? = nil, limits: ArchiveLimits = ArchiveLimits())
+        throws
+    {
         super.init(try Self.open(data, limits: limits, sequential: true), limits: limits, sequential: true)
         if let classes {
             strictness = .listed

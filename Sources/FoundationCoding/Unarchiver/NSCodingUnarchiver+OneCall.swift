@@ -12,7 +12,8 @@ extension NSCodingUnarchiver {
     /// - Returns: The object; nil if the archive is one of nil.
     /// - Throws: `ArchiveError`.
     public class func unarchivedObject<T: NSObject & NSCoding>(
-        ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true, limits: Limits = Limits()
+        ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true,
+        limits: ArchiveLimits = ArchiveLimits()
     ) throws -> T? {
         let object = try unarchivedObject(
             ofClasses: [type], from: data, requiringSecureCoding: requiringSecureCoding, limits: limits)
@@ -21,7 +22,8 @@ extension NSCodingUnarchiver {
 
     /// Makes the object under the key `root`, of one of several classes or their subclasses.
     public class func unarchivedObject(
-        ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true, limits: Limits = Limits()
+        ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true,
+        limits: ArchiveLimits = ArchiveLimits()
     ) throws -> Any? {
         if self is NSCodingSequentialUnarchiver.Type {
             return try NSCodingSequentialUnarchiver.unarchivedObject(with: data, allowing: classes)

@@ -13,7 +13,7 @@ public import KeyedArchive
 /// `error`, and from then on all calls give nil or 0. Objects keep their identity. Belongs to one thread at a time.
 public class NSCodingUnarchiver: OneWayCoder {
     /// The bounds of what is read.
-    public let limits: Limits
+    public let limits: ArchiveLimits
     /// Who is told of each object, and may replace it.
     public weak var delegate: (any NSCodingUnarchiverDelegate)?
 
@@ -67,7 +67,7 @@ public class NSCodingUnarchiver: OneWayCoder {
     ///   - data: An archive in any format.
     ///   - limits: The bounds of what is read.
     /// - Throws: `ArchiveError` if it is not an archive.
-    public convenience init(forReadingFrom data: Data, limits: Limits = Limits()) throws {
+    public convenience init(forReadingFrom data: Data, limits: ArchiveLimits = ArchiveLimits()) throws {
         try self.init(data, limits: limits, sequential: false)
     }
 
@@ -76,18 +76,19 @@ public class NSCodingUnarchiver: OneWayCoder {
     ///
     /// What is no archive sets `error`.
     public convenience init(forReadingWith data: Data) {
-        let opened = Result { try Self.open(data, limits: Limits(), sequential: false) }
+        let opened = Result { try Self.open(data, limits: ArchiveLimits(), sequential: false) }
         self.init(
-            (try? opened.get()) ?? ArchivedGraph(archiver: "NSKeyedArchiver"), limits: Limits(), sequential: false)
+            (try? opened.get()) ?? ArchivedGraph(archiver: "NSKeyedArchiver"), limits: ArchiveLimits(),
+            sequential: false)
         requiresSecureCoding = false
         if case .failure(let error) = opened { fail(error) }
     }
 
-    convenience init(_ data: Data, limits: Limits, sequential: Bool) throws {
+    convenience init(_ data: Data, limits: ArchiveLimits, sequential: Bool) throws {
         self.init(try Self.open(data, limits: limits, sequential: sequential), limits: limits, sequential: sequential)
     }
 
-    static func open(_ data: Data, limits: Limits, sequential: Bool) throws -> ArchivedGraph {
+    static func open(_ data: Data, limits: ArchiveLimits, sequential: Bool) throws -> ArchivedGraph {
         var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
         if graph.archiver == nil {
             // The compact format's graph as it would be in Apple's.
@@ -104,7 +105,7 @@ public class NSCodingUnarchiver: OneWayCoder {
         return graph
     }
 
-    init(_ graph: ArchivedGraph, limits: Limits, sequential: Bool) {
+    init(_ graph: ArchivedGraph, limits: ArchiveLimits, sequential: Bool) {
         self.graph = graph
         self.limits = limits
         isSequential = sequential

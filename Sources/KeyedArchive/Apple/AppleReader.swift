@@ -29,7 +29,7 @@ struct AppleReader {
 
     let layout: KeyedLayout
     let table: PlistTable
-    let limits: Limits
+    let limits: ArchiveLimits
     let classes: ClassRegistry
     var out = ByteSink(capacity: 4096)
     private var lengths = ByteSink()
@@ -50,7 +50,7 @@ struct AppleReader {
     private var depth = 0
     private var needsFile = false
 
-    private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: Limits) {
+    private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: ArchiveLimits) {
         self.layout = layout
         table = layout.table
         self.limits = limits
@@ -63,7 +63,7 @@ struct AppleReader {
 
     /// What a decoder needs to read the archive, and whether that is all, or some bytes are left in the file.
     static func body(
-        of layout: KeyedLayout, classes: ClassRegistry, limits: Limits
+        of layout: KeyedLayout, classes: ClassRegistry, limits: ArchiveLimits
     ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]], needsFile: Bool) {
         var reader = AppleReader(layout, classes, limits)
         defer {

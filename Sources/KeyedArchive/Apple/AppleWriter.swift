@@ -19,7 +19,7 @@ struct AppleWriter {
     var builder: PlistBuilder
     var source: ByteSource
     let shapes: [Shape]
-    let limits: Limits
+    let limits: ArchiveLimits
     /// Big bytes that are not part of the body, in order.
     let blobs: [Blob]
     /// Where all bodies begin, if there are objects whose class is only `Codable`.
@@ -40,7 +40,7 @@ struct AppleWriter {
     var depth = 0
 
     private init(
-        _ body: ByteSource, _ shapes: [Shape], _ blobs: [Blob], _ limits: Limits, objectCount: Int
+        _ body: ByteSource, _ shapes: [Shape], _ blobs: [Blob], _ limits: ArchiveLimits, objectCount: Int
     ) {
         source = body
         self.shapes = shapes
@@ -68,7 +68,7 @@ struct AppleWriter {
     ///   - body: The values at the top, then the objects' bodies in their order.
     ///   - blobs: Big bytes that are not part of it.
     static func write(
-        body: UnsafeRawBufferPointer, blobs: [Blob], shapes: [Shape], objectCount: Int, limits: Limits
+        body: UnsafeRawBufferPointer, blobs: [Blob], shapes: [Shape], objectCount: Int, limits: ArchiveLimits
     ) throws -> ArchivePieces {
         var writer = AppleWriter(ByteSource(body), shapes, blobs, limits, objectCount: objectCount)
         defer { writer.builder.deallocate() }

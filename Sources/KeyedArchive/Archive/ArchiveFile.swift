@@ -26,7 +26,7 @@ package struct ArchiveFile {
 
     // MARK: Reading
 
-    func read(limits: Limits) throws -> [UInt8] {
+    func read(limits: ArchiveLimits) throws -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot be opened", errno) }
         defer { close(descriptor) }
@@ -36,7 +36,8 @@ package struct ArchiveFile {
         guard info.st_size <= limits.bytes else {
             throw ArchiveError(
                 .limit,
-                "the file \(path) is larger than \(limits.bytes) bytes: raise Limits.bytes if it is to be trusted")
+                "the file \(path) is larger than \(limits.bytes) bytes: raise ArchiveLimits.bytes if it is to be trusted"
+            )
         }
         // One more, so that the end is seen without another allocation; of what tells no size, a block.
         var bytes = [UInt8]()

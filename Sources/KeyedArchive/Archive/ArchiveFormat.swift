@@ -39,7 +39,7 @@ extension ArchiveFormat: CustomStringConvertible {
     }
 
     /// The format, or an error that says what the bytes may be instead.
-    static func recognise(_ bytes: UnsafeRawBufferPointer, limits: Limits) throws -> ArchiveFormat {
+    static func recognise(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws -> ArchiveFormat {
         guard bytes.count <= limits.bytes else {
             throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
         }
@@ -62,7 +62,7 @@ extension ArchiveFormat: CustomStringConvertible {
 
 extension PlistTable {
     /// Checks a property list in binary form or XML.
-    static func open(_ owner: ArchiveBytes, _ format: ArchiveFormat, limits: Limits) throws -> PlistTable {
+    static func open(_ owner: ArchiveBytes, _ format: ArchiveFormat, limits: ArchiveLimits) throws -> PlistTable {
         if format == .binary { return try PlistTable(owner.bytes, owner: owner, limits: limits) }
         let binary = try XMLPlistReader.binary(owner.bytes, limits: limits)
         return try PlistTable(binary.bytes, owner: binary, limits: limits)

@@ -13,7 +13,7 @@ extension ArchivedGraph {
     ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
     /// - Complexity: Linear; the archive is checked once, and its objects are made when asked for.
-    public init(_ bytes: [UInt8], limits: Limits = Limits(), anyArchiver: Bool = false) throws {
+    public init(_ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), anyArchiver: Bool = false) throws {
         try self.init(ArchiveBytes(bytes), limits, anyArchiver)
     }
 
@@ -25,11 +25,11 @@ extension ArchivedGraph {
     ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
     /// - Complexity: Linear; the archive is checked once, and its objects are made when asked for.
-    public init(_ data: Data, limits: Limits = Limits(), anyArchiver: Bool = false) throws {
+    public init(_ data: Data, limits: ArchiveLimits = ArchiveLimits(), anyArchiver: Bool = false) throws {
         try self.init(ArchiveBytes(data), limits, anyArchiver)
     }
 
-    private init(_ owner: ArchiveBytes, _ limits: Limits, _ anyArchiver: Bool) throws {
+    private init(_ owner: ArchiveBytes, _ limits: ArchiveLimits, _ anyArchiver: Bool) throws {
         switch try ArchiveFormat.recognise(owner.bytes, limits: limits) {
         case .compact:
             let layout = try CompactLayout(owner, limits: limits)

@@ -16,7 +16,7 @@ extension ArchivedGraph {
     /// - Throws: `ArchiveError` if values are nested deeper than the limits allow or refer to no object, if shared values
     ///   would take too much room where none can be shared, or if the other layout has no place for something.
     /// - Complexity: Linear in the size of the archive.
-    public func bytes(format: ArchiveFormat, limits: Limits = Limits()) throws -> [UInt8] {
+    public func bytes(format: ArchiveFormat, limits: ArchiveLimits = ArchiveLimits()) throws -> [UInt8] {
         switch format {
         case .compact: try compactBytes(limits: limits)
         case .xml: try XMLPlistWriter.array(binaryPieces(limits: limits).inOnePiece(), limits: limits)
@@ -35,7 +35,8 @@ extension ArchivedGraph {
     ///   over by then.
     /// - Complexity: Linear in the size of the archive.
     public func write(
-        format: ArchiveFormat, limits: Limits = Limits(), to receiver: (UnsafeRawBufferPointer) throws -> Void
+        format: ArchiveFormat, limits: ArchiveLimits = ArchiveLimits(),
+        to receiver: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         switch format {
         case .compact: try compactPieces(limits: limits).write(to: receiver)
@@ -46,7 +47,7 @@ extension ArchivedGraph {
     }
 
     /// The graph as a binary property list.
-    func binaryPieces(limits: Limits) throws -> ArchivePieces {
+    func binaryPieces(limits: ArchiveLimits) throws -> ArchivePieces {
         guard archiver == nil else { return try KeyedGraphWriter.write(self, limits: limits) }
         let writer = try compactWriter(limits)
         defer { writer.deallocate() }
@@ -58,9 +59,11 @@ extension ArchivedGraph {
     /// The graph as a whole archive in the compact format; reading it gives an equal graph.
     ///
     /// - Throws: `ArchiveError` if values are nested deeper than the limits allow, or refer to no object.
-    func compactBytes(limits: Limits = Limits()) throws -> [UInt8] { try compactPieces(limits: limits).array() }
+    func compactBytes(limits: ArchiveLimits = ArchiveLimits()) throws -> [UInt8] {
+        try compactPieces(limits: limits).array()
+    }
 
-    private func compactPieces(limits: Limits) throws -> ArchivePieces {
+    private func compactPieces(limits: ArchiveLimits) throws -> ArchivePieces {
         let writer = try compactWriter(limits)
         var front = CompactFile.front(writer.shapes)
         front.varint(UInt64(writer.objectCount))
@@ -73,7 +76,7 @@ extension ArchivedGraph {
     }
 
     /// Writes the values at the top and all objects.
-    private func compactWriter(_ limits: Limits) throws -> GraphWriter {
+    private func compactWriter(_ limits: ArchiveLimits) throws -> GraphWriter {
         // Lists and maps that are shared follow the objects.
         let shared = archiver == nil ? 0 : sharedValues.count
         let total = objects.count + shared
@@ -95,7 +98,7 @@ extension ArchivedGraph {
 
     /// The bytes the archive may take: of a property list, strings and bytes that stand at several places are written out at
     /// each, and a small archive must not become a big one.
-    private func mostCompactBytes(_ limits: Limits) -> Int {
+    private func mostCompactBytes(_ limits: ArchiveLimits) -> Int {
         guard let table = objects.layout?.table else { return .max }
         return min(limits.bytes, (16 << 20) + 64 * table.file.count)
     }
@@ -130,11 +133,11 @@ private struct GraphWriter {
     private var numbers: [ShapeKey: UInt16] = [:]
     private var last: (key: ShapeKey, number: UInt16)?
     private var depth = 0
-    private let limits: Limits
+    private let limits: ArchiveLimits
     let objectCount: Int
     private let mostBytes: Int
 
-    init(limits: Limits, objectCount: Int, mostBytes: Int) {
+    init(limits: ArchiveLimits, objectCount: Int, mostBytes: Int) {
         self.limits = limits
         self.objectCount = objectCount
         self.mostBytes = mostBytes

@@ -8,7 +8,7 @@ extension KeyedArchiver {
     /// - Returns: The copy, of the same type. It shares nothing with the value, so that it may go to another task or actor.
     /// - Throws: What the classes' coding code throws, and `ArchiveError`.
     /// - Complexity: Linear in the size of the archive.
-    public static func deepCopy<T: Codable>(of value: T, limits: Limits = Limits()) throws -> sending T {
+    public static func deepCopy<T: Codable>(of value: T, limits: ArchiveLimits = ArchiveLimits()) throws -> sending T {
         let encoder = ObjectEncoder(limits: limits)
         try encoder.encodeTop(value, ValueCodec<T>.of(T.self))
         try encoder.finish()
@@ -18,7 +18,7 @@ extension KeyedArchiver {
 
     /// Decodes a value from bytes: apart, so that the compiler sees that nothing of the encoder's is in it.
     private static func copy<T: Codable>(
-        of bytes: CopiedBytes, _ shapes: [Shape], _ limits: Limits, _ classes: ClassRegistry
+        of bytes: CopiedBytes, _ shapes: [Shape], _ limits: ArchiveLimits, _ classes: ClassRegistry
     ) throws -> sending T {
         let decoder = try ObjectDecoder(
             bytes: bytes.bytes, owner: bytes, shapes: shapes, limits: limits, classes: classes)

@@ -26,7 +26,7 @@ extension KeyedArchiver {
     ///   - classes: Class names other than the classes' own.
     /// - Throws: What the classes' coding code throws, and `ArchiveError`; if the file cannot be written it names it.
     public static func archive<T: Encodable>(
-        _ root: T, to url: URL, format: ArchiveFormat = .compact, limits: Limits = Limits(),
+        _ root: T, to url: URL, format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
     ) throws {
         let archiver = KeyedArchiver(format: format, limits: limits, classes: classes)
@@ -40,11 +40,11 @@ extension KeyedUnarchiver {
     ///
     /// - Parameters:
     ///   - url: The file; it is read as a whole.
-    ///   - limits: Bounds; a file larger than `Limits.bytes` is not read.
+    ///   - limits: Bounds; a file larger than `ArchiveLimits.bytes` is not read.
     ///   - classes: Classes allowed beyond those the reading code names.
     /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none, and others that name the file.
     public convenience init(
-        contentsOf url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        contentsOf url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         let file = try ArchiveFile(url)
         let bytes = try file.read(limits: limits)
@@ -57,7 +57,7 @@ extension KeyedUnarchiver {
     ///
     /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none; others name the file or the path to the value.
     public static func unarchive<T: Decodable>(
-        _ type: T.Type, from url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ type: T.Type, from url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws -> T {
         try KeyedUnarchiver(contentsOf: url, limits: limits, classes: classes)
             .decode(type, forKey: KeyedArchiver.rootKey)

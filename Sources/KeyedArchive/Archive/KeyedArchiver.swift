@@ -27,7 +27,8 @@ public final class KeyedArchiver {
     ///   - limits: Bounds beyond which encoding throws.
     ///   - classes: Class names other than the classes' own.
     public init(
-        format: ArchiveFormat = .compact, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
+        classes: ClassRegistry = ClassRegistry()
     ) {
         self.format = format
         encoder = ObjectEncoder(limits: limits, classes: classes)
@@ -69,7 +70,7 @@ public final class KeyedArchiver {
 
     /// An archive with one root, under the key `root`.
     public static func archive<T: Encodable>(
-        _ root: T, format: ArchiveFormat = .compact, limits: Limits = Limits(),
+        _ root: T, format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
     ) throws -> [UInt8] {
         let archiver = KeyedArchiver(format: format, limits: limits, classes: classes)
@@ -79,7 +80,7 @@ public final class KeyedArchiver {
 
     /// An archive with one root, under the key `root`.
     public static func archivedData<T: Encodable>(
-        withRoot root: T, format: ArchiveFormat = .compact, limits: Limits = Limits(),
+        withRoot root: T, format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
     ) throws -> Data {
         Data(try archive(root, format: format, limits: limits, classes: classes))

@@ -20,19 +20,19 @@ public final class KeyedUnarchiver {
 
     /// Opens an archive of any format, whose bytes are kept without copying them.
     public convenience init(
-        _ bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(bytes), limits, classes)
     }
 
     /// Opens an archive of any format, whose bytes are kept without copying them.
     public convenience init(
-        _ data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ data: Data, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(data), limits, classes)
     }
 
-    private init(owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry) throws {
+    private init(owner: ArchiveBytes, _ limits: ArchiveLimits, _ classes: ClassRegistry) throws {
         (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
     }
 
@@ -85,14 +85,16 @@ public final class KeyedUnarchiver {
 
     /// Decodes the root of an archive written by `KeyedArchiver.archive`.
     public static func unarchive<T: Decodable>(
-        _ type: T.Type, from bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ type: T.Type, from bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(),
+        classes: ClassRegistry = ClassRegistry()
     ) throws -> T {
         try KeyedUnarchiver(bytes, limits: limits, classes: classes).decode(type, forKey: KeyedArchiver.rootKey)
     }
 
     /// Decodes the root of an archive written by `KeyedArchiver.archive`.
     public static func unarchive<T: Decodable>(
-        _ type: T.Type, from data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ type: T.Type, from data: Data, limits: ArchiveLimits = ArchiveLimits(),
+        classes: ClassRegistry = ClassRegistry()
     ) throws -> T {
         try KeyedUnarchiver(data, limits: limits, classes: classes).decode(type, forKey: KeyedArchiver.rootKey)
     }
@@ -101,7 +103,7 @@ public final class KeyedUnarchiver {
 extension ObjectDecoder {
     /// Opens a whole archive of any format.
     static func open(
-        _ owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry
+        _ owner: ArchiveBytes, _ limits: ArchiveLimits, _ classes: ClassRegistry
     ) throws -> (ObjectDecoder, ArchiveFormat) {
         let format = try ArchiveFormat.recognise(owner.bytes, limits: limits)
         guard format == .compact else {
@@ -122,7 +124,7 @@ extension ObjectDecoder {
 
     /// Opens an archive of Apple's layout.
     private static func open(
-        _ layout: KeyedLayout, _ limits: Limits, _ classes: ClassRegistry
+        _ layout: KeyedLayout, _ limits: ArchiveLimits, _ classes: ClassRegistry
     ) throws -> ObjectDecoder {
         let (shapes, bytes, hints, needsFile) = try AppleReader.body(of: layout, classes: classes, limits: limits)
         let body = ArchiveBytes(bytes)

@@ -31,7 +31,8 @@ public final class SequentialArchiver {
     ///   - limits: Bounds beyond which encoding throws.
     ///   - classes: Class names other than the classes' own.
     public init(
-        format: ArchiveFormat = .compact, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
+        classes: ClassRegistry = ClassRegistry()
     ) {
         self.format = format
         encoder = ObjectEncoder(limits: limits, classes: classes)

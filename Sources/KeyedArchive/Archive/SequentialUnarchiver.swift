@@ -17,7 +17,7 @@ public final class SequentialUnarchiver {
     ///
     /// - Throws: `ArchiveError` if it is none, or one with keys.
     public convenience init(
-        _ bytes: [UInt8], limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(bytes), limits, classes)
     }
@@ -26,14 +26,14 @@ public final class SequentialUnarchiver {
     ///
     /// - Throws: `ArchiveError` if it is none, or one with keys.
     public convenience init(
-        _ data: Data, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        _ data: Data, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(data), limits, classes)
     }
 
     /// Opens the archive in a file, whatever its format.
     public convenience init(
-        contentsOf url: URL, limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()
+        contentsOf url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         let file = try ArchiveFile(url)
         let bytes = try file.read(limits: limits)
@@ -42,7 +42,7 @@ public final class SequentialUnarchiver {
         }
     }
 
-    private init(owner: ArchiveBytes, _ limits: Limits, _ classes: ClassRegistry) throws {
+    private init(owner: ArchiveBytes, _ limits: ArchiveLimits, _ classes: ClassRegistry) throws {
         (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
         guard decoder.hasOnlyPositions else {
             throw ArchiveError(.unsupported, "an archive with keys: open it with a KeyedUnarchiver")

@@ -17,7 +17,7 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
         public static let corrupt = Code(rawValue: "corrupt")
         /// The bytes end before the archive does.
         public static let truncated = Code(rawValue: "truncated")
-        /// A bound of `Limits` was exceeded.
+        /// A bound of `ArchiveLimits` was exceeded.
         public static let limit = Code(rawValue: "limit")
         /// No value is stored for the key.
         public static let missingKey = Code(rawValue: "missingKey")

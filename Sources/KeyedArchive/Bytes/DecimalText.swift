@@ -41,7 +41,7 @@ enum DecimalText {
 
 extension ByteSource {
     /// What follows the tag of a decimal.
-    mutating func decimal(_ limits: Limits) throws -> (digits: String, exponent: Int64) {
+    mutating func decimal(_ limits: ArchiveLimits) throws -> (digits: String, exponent: Int64) {
         let exponent = try zigzag()
         let digits = try stringValue(limits)
         guard DecimalText.isValid(digits, exponent: exponent) else { throw DecimalText.broken() }

@@ -39,7 +39,7 @@ struct BodyTable {
     ///
     /// - Parameter source: The body of an archive; left where its values are, which end at `source.end` afterwards.
     /// - Throws: `ArchiveError`; there is nothing to deallocate then.
-    init(_ source: inout ByteSource, limits: Limits) throws {
+    init(_ source: inout ByteSource, limits: ArchiveLimits) throws {
         base = source.base
         end = source.end
         // An object takes a byte for its length and two for its shape.

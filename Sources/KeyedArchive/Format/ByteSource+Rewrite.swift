@@ -1,6 +1,6 @@
 extension ByteSource {
     /// Writes the elements of a packed list, a list of references or bytes as ordinary values; returns their count.
-    mutating func rewriteElements(_ tag: UInt8, _ limits: Limits, into sink: inout ByteSink) throws -> Int {
+    mutating func rewriteElements(_ tag: UInt8, _ limits: ArchiveLimits, into sink: inout ByteSink) throws -> Int {
         switch tag {
         case Tag.packed:
             let kind = try packedKind()
@@ -27,7 +27,7 @@ extension ByteSource {
         }
     }
 
-    private func check(_ count: Int, _ limits: Limits) throws {
+    private func check(_ count: Int, _ limits: ArchiveLimits) throws {
         guard count <= limits.collection else {
             throw ArchiveError(.limit, "more than \(limits.collection) elements")
         }

@@ -6,7 +6,7 @@ enum CompactFile {
     static let magic: [UInt8] = [0x89, 0x4B, 0x41, 0x52, 0x43, 0x01, 0x0D, 0x0A]
 
     static func parse(
-        _ bytes: UnsafeRawBufferPointer, limits: Limits
+        _ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits
     ) throws -> (shapes: [Shape], body: UnsafeRawBufferPointer) {
         guard bytes.count <= limits.bytes else {
             throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")

@@ -85,7 +85,9 @@ package final class Shape: @unchecked Sendable, Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     /// Reads one definition from `bytes` at `offset`, and moves `offset` behind it.
-    package static func parse(_ bytes: UnsafeRawBufferPointer, at offset: inout Int, limits: Limits) throws -> Shape {
+    package static func parse(_ bytes: UnsafeRawBufferPointer, at offset: inout Int, limits: ArchiveLimits) throws
+        -> Shape
+    {
         var source = ByteSource(bytes, from: offset)
         let flags = try source.byte()
         guard let kind = Kind(rawValue: flags & 1), let layout = Layout(rawValue: flags >> 1) else {

@@ -11,9 +11,9 @@ final class CompactLayout: @unchecked Sendable {
     private let owner: ArchiveBytes
     private let shapes: [Shape]
     private let bodies: BodyTable
-    private let limits: Limits
+    private let limits: ArchiveLimits
 
-    init(_ owner: ArchiveBytes, limits: Limits) throws {
+    init(_ owner: ArchiveBytes, limits: ArchiveLimits) throws {
         let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
         var source = ByteSource(body)
         var bodies = try BodyTable(&source, limits: limits)
@@ -51,7 +51,7 @@ final class CompactLayout: @unchecked Sendable {
     }
 
     /// Checks, of a graph of Apple's layout, what each object is, and that each instance has a class.
-    private static func checkClasses(_ bodies: inout BodyTable, _ shapes: [Shape], _ limits: Limits) throws {
+    private static func checkClasses(_ bodies: inout BodyTable, _ shapes: [Shape], _ limits: ArchiveLimits) throws {
         var kinds = [KeyedCompact.Kind](repeating: .value, count: bodies.count)
         func located<T>(_ number: Int, _ body: () throws -> T) throws -> T {
             do { return try body() } catch { throw ArchiveError.wrapping(error, at: .index(number)) }

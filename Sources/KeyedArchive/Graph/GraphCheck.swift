@@ -4,10 +4,10 @@
 struct GraphCheck {
     let shapes: [Shape]
     let objectCount: Int
-    let limits: Limits
+    let limits: ArchiveLimits
     private var depth = 0
 
-    init(shapes: [Shape], objectCount: Int, limits: Limits) {
+    init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits) {
         self.shapes = shapes
         self.objectCount = objectCount
         self.limits = limits

@@ -16,12 +16,12 @@ extension ArchivedRecord {
 struct GraphReader {
     let shapes: [Shape]
     let objectCount: Int
-    let limits: Limits
+    let limits: ArchiveLimits
     /// Keeps the archive if `Data` is to be lent, see `Data.init(lending:owner:)`; nil if it is to be copied.
     private let lender: AnyObject?
     private var depth = 0
 
-    init(shapes: [Shape], objectCount: Int, limits: Limits, lender: AnyObject? = nil) {
+    init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits, lender: AnyObject? = nil) {
         self.shapes = shapes
         self.objectCount = objectCount
         self.limits = limits
@@ -31,9 +31,9 @@ struct GraphReader {
     /// Whether there may be a container in as many others.
     ///
     /// More than writers nest: readers of other formats, whose archives may be converted, count levels of their own.
-    static func allows(_ depth: Int, _ limits: Limits) -> Bool { depth - 32 < limits.depth }
+    static func allows(_ depth: Int, _ limits: ArchiveLimits) -> Bool { depth - 32 < limits.depth }
 
-    static func tooDeep(_ limits: Limits) -> ArchiveError {
+    static func tooDeep(_ limits: ArchiveLimits) -> ArchiveError {
         ArchiveError(.limit, "values nested deeper than \(limits.depth)")
     }
 

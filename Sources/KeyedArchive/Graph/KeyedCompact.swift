@@ -125,7 +125,7 @@ enum KeyedCompact {
     /// What an object is that has a shape.
     ///
     /// - Parameter body: The object's content, behind the shape's number.
-    static func kind(_ shape: Shape, _ body: ByteSource, _ limits: Limits) throws -> Kind {
+    static func kind(_ shape: Shape, _ body: ByteSource, _ limits: ArchiveLimits) throws -> Kind {
         if shape.layout == .single { return .value }
         var body = body
         if shape.layout == .explicit { _ = try body.length() }
@@ -144,7 +144,7 @@ enum KeyedCompact {
     }
 
     /// The number of the class record an instance refers to.
-    static func classIndex(_ shape: Shape, _ body: ByteSource, _ limits: Limits) throws -> Int {
+    static func classIndex(_ shape: Shape, _ body: ByteSource, _ limits: ArchiveLimits) throws -> Int {
         var body = body
         if shape.layout == .explicit {
             _ = try body.length()

@@ -14,9 +14,9 @@ struct KeyedGraphWriter {
     /// Of each node of the file the one made for it, and one; 0 if there is none yet.
     private var copies: ContiguousArray<UInt32>
     private var depth = 0
-    private let limits: Limits
+    private let limits: ArchiveLimits
 
-    private init(_ graph: ArchivedGraph, _ limits: Limits) {
+    private init(_ graph: ArchivedGraph, _ limits: ArchiveLimits) {
         self.graph = graph
         self.limits = limits
         table = graph.objects.layout?.table
@@ -24,7 +24,7 @@ struct KeyedGraphWriter {
         builder = PlistBuilder(limits: limits)
     }
 
-    static func write(_ graph: ArchivedGraph, limits: Limits) throws -> ArchivePieces {
+    static func write(_ graph: ArchivedGraph, limits: ArchiveLimits) throws -> ArchivePieces {
         var writer = KeyedGraphWriter(graph, limits)
         defer { writer.builder.deallocate() }
         return try writer.write()

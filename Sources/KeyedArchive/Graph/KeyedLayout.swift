@@ -33,7 +33,7 @@ final class KeyedLayout: @unchecked Sendable {
     private let types = Mutex<[Int: (name: String, version: Int)]>([:])
     private let kinds: UnsafeMutablePointer<Kind>
 
-    init(_ table: PlistTable, limits: Limits, anyArchiver: Bool) throws {
+    init(_ table: PlistTable, limits: ArchiveLimits, anyArchiver: Bool) throws {
         self.table = table
         let whole = table.node(table.top)
         guard whole.kind == .dictionary else { throw Self.noArchive("it is no dictionary") }

@@ -25,7 +25,7 @@ struct PlistBuilder {
     private let limit: Int
 
     /// Makes a builder for a property list of up to `limits.bytes` bytes.
-    init(limits: Limits) {
+    init(limits: ArchiveLimits) {
         limit = min(limits.bytes, Int(UInt32.max) >> 1)
         table = [UInt32](repeating: 0, count: 256)
         out.append(UnsafeRawBufferPointer(start: Self.magic.utf8Start, count: Self.magic.utf8CodeUnitCount))

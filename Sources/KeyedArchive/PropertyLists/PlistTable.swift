@@ -56,7 +56,7 @@ final class PlistTable: @unchecked Sendable {
     ///   - bytes: The property list; valid as long as `owner` lives.
     ///   - owner: Retained.
     ///   - limits: Bounds; `bytes` and `string` apply here.
-    init(_ bytes: UnsafeRawBufferPointer, owner: AnyObject, limits: Limits) throws {
+    init(_ bytes: UnsafeRawBufferPointer, owner: AnyObject, limits: ArchiveLimits) throws {
         guard bytes.count <= min(limits.bytes, Int(UInt32.max)) else {
             throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
         }
@@ -211,7 +211,7 @@ final class PlistTable: @unchecked Sendable {
 
     // MARK: Checks
 
-    private func checkNodes(_ uses: UnsafeMutablePointer<UInt8>, _ limits: Limits) throws {
+    private func checkNodes(_ uses: UnsafeMutablePointer<UInt8>, _ limits: ArchiveLimits) throws {
         // Nodes that overlap could make a small file expensive: what all of them take together is bounded.
         var budget = 4 * end
         for number in 0..<count {

@@ -26,7 +26,7 @@ struct XMLPlistReader {
 
     var source: XMLScanner
     var builder: PlistBuilder
-    let limits: Limits
+    let limits: ArchiveLimits
     private var open: [Open] = []
     /// Content of open containers, keys and values of dictionaries in turn.
     private var pending: [UInt32] = []
@@ -36,7 +36,7 @@ struct XMLPlistReader {
     private var lastInteger: (number: UInt32, value: Int128)?
 
     /// The property list in binary form.
-    static func binary(_ bytes: UnsafeRawBufferPointer, limits: Limits) throws -> ArchiveBytes {
+    static func binary(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws -> ArchiveBytes {
         let utf16 = try UTF16Text.utf8(bytes)
         defer { utf16?.deallocate() }
         var reader = XMLPlistReader(utf16?.bytes ?? bytes, limits)
@@ -44,7 +44,7 @@ struct XMLPlistReader {
         return try reader.read().inOnePiece()
     }
 
-    private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) {
+    private init(_ bytes: UnsafeRawBufferPointer, _ limits: ArchiveLimits) {
         source = XMLScanner(bytes)
         builder = PlistBuilder(limits: limits)
         self.limits = limits

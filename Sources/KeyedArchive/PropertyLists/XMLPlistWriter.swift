@@ -14,7 +14,7 @@ struct XMLPlistWriter {
     private var handedOver = 0
     private let receiver: (UnsafeRawBufferPointer) throws -> Void
     private let table: PlistTable
-    private let limits: Limits
+    private let limits: ArchiveLimits
     /// A reference of one byte, which takes four lines here, makes up most of no file; a long string at many places might.
     private let mostBytes: Int
     private var path: [(number: Int, next: Int)] = []
@@ -24,7 +24,7 @@ struct XMLPlistWriter {
 
     /// Hands the XML of a property list in binary form over, piece by piece; each is valid during the call.
     static func write(
-        _ binary: ArchiveBytes, limits: Limits, to receiver: (UnsafeRawBufferPointer) throws -> Void
+        _ binary: ArchiveBytes, limits: ArchiveLimits, to receiver: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         let table = try PlistTable(binary.bytes, owner: binary, limits: limits)
         try withoutActuallyEscaping(receiver) {
@@ -36,14 +36,14 @@ struct XMLPlistWriter {
     }
 
     /// The XML of a property list in binary form.
-    static func array(_ binary: ArchiveBytes, limits: Limits) throws -> [UInt8] {
+    static func array(_ binary: ArchiveBytes, limits: ArchiveLimits) throws -> [UInt8] {
         var bytes: [UInt8] = []
         try write(binary, limits: limits) { bytes.append(contentsOf: $0) }
         return bytes
     }
 
     private init(
-        _ table: PlistTable, _ limits: Limits, _ receiver: @escaping (UnsafeRawBufferPointer) throws -> Void
+        _ table: PlistTable, _ limits: ArchiveLimits, _ receiver: @escaping (UnsafeRawBufferPointer) throws -> Void
     ) {
         self.table = table
         self.limits = limits

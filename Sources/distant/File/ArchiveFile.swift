@@ -17,8 +17,8 @@ struct ArchiveFile {
     /// Bounds for files somebody has chosen to open: above the library's own, which are for what strangers send.
     ///
     /// The memory an archive takes still follows from its size.
-    static let limits: Limits = {
-        var limits = Limits()
+    static let limits: ArchiveLimits = {
+        var limits = ArchiveLimits()
         limits.bytes = Int(UInt32.max)
         limits.objects = 1 << 28
         limits.string = 1 << 31

@@ -206,7 +206,7 @@ extension ObjectDecoder {
 
     @inline(never)
     func tooLong() -> ArchiveError {
-        ArchiveError(.limit, "a path of more than \(limits.chain) references between objects, see Limits.chain")
+        ArchiveError(.limit, "a path of more than \(limits.chain) references between objects, see ArchiveLimits.chain")
     }
 
     private func awake(_ object: any ObjectCoding) throws -> (any ObjectCoding)? {

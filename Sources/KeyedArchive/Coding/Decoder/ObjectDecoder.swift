@@ -4,7 +4,7 @@
 /// code expects, and every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
 public final class ObjectDecoder {
     let state: UnsafeMutablePointer<DecoderState>
-    private(set) var limits: Limits
+    private(set) var limits: ArchiveLimits
     let classes: ClassRegistry
     private(set) var shapes: [Shape] = []
     private(set) var externals: [AnyObject] = []
@@ -44,7 +44,7 @@ public final class ObjectDecoder {
     private static let smallCount = 16
 
     /// Makes a decoder that has nothing to read until `load`.
-    package init(limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()) {
+    package init(limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()) {
         self.limits = limits
         self.classes = classes
         state = .allocate(capacity: 1)
@@ -55,14 +55,14 @@ public final class ObjectDecoder {
     }
 
     /// Gives an unloaded decoder other bounds.
-    package func configure(limits: Limits) {
+    package func configure(limits: ArchiveLimits) {
         self.limits = limits
     }
 
     /// Makes a decoder that reads one archive; see `load`.
     package convenience init(
         bytes: UnsafeRawBufferPointer, owner: AnyObject?, shapes: [Shape], externals: [AnyObject] = [],
-        limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry(), handsOutSlices: Bool = true
+        limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry(), handsOutSlices: Bool = true
     ) throws {
         self.init(limits: limits, classes: classes)
         try load(

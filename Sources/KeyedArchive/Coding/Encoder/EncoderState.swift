@@ -116,7 +116,7 @@ struct EncoderState {
     var isFinished = false
     var valuesEnd = 0
 
-    init(limits: Limits) {
+    init(limits: ArchiveLimits) {
         objectLimit = Self.objectLimit(limits)
     }
 
@@ -125,11 +125,11 @@ struct EncoderState {
         return externalIndexes.isEmpty ? nil : externalIndexes[ObjectIdentifier(object)]
     }
 
-    mutating func setLimits(_ limits: Limits) {
+    mutating func setLimits(_ limits: ArchiveLimits) {
         objectLimit = Self.objectLimit(limits)
     }
 
-    private static func objectLimit(_ limits: Limits) -> Int {
+    private static func objectLimit(_ limits: ArchiveLimits) -> Int {
         min(max(limits.objects, 0), Int(UInt32.max) - 1)
     }
 }

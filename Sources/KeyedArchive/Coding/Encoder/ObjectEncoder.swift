@@ -4,7 +4,7 @@
 /// that no graph is too deep to write. Not for use by several threads at once.
 public final class ObjectEncoder {
     let state: UnsafeMutablePointer<EncoderState>
-    private(set) var limits: Limits
+    private(set) var limits: ArchiveLimits
     let classes: ClassRegistry
     /// Asked about each object on its way, if set.
     weak var delegate: (any KeyedArchiverDelegate)?
@@ -21,7 +21,7 @@ public final class ObjectEncoder {
     package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
 
     /// Makes an encoder without content.
-    package init(limits: Limits = Limits(), classes: ClassRegistry = ClassRegistry()) {
+    package init(limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()) {
         self.limits = limits
         self.classes = classes
         state = .allocate(capacity: 1)
@@ -29,7 +29,7 @@ public final class ObjectEncoder {
     }
 
     /// Gives an encoder without content other bounds.
-    package func configure(limits: Limits) {
+    package func configure(limits: ArchiveLimits) {
         self.limits = limits
         state.pointee.setLimits(limits)
     }

@@ -1,10 +1,10 @@
 import DistantObjects
 import Foundation
 
-/// A list of user objects as long as `Limits.chain` allows, and one that is longer by one.
+/// A list of user objects as long as `ArchiveLimits.chain` allows, and one that is longer by one.
 struct ChainSamples {
     func measure(_ bench: ArchiveBench) throws {
-        let longest = Limits().chain
+        let longest = ArchiveLimits().chain
         for format in [ArchiveFormat.compact, .binary] {
             let list = ListNode.list(longest + 1)
             var start = processorTime()
@@ -17,7 +17,7 @@ struct ChainSamples {
             do {
                 let beyond = try KeyedArchiver.archive(ListNode.list(longest + 2), format: format)
                 _ = try KeyedUnarchiver.unarchive(ListNode?.self, from: beyond)
-                throw BenchError("a list beyond Limits.chain was taken")
+                throw BenchError("a list beyond ArchiveLimits.chain was taken")
             } catch let error as ArchiveError where error.code == .limit {
                 ArchiveLine(work: "chain-beyond", format: "\(format)", metric: "thrown", value: 1).print()
             }

@@ -30,7 +30,7 @@ struct MemorySamples {
     }
 
     private func child(_ bench: ArchiveBench, _ work: String, _ format: ArchiveFormat, _ file: URL) throws {
-        // A million objects in XML would be more than `Limits.bytes`.
+        // A million objects in XML would be more than `ArchiveLimits.bytes`.
         let count = format == .xml ? count / 4 : count
         let run = try ChildRun(bench.executable, ["archive", "--child", work, "\(format)", "\(count)", file.path])
         if !run.output.isEmpty { put(String(run.output.dropLast())) }

@@ -2,7 +2,7 @@
 ///
 /// Each is checked before memory is allocated or the stack is used for what it bounds, so that bytes from a stranger
 /// cost at most what the limits say.
-public struct Limits: Sendable, Hashable {
+public struct ArchiveLimits: Sendable, Hashable {
     /// Bytes of one archive.
     ///
     /// Default 256 MiB: larger than any message meant to travel whole.
