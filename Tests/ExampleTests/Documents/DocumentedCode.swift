@@ -73,7 +73,7 @@ enum DocumentedCode {
     }
 
     /// The files in a folder and those below it, by their paths from the package's folder.
-    private static func files(under folder: String) -> [String] {
+    static func files(under folder: String) -> [String] {
         (FileManager.default.enumerator(atPath: root + "/" + folder)?.compactMap { $0 as? String } ?? [])
             .map { "\(folder)/\($0)" }.sorted()
     }

@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@Suite("The article “The way of one call”")
+struct OneCallTests {
+    /// A line of the article's figures: a folder, and what of it takes part.
+    private struct Row {
+        let folder: String
+        /// How far to the right the rest begins.
+        let indent: Int
+        let rest: [String]
+    }
+
+    /// The rows of the first figure below a heading.
+    private static func rows(below heading: String) throws -> [Row] {
+        let path = try #require(DocumentedCode.documents["OneCall.md"])
+        let lines = try DocumentedCode.text(of: path).split(separator: "\n", omittingEmptySubsequences: false)
+        let start = try #require(lines.firstIndex { $0 == heading })
+        let section = lines[start...].dropFirst().prefix { !$0.hasPrefix("## ") }
+        return section.compactMap { line in
+            guard let match = line.wholeMatch(of: #/    (?<folder>\w+)(?<gap> {2,})(?<rest>\S.*)/#) else { return nil }
+            let names = match.rest.split(separator: "  ").first ?? ""
+            return Row(
+                folder: String(match.folder), indent: match.gap.count + match.folder.count,
+                rest: names.split(separator: ", ").map { String($0) })
+        }
+    }
+
+    /// The text of the Swift files in a folder of the module, or of another module, by file name.
+    private static func sources(of folder: String) throws -> [String: String] {
+        let places = ["Sources/DistantObjects/\(folder)/", "Sources/\(folder)/"]
+        var texts: [String: String] = [:]
+        for place in places where texts.isEmpty {
+            for file in DocumentedCode.files(under: "Sources") where file.hasPrefix(place) && file.hasSuffix(".swift") {
+                texts[(file as NSString).lastPathComponent] = try DocumentedCode.text(of: file)
+            }
+        }
+        return texts
+    }
+
+    private static func declares(_ text: String, _ pattern: String) throws -> Bool {
+        try text.firstMatch(of: Regex("\\b\(pattern)\\b")) != nil
+    }
+
+    @Test("Each type of the figure is in the folder where the figure has it")
+    func figure() throws {
+        let rows = try Self.rows(below: "## Overview")
+        #expect(rows.count >= 12)
+        for row in rows {
+            let sources = try Self.sources(of: row.folder)
+            #expect(!sources.isEmpty, "there is no folder \(row.folder)")
+            for type in row.rest {
+                let isDeclared = try sources.values.contains {
+                    try Self.declares($0, "(class|struct|enum|protocol|actor|extension) \(type)")
+                }
+                #expect(isDeclared, "\(row.folder) has no \(type)")
+            }
+        }
+    }
+
+    @Test("Each type that the text names is declared")
+    func names() throws {
+        let path = try #require(DocumentedCode.documents["OneCall.md"])
+        let files = DocumentedCode.files(under: "Sources").filter { $0.hasSuffix(".swift") }
+        let sources = try files.map { try DocumentedCode.text(of: $0) }
+        // Folders have names of the same form.
+        let names = Set(try DocumentedCode.text(of: path).matches(of: #/`([A-Z]\w+)`/#).map { String($0.1) })
+            .filter { name in !files.contains { $0.contains("/\(name)/") } }
+        #expect(names.contains("PortCoder"))
+        for name in names {
+            let isDeclared = try sources.contains {
+                try Self.declares($0, "(class|struct|enum|protocol|actor) \(name)")
+            }
+            #expect(isDeclared, "there is no \(name)")
+        }
+    }
+
+    @Test("Each function of the sender's side is where it is said to be, and the folder changes seldom")
+    func functions() throws {
+        let rows = try Self.rows(below: "## The sender's side, function by function")
+        var changes = 0
+        for (index, row) in rows.enumerated() {
+            let parts = try #require(row.rest.first).split(separator: ".")
+            let (type, function) = (parts[0], parts[1])
+            let isThere = try Self.sources(of: row.folder).contains { file, text in
+                try (file == "\(type).swift" || file.hasPrefix("\(type)+") || Self.declares(text, "extension \(type)"))
+                    && Self.declares(text, "func \(function)")
+            }
+            #expect(isThere, "\(row.folder) has no \(type).\(function)")
+            // A call down and back is one change.
+            let caller = rows[..<index].last { $0.indent < row.indent }
+            if let caller, caller.folder != row.folder { changes += 1 }
+        }
+        #expect(rows.count >= 12)
+        #expect(changes < 9, "\(changes) changes")
+    }
+
+    @Test("Each folder of the module is in the list, and no other")
+    func folders() throws {
+        let path = try #require(DocumentedCode.documents["OneCall.md"])
+        let listed = try DocumentedCode.text(of: path).matches(of: #/(?m)^\| `(\w+)` \|/#).map { String($0.1) }
+        let found = Set(
+            DocumentedCode.files(under: "Sources/DistantObjects").compactMap { file -> String? in
+                let parts = file.split(separator: "/")
+                return parts.count > 3 && !parts[2].hasSuffix(".docc") ? String(parts[2]) : nil
+            })
+        #expect(Set(listed) == found)
+    }
+}
