@@ -146,7 +146,7 @@ extension Connection {
                 let isAsked = content.port.questions.replaceWaiter(of: scope.ticket, with: .task(continuation)) {
                     if case .scope = $0 { true } else { false }
                 }
-                if !isAsked { scope.continuation = continuation }
+                if !isAsked { scope.suspend(continuation) }
             }
             return nil
         }
@@ -156,13 +156,7 @@ extension Connection {
     /// Gives the task of a scope what it waits for.
     func answer(_ scope: Unmanaged<CallScope>, _ result: sending Result<Reply, any Error>) {
         let continuation = state.withLock { _ in
-            scope._withUnsafeGuaranteedRef { scope -> UnsafeContinuation<Reply, any Error>? in
-                guard let continuation = scope.continuation.take() else {
-                    scope.answer = result
-                    return nil
-                }
-                return continuation
-            }
+            scope._withUnsafeGuaranteedRef { $0.leave(result) }
         }
         // It may wait on the loop's thread; from here on the scope may be gone.
         if let continuation { continuation.resume(with: result) } else { loop.perform {} }

@@ -85,7 +85,7 @@ extension LockedState.Content {
         if !port.hasStartable, let reply = delivered.takeAnswer(where: { $0.isScope(scope) }) {
             return .success(reply)
         }
-        return scope._withUnsafeGuaranteedRef { $0.answer.take() }
+        return scope._withUnsafeGuaranteedRef { $0.takeAnswer() }
     }
 }
 

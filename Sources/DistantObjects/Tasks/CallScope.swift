@@ -6,8 +6,23 @@ import PortTransport
 /// Its calls need no cancellation handler of their own, which costs more than all else that a call does in the runtime.
 /// Tasks it starts are other tasks, and theirs have one. It is the task's preferred executor, and hands every job to the
 /// connection's loop, so that a thread knows the scope it works in.
+///
+/// The task waits for one call at a time, first in its job, without having suspended; the two ways to an answer:
+///
+///     nothing --(another thread has the answer)--> answered --(the task takes it)--> nothing
+///     nothing --(suspended, the answer is about to come)--> suspended --(it comes and resumes the task)--> nothing
+///
+/// Nearly always the thread that waits reads the answer itself, or the question holds the suspended task: then nothing is
+/// left here at all.
 class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     // `task` is written once, before anybody can compare it; the connection's lock protects the rest.
+
+    /// What another thread or the task has left for the other.
+    enum Handover {
+        case nothing
+        case answered(Result<Reply, any Error>)
+        case suspended(UnsafeContinuation<Reply, any Error>)
+    }
 
     let connection: Connection
     /// The task was cancelled: by the peer, the user or itself.
@@ -19,10 +34,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     @exclusivity(unchecked) final var ticket = Ticket(index: 0, serial: 0)
     /// Calls that suspend at once, because one before them waited for nothing; the task alone uses it.
     @exclusivity(unchecked) private final var suspending = 0
-    /// What the task waits for, left by another thread before it has suspended.
-    @exclusivity(unchecked) final var answer: Result<Reply, any Error>?
-    /// Where the task goes on, if whoever has its answer could not be told.
-    @exclusivity(unchecked) final var continuation: UnsafeContinuation<Reply, any Error>?
+    @exclusivity(unchecked) private final var handover = Handover.nothing
 
     init(_ connection: Connection) {
         self.connection = connection
@@ -53,7 +65,29 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     /// Something else came: most often a call of the peer, and then the next time too.
     final func waitedInVain() { suspending = Self.retry }
 
-    /// The task is going to wait for a call, in the midst of a job.
+    // MARK: The answer, under the connection's lock
+
+    /// The answer that another thread has left.
+    final func takeAnswer() -> Result<Reply, any Error>? {
+        guard case .answered(let answer) = handover else { return nil }
+        handover = .nothing
+        return answer
+    }
+
+    /// The task has suspended, and the thread that is about to have its answer does not know.
+    final func suspend(_ continuation: UnsafeContinuation<Reply, any Error>) { handover = .suspended(continuation) }
+
+    /// Leaves the answer, or gives the task to resume with it.
+    final func leave(_ answer: Result<Reply, any Error>) -> UnsafeContinuation<Reply, any Error>? {
+        guard case .suspended(let continuation) = handover else {
+            handover = .answered(answer)
+            return nil
+        }
+        handover = .nothing
+        return continuation
+    }
+
+    /// The task is going to wait for a call, in its job.
     ///
     /// Called with the connection's lock held.
     func waits(_ state: inout PortState<Connection>) {}

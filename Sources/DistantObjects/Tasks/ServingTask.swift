@@ -4,11 +4,20 @@ import Synchronization
 
 /// A task that answers calls of the peer with `async` methods, one call after the other, and the executor it prefers.
 ///
-/// Whoever starts a call runs the task's *first* job for it, and only then may the next message to the object start.
+/// The thread that starts a call runs the task's *first* job for it, and only then may the next message to the object start.
 /// Between two calls the task rests: to make a task and to free it costs more than all else that a call does in the runtime.
 /// It keeps what the deepest of its calls took of memory, until it ends with the connection or a cancellation.
+///
+///     idle --(takes a call)--> serving --(answered)--> idle --(the connection keeps it)--> rests, until it takes a call
+///                                 |                      |
+///                          (its call is cancelled)   (not kept, or dismissed)
+///                                 v                      v
+///                             cancelled --(answered)--> over
+///
+/// The way of an argument and of the result, within a call: `decoder` is there from the first argument to the last, `result`
+/// from the method's return to the answer.
 final class ServingTask: CallScope, Serving, @unchecked Sendable {
-    // What a cancellation needs is under `lock`; the rest belongs to the task, and before a call runs to whoever starts it.
+    // `progress` is under `lock`; the rest belongs to the task, and before a call runs to the thread that starts it.
 
     /// Until the method has returned or thrown; held, and by hand, as each argument would count it.
     private var served: Unmanaged<InboundCall>?
@@ -18,16 +27,9 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     private var decoder: ObjectDecoder?
     /// Where the task goes on after a rest, with whether there is another call.
     private var rest: UnsafeContinuation<Bool, Never>?
-    /// Kept back from the loop, for whoever starts the call.
+    /// Kept back from the loop, for the thread that starts the call.
     private var firstJob: UnownedJob?
-    private let lock = Mutex(Progress())
-
-    private struct Progress {
-        /// The number of the call that is served.
-        var call: UInt64?
-        var isCancelled = false
-        var task: Task<Void, Never>?
-    }
+    private let progress = Mutex(ServingProgress())
 
     private var call: Unmanaged<InboundCall> {
         guard let served else { preconditionFailure("a task that rests serves no call") }
@@ -104,16 +106,11 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// Whether the task waits for the next call, on this thread.
     private func mayRest() -> UnsafeMutablePointer<ThreadTasks>? {
-        let isCancelled = lock.withLock { progress in
-            progress.call = nil
-            return progress.isCancelled
-        }
         // Only under this scope's own `run` is the end of the job seen.
-        guard !isCancelled, let thread = ThreadTasks.current,
+        guard progress.withLock({ $0.answered() }), let thread = ThreadTasks.current,
             thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest(self)
         else {
-            // The task is held by this object and holds it: the circle ends here.
-            lock.withLock { $0.task = nil }
+            progress.withLock { $0.end() }
             return nil
         }
         return thread
@@ -126,7 +123,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     /// The task is new or rests.
     func take(_ call: InboundCall) {
         served = Unmanaged.passRetained(call)
-        lock.withLock { $0.call = call.number }
+        progress.withLock { $0.take(call.number) }
     }
 
     /// Runs the task's first job for the call that it has taken, until it suspends or returns.
@@ -143,11 +140,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         } else {
             // It serves others later and inherits nothing from where it is started.
             let task = Task.detached(executorPreference: self) { await self.serve() }
-            let isCancelled = lock.withLock { progress in
-                progress.task = task
-                return progress.isCancelled
-            }
-            if isCancelled { task.cancel() }
+            if progress.withLock({ $0.started(task) }) { task.cancel() }
         }
         thread?.pointee.starting = nil
         if let firstJob = firstJob.take() { run(firstJob) }
@@ -171,22 +164,14 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// Ends the task, which rests.
     func dismiss() {
-        lock.withLock { $0.task = nil }
+        progress.withLock { $0.end() }
         rest.take()?.resume(returning: false)
     }
 
     // MARK: The connection's
 
     /// The peer has cancelled a call, or is gone.
-    func cancel(_ call: UInt64) {
-        let (isServed, task) = lock.withLock { progress in
-            guard progress.call == call else { return (false, nil as Task<Void, Never>?) }
-            // It will not serve another.
-            progress.isCancelled = true
-            return (true, progress.task)
-        }
-        if isServed { task?.cancel() }
-    }
+    func cancel(_ call: UInt64) { progress.withLock { $0.cancel(call) }?.cancel() }
 
     /// As if the first job had returned: what the call waits for may depend on the object's next message.
     override func waits(_ state: inout PortState<Connection>) {

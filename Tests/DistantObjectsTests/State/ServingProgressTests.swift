@@ -1,0 +1,42 @@
+import Testing
+
+@testable import DistantObjects
+
+@Suite("How far a serving task is")
+struct ServingProgressTests {
+    @Test("A call is cancelled while it is served, not before, and not one that came before it")
+    func cancel() {
+        let task = Task<Void, Never> {}
+        var progress = ServingProgress()
+        let idle = progress.cancel(1)
+        progress.take(1)
+        let isCancelled = progress.started(task)
+        let goesOn = progress.answered()
+        #expect(idle == nil && !isCancelled && goesOn)
+        progress.take(2)
+        let (earlier, own, again) = (progress.cancel(1), progress.cancel(2), progress.cancel(2))
+        #expect(earlier == nil && own == task && again == nil)
+        let servesOthers = progress.answered()
+        #expect(!servesOthers)
+    }
+
+    @Test("A call that is cancelled before its task is made cancels the task")
+    func cancelledEarly() {
+        var progress = ServingProgress()
+        progress.take(1)
+        let task = progress.cancel(1)
+        let isCancelled = progress.started(Task {})
+        #expect(task == nil && isCancelled)
+    }
+
+    @Test("A task that is over keeps no task that is made late")
+    func over() {
+        var progress = ServingProgress()
+        progress.take(1)
+        let goesOn = progress.answered()
+        progress.end()
+        let isCancelled = progress.started(Task {})
+        let task = progress.cancel(1)
+        #expect(goesOn && !isCancelled && task == nil)
+    }
+}
