@@ -2,11 +2,11 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
-// Calls from here: question, message, and who waits.
+// Calls of this process: a question, a message and its waiter.
 extension Connection {
     /// Sends a call and waits for its answer.
     ///
-    /// The message is the connection's from here on; the caller holds the connection.
+    /// The connection owns the message from here on; the caller holds the connection.
     @inline(__always)
     static func send(
         _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
@@ -14,16 +14,16 @@ extension Connection {
         guard let scope = connection._withUnsafeGuaranteedRef({ CallScope.current(on: $0) }) else {
             return try await connection.takeUnretainedValue().sendFromTask(message)
         }
-        // The scope is told last, after handlers of the user's.
+        // The scope learns of a cancellation last, after the user's own handlers.
         if Task.isCancelled {
             connection._withUnsafeGuaranteedRef { $0.coder }.recycle(message)
             throw CancellationError()
         }
-        // An actor whose method calls has to be free for others meanwhile, and a deadline needs somebody to resume.
-        // Asked for by itself: the right side of an operator is a closure, which has no isolation.
+        // An actor must be free for others while its method waits, and a deadline needs a suspended task to resume.
+        // A statement of its own: the right side of an operator is a closure, which has no isolation.
         let isOnActor = isIsolated()
         let waits = !isOnActor && message.deadline == nil && scope._withUnsafeGuaranteedRef { $0.mayWait() }
-        // Handed over like this, as what a closure captures would be copied.
+        // Unmanaged, because a closure would copy what it captures.
         let handed = Unmanaged.passRetained(message)
         if waits {
             let reply = try connection._withUnsafeGuaranteedRef { connection in
@@ -45,8 +45,7 @@ extension Connection {
 
     /// As `send`, from a task that the connection does not know.
     ///
-    /// A function of its own, as what it keeps while it waits would be room in the frame of every call: too much for what
-    /// a task has at hand.
+    /// A function of its own: inlined, it would enlarge the frame of every call beyond the memory that a task has at hand.
     @inline(never)
     private func sendFromTask(_ message: consuming OutboundMessage) async throws -> Reply {
         let ticket = try reserve(message)
@@ -79,12 +78,11 @@ extension Connection {
 
     // MARK: Calls of a scope
 
-    /// Sends a call of a scope's task, and waits in the midst of its job as long as nothing else is to be done.
+    /// Sends a call of a scope's task, and waits inside its job while the loop has nothing else to do.
     ///
-    /// Nearly always the answer is what comes next, and to put a task down and take it up again costs more than all the rest
-    /// of a call.
+    /// Nearly always the answer comes next, and suspending and resuming a task costs more than the rest of a call.
     ///
-    /// - Returns: Without an answer the task has to suspend.
+    /// - Returns: The answer; nil if the task has to suspend for it.
     @inline(never)
     private func send(_ message: consuming OutboundMessage, from scope: Unmanaged<CallScope>) throws -> Reply? {
         switch write(message, from: scope) {
@@ -132,7 +130,7 @@ extension Connection {
             }
             return (state.send(message, ticket, .scope(scope), self), state.hasStartable)
         }
-        // They are the user's code, which does not run in the midst of a job.
+        // They are the user's code, which does not run inside another job.
         if hasCalls { loop.perform { self.drain() } }
         return outcome
     }
@@ -158,7 +156,7 @@ extension Connection {
         let continuation = state.withLock { _ in
             scope._withUnsafeGuaranteedRef { $0.leave(result) }
         }
-        // It may wait on the loop's thread; from here on the scope may be gone.
+        // The task may wait on the loop's thread, which is woken. The scope may be gone from here on.
         if let continuation { continuation.resume(with: result) } else { loop.perform {} }
     }
 
@@ -176,12 +174,12 @@ extension Connection {
         }
     }
 
-    /// Puts a call on its way, or in the queue of those that wait for credit.
+    /// Writes a call, or queues it until there is credit.
     ///
     /// - Parameters:
     ///   - reserved: Nil if nobody has to know the question before it is written.
     ///   - scope: What cancels the call together with its task.
-    ///   - isBlocking: The calling thread flushes, and sees to the deadline, while it waits.
+    ///   - isBlocking: The calling thread flushes while it waits, and watches the deadline.
     /// - Returns: The question; nil if the call has failed.
     @inline(never)
     @discardableResult
@@ -268,7 +266,7 @@ extension Connection {
         }
     }
 
-    /// Reads, until the call is answered, the deadline has passed or nothing more comes.
+    /// Reads until the call is answered, the deadline has passed or the input has ended.
     ///
     /// - Parameter giveUp: What to do at the deadline; returns the error that the call then ends with.
     func wait(
@@ -286,12 +284,12 @@ extension Connection {
             case .ended:
                 let signals = channel.signals
                 if let reason = channel.endOfInput() { failCalls(reason, onLoop: false) }
-                // Another thread may be about to answer it, or to fail it, and signals then.
+                // Another thread may be about to answer or fail it, and signals then.
                 if !call.isDone { isLate = !channel.awaitSignal(after: signals, until: end) }
             }
             guard isLate, let deadline else { continue }
             end = nil
-            // An answer may be on its way to this thread; the first of the two counts.
+            // An answer may arrive at the same time; the first of the two counts.
             _ = call.complete(.failure(giveUp(deadline)))
         }
     }

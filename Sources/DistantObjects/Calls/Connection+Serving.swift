@@ -51,7 +51,9 @@ extension Connection {
         }
     }
 
-    /// Starts the calls that came together with one whose method blocks: whoever takes the loop over runs this.
+    /// Starts the calls that came together with one whose method blocks.
+    ///
+    /// The thread that takes the loop over runs it.
     private func help() {
         state.withLock { $0.hasHelper = false }
         drain()

@@ -18,7 +18,7 @@ extension Connection {
         /// Off: such texts often name files and
         /// values that are not the peer's business.
         public var exposesErrorText = false
-        /// How long the handshake may take; a peer that connects and says nothing must not be kept for ever.
+        /// How long the handshake may take; a peer that connects and says nothing is not kept.
         public var handshakeTimeout = Duration.seconds(5)
         /// How long to wait for a root of the peer, unless the look-up says otherwise: a peer that vends nothing would be waited
         /// for without end.
@@ -99,7 +99,7 @@ extension Connection {
             self.decide = decide
         }
 
-        /// Processes of the same user, and whoever holds the other end of a pipe this process made or was given.
+        /// Processes of the same user, and the process at the other end of a pipe that this one made or was given.
         ///
         /// In a user namespace of Linux that does not know all users, those without a number there share one (65534).
         /// A process that runs under it itself cannot tell its own user from others, and refuses all of that number: there,

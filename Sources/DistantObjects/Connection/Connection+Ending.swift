@@ -7,7 +7,7 @@ extension Connection {
     /// Closes in order: new calls are refused, those under way are answered in both directions, both sides say goodbye.
     ///
     /// - Parameter limit: How long that may take; then the connection is cut. A method that never returns must not hold a
-    ///   program up for ever. A method of this very connection that awaits it waits for itself until then: there, start a
+    ///   program up. A method of this very connection that awaits it waits for itself until then: there, start a
     ///   task that closes.
     /// - Returns: When the connection has ended and nothing of it is left: the one-way messages that did not run, as far as
     ///   that is known and nothing has thrown it yet. Known are those that the peer refused or did not take, and those that

@@ -1,9 +1,9 @@
 import KeyedArchive
 import Synchronization
 
-/// Encoders and decoders to use again: those of all connections, so that an idle connection owns none.
+/// Encoders and decoders to use again, shared by all connections: an idle connection owns none.
 ///
-/// A thread has one of each at hand, without a lock; what is more lies in a pool.
+/// A thread keeps one of each, without a lock; the rest lie in a pool.
 enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
@@ -74,7 +74,7 @@ enum CoderPool {
         message.encoder.codingOwner = nil
         _ = shared.withLock { state -> OutboundMessage? in
             state.messages.append(message)
-            // What was not used for long goes, so that other settings find room.
+            // The one that was not used for longest goes, so that other settings find room.
             return state.messages.count > size ? state.messages.removeFirst() : nil
         }
     }
@@ -102,7 +102,7 @@ enum CoderPool {
 }
 
 /// A decoder that nobody else has.
-struct SpareDecoder: @unchecked Sendable {  // Whoever takes it is the one to use it.
+struct SpareDecoder: @unchecked Sendable {  // Owned by the one that takes it.
     let decoder: ObjectDecoder
     /// What it is configured for.
     let settings: CoderSettings

@@ -3,7 +3,7 @@ import PortTransport
 
 /// A message on its way out: the encoded arguments or result, and what its header needs.
 ///
-/// Owned by one thread at a time: the caller until commit, then the connection, then the coder's pool.
+/// Owned by one thread at a time: the caller until it is written, then the connection, then the coder's pool.
 @usableFromInline
 final class OutboundMessage: @unchecked Sendable {
     // One owner at a time: no two accesses overlap.
@@ -11,7 +11,7 @@ final class OutboundMessage: @unchecked Sendable {
     @exclusivity(unchecked) var argumentCount = 0
     /// The object it goes to.
     ///
-    /// The caller holds the proxy until the message is committed or withdrawn.
+    /// The caller holds the proxy until the message is written or withdrawn.
     @exclusivity(unchecked) var target = ObjectID.rootDirectory
     @exclusivity(unchecked) var name = ""
     @exclusivity(unchecked) var deadline: Deadline?
@@ -59,13 +59,13 @@ final class OutboundMessage: @unchecked Sendable {
 
     /// Whether it may go out in fragments, and so counts against the bound of large messages.
     ///
-    /// Tables, which may take much of a frame, are measured at commit only.
+    /// Tables, which may take much of a frame, are measured only when it is written.
     var isLarge: Bool {
         let count = encoder.byteCount
         return count > 8_192 && (count > 57_344 || encoder.hasTables)
     }
 
-    /// Lets go of everything the message held.
+    /// Releases everything the message held.
     ///
     /// Runs user code (`deinit`): never under a lock.
     func reset() {

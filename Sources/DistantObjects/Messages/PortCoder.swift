@@ -35,7 +35,7 @@ public final class PortCoder: Sendable {
 
     /// An object of this process as it stands in a message's table of references.
     func vended(_ object: some Vendable) -> AnyObject {
-        // The class's table is made here, where user code may run, and found again at commit, where it may not.
+        // The class's table is made here, where user code may run. Writing the message finds it again, where user code may not run.
         ClassMessages.of(object)
         return object
     }
@@ -63,8 +63,8 @@ public final class PortCoder: Sendable {
     func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
         if let fault = tables?.fault { throw fault }
         let decoder = CoderPool.decoder(for: self)
-        // Only a message in fragments has memory of its own that may be handed out; of others whoever decodes them keeps
-        // the bytes until the decoder is given back.
+        // Only a message in fragments has memory of its own that may be handed out; of others the
+        // caller keeps the bytes until the decoder is given back.
         if bulk == 0, tables == nil {
             try decoder.load(bytes: body.bytes)
         } else if bulk == 0, let tables, tables.shapes.isEmpty {

@@ -1,13 +1,13 @@
 import CPortShims
 import KeyedArchive
 
-/// What a thread has at hand without a lock.
+/// What a thread keeps for itself, without a lock.
 struct ThreadState {
-    /// Still set up for the connection that used it last, which most often is the next.
+    /// Set up for the connection that used it last, which is most often the next one, too.
     var message: OutboundMessage?
     /// As `message`.
     var decoder: ObjectDecoder?
-    /// What the decoder is configured for, or the last one was: seldom changes, so that nobody counts references to it.
+    /// The configuration of the decoder, or of the last one: it seldom changes, which saves its reference counts.
     var decoderSettings: CoderSettings?
     /// The class of an object by reference that was looked up last.
     var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?

@@ -1,4 +1,4 @@
-/// Counts the calls in front of each barrier that have not been handled.
+/// Counts, for each barrier, the calls before it that were not handled yet.
 struct BarrierCounts {
     private(set) var epoch: UInt32 = 0
     /// Calls since the last barrier.
@@ -13,7 +13,7 @@ struct BarrierCounts {
         return epoch
     }
 
-    /// - Returns: The barriers that nothing stands before any more, in order.
+    /// - Returns: The barriers that wait for no call any more, in order.
     mutating func handled(_ callEpoch: UInt32) -> [UInt64] {
         guard callEpoch != epoch else {
             current -= 1

@@ -1,6 +1,6 @@
 /// What became of this side's one-way messages, whose senders wait for nothing.
 struct OneWayRecord {
-    /// The last openers, so many, of which is known whether they are one-way messages: a power of two.
+    /// For so many of the last frames it is known whether they are one-way messages; a power of two.
     private static let window: UInt64 = 4_096
 
     /// One bit for each of the last openers; no memory before the first one-way message.
@@ -11,10 +11,10 @@ struct OneWayRecord {
     /// In a box, as nearly no connection has one.
     private var firstLoss: (any Error)?
 
-    /// Those that are known and that nobody was told.
+    /// Losses that were not reported yet.
     var losses: OneWayLosses { OneWayLosses(count: lost, first: firstLoss as? ConnectionError) }
 
-    /// A one-way message was committed.
+    /// A one-way message was written.
     mutating func sent(_ number: UInt64) {
         if bits.isEmpty { bits = Array(repeating: 0, count: Int(Self.window / 64)) }
         if number - last >= Self.window {
@@ -95,7 +95,7 @@ struct OneWayRecord {
         if firstLoss == nil { firstLoss = error }
     }
 
-    /// The error that tells of what is lost, which then counts as told.
+    /// The error that reports the losses; they are reported once.
     mutating func takeLosses() -> ConnectionError? {
         guard lost > 0 else { return nil }
         let losses = losses

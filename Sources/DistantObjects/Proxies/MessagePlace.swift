@@ -1,9 +1,9 @@
 /// Where a proxy's messages go: to an object of the peer, or to one of this process.
 ///
-/// Apart from the proxy, because tables find that by a weak reference: to count references to an object that has one costs
-/// several times as much, and calls count those to this one.
+/// It is apart from the proxy, to which the import table has a weak reference: counting references to such an object costs
+/// several times as much, and each call counts references to this one.
 final class MessagePlace: Sendable {
-    /// Held, and by hand, so that a call does not count it: it keeps the place alive for as long as it uses this.
+    /// Retained by hand, so that a call does not count it: the call keeps the place alive while it uses this.
     ///
     /// `nil` for an object of this process.
     let connection: Unmanaged<Connection>?

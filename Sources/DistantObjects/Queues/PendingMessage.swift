@@ -9,7 +9,7 @@ final class PendingMessage<Waiter, RoomWaiter>: @unchecked Sendable {
 
     let message: OutboundMessage
     let kind: Kind
-    /// Rises with each that comes.
+    /// Its place among all that waited, from the first.
     let order: UInt64
 
     init(message: OutboundMessage, kind: Kind, order: UInt64) {

@@ -1,4 +1,4 @@
-/// Calls whose turn has come: those that want an answer and those that do not, each in the order they may start.
+/// Calls whose turn has come: those that want an answer and those that do not, each in order.
 struct ReadyCalls {
     private var calls = Fifo<InboundCall>()
     private var oneWays = Fifo<InboundCall>()

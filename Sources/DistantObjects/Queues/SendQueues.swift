@@ -1,7 +1,7 @@
 /// Messages that wait at their sender, for credit of the peer's or for room in this side's own queue.
 ///
-/// Calls and one-way messages stand apart, as each kind has a credit of its own, and so do small and large ones, as each has
-/// a bound of its own. No message waits behind one of another line.
+/// There are four lines: calls and one-way messages have credits of their own, and small and large messages have bounds of
+/// their own. No message waits behind one of another line.
 struct SendQueues<Waiter, RoomWaiter> {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
@@ -28,7 +28,7 @@ struct SendQueues<Waiter, RoomWaiter> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Whether a message of this kind has nobody to wait behind.
+    /// Whether no message of this kind waits.
     func isEmpty(oneWay: Bool, large: Bool) -> Bool {
         lines.isEmpty || lines[Line(oneWay: oneWay, large: large).rawValue].isEmpty
     }

@@ -4,7 +4,7 @@ struct AnswerTable<RunningCall> {
         case free
         /// Entered, not started.
         case waiting(isCancelled: Bool)
-        /// Started; whoever started it has made no task yet, or makes none.
+        /// Started, and no task runs it: the method is synchronous, or its task is not made yet.
         case started(isCancelled: Bool)
         /// Runs in a task.
         case running(RunningCall)

@@ -1,6 +1,6 @@
 import PortTransport
 
-/// An object of ours that the peer may name, and the mailbox of the messages to it.
+/// An object of this process that the peer may name, and the mailbox of the messages to it.
 ///
 /// Everything mutable is read and written under the connection's lock.
 final class Export: @unchecked Sendable {

@@ -1,4 +1,4 @@
-/// The objects of ours that the peer may name: slots, each with a generation.
+/// The objects of this process that the peer may name: slots, each with a generation.
 struct ExportTable {
     private struct Slot {
         var export: Export?
@@ -18,7 +18,7 @@ struct ExportTable {
 
     /// The id of an object, found or given now, mentioned by the opener with that number.
     ///
-    /// Called at commit only: an id picked earlier could name another object by the time the message is sent.
+    /// Called only while the message is written: an id picked earlier could name another object by then.
     mutating func mention(_ object: AnyObject, messages: @autoclosure () -> Unmanaged<ClassMessages>, number: UInt64)
         -> ObjectID
     {
@@ -60,9 +60,9 @@ struct ExportTable {
         return export
     }
 
-    /// Frees an object unless an opener the peer had not entered mentions it.
+    /// Frees an object, unless a message that the peer had not entered mentions it.
     ///
-    /// - Returns: What was freed, for the caller to let go of outside the lock.
+    /// - Returns: What was freed. The caller releases it outside the lock.
     mutating func release(_ id: ObjectID, entered: UInt64) throws(ProtocolViolation) -> Export? {
         let export = try resolve(id)
         guard export.lastMention <= entered else { return nil }

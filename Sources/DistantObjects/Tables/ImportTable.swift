@@ -3,8 +3,7 @@ struct ImportTable<Proxy: AnyObject> {
     private struct Entry {
         let generation: UInt32
         weak var proxy: Proxy?
-        /// References made and not yet known to be gone: the proxy's, and those of earlier ones whose messages are not
-        /// sent yet.
+        /// Proxies made for the object whose end was not sent: the living one, and earlier ones.
         var references = 1
     }
 
@@ -17,13 +16,12 @@ struct ImportTable<Proxy: AnyObject> {
 
     var count: Int { entries.count }
 
-    /// More are held than allowed: the message that brought the last ones is refused, and they are released.
+    /// Whether more references are held than allowed; the message that brought the last ones is refused.
     var isOverLimit: Bool { entries.count > limit }
 
     /// The proxy for an object that a message mentions: the living one, or a new one.
     ///
-    /// The caller holds it strongly until the message is decoded or thrown away. That is the pin: an entry with a living
-    /// reference is never released.
+    /// The caller holds the proxy until the message is decoded or dropped: an entry with a living proxy is never released.
     mutating func proxy(
         for id: ObjectID, make: () -> Proxy
     ) throws(ProtocolViolation) -> Proxy {

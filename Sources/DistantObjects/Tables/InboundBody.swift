@@ -1,13 +1,13 @@
 import PortTransport
 
-/// The bytes of a message, there or still on the way in fragments.
+/// The bytes of a message: all received, or still arriving in fragments.
 enum InboundBody {
     case whole(ByteSlice)
     case arriving(PartialMessage)
     /// The arguments were decoded.
     case taken
 
-    /// How much of the bulk window the bytes take.
+    /// Bytes of the large-message window that the message takes.
     var bulk: Int {
         switch self {
         case .whole, .taken: 0
@@ -15,7 +15,7 @@ enum InboundBody {
         }
     }
 
-    /// The bytes, and how much of the bulk window they take; `nil` if the sender gave up in the middle.
+    /// The bytes, and how many of them the large-message window counts; `nil` if the sender gave the message up.
     var bytes: (ByteSlice, bulk: Int)? {
         switch self {
         case .whole(let slice):

@@ -3,10 +3,10 @@ import PortTransport
 
 /// A call of the peer whose header and tables have been entered and whose arguments have not been decoded.
 ///
-/// The references are held strongly until the call is decoded or thrown away: that pins the imports among them. A class,
-/// because it passes through several queues: moving it costs one count instead of one for each field.
+/// It holds the message's references until the call is decoded or dropped. It is a class because it passes through several
+/// queues: moving it costs one reference count, not one for each field.
 final class InboundCall: @unchecked Sendable {
-    // Made by the reading thread, owned by the connection's lock while it waits, by who serves it afterwards.
+    // The reading thread makes it, the connection's lock guards it while it waits, and the thread or task that serves it owns it.
 
     /// `nil` for a one-way message.
     let question: UInt32?
@@ -25,11 +25,11 @@ final class InboundCall: @unchecked Sendable {
     let isLate: Bool
     /// Until the arguments are decoded; then nothing keeps the memory they came in.
     @exclusivity(unchecked) private(set) var body: InboundBody
-    /// Found when its turn came: the peer had cancelled it.
+    /// The peer had cancelled it when its turn came.
     @exclusivity(unchecked) var isCancelled = false
-    /// Found when it was entered, or when its turn came.
+    /// Set when it was entered, or when its turn came.
     @exclusivity(unchecked) var obstacle = Obstacle.none
-    /// Found when its turn came: others were behind it, and its method may block.
+    /// Others were behind it when its turn came, and its method may block.
     @exclusivity(unchecked) var needsHelper = false
     /// The object's next message may start; under the connection's lock.
     @exclusivity(unchecked) var firstJobIsOver = false
@@ -52,9 +52,9 @@ final class InboundCall: @unchecked Sendable {
         self.body = body
     }
 
-    /// Lets go of the arguments' bytes.
+    /// Releases the bytes of the arguments.
     ///
-    /// - Returns: How much of the bulk window they took.
+    /// - Returns: Bytes of the large-message window that they took.
     func takeBody() -> Int {
         let bulk = body.bulk
         body = .taken

@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// What the numbers of the peer's names or shapes stand for.
+/// The names or shapes that the peer has given numbers.
 struct InboundInterning<Value> {
     var values: [Value] = []
     private var bytes = 0

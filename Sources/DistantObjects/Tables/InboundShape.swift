@@ -1,8 +1,8 @@
 import KeyedArchive
 
-/// A class shape of the peer's.
+/// A class shape that the peer has sent.
 enum InboundShape {
     case known(Shape)
-    /// It takes its number, and whatever uses it is refused.
+    /// It has its number, and a message that uses it is refused.
     case unreadable(ArchiveError)
 }

@@ -1,4 +1,4 @@
-/// A name of the peer's that was interned, with the message it means in each class it was sent to.
+/// A name that the peer has given a number, with the message that it means in the class it was sent to last.
 struct InternedName {
     let name: String
     // Nearly every name is sent to objects of one class: only the last one is remembered.

@@ -1,7 +1,6 @@
 /// Message names and class shapes that were sent once and are named by number from then on.
 ///
-/// Numbers are given in the order of commit by the sender and of entering by the receiver, so both count alike. When
-/// 4,096 are in use, or the definitions of shapes come to 4 MiB, further ones are written out each time.
+/// The sender counts them as it writes, the receiver as it enters, so both agree. When 4,096 are in use, or the definitions of shapes come to 4 MiB, further ones are written out each time.
 struct OutboundInterning<Key: Hashable> {
     static var limit: Int { 4_096 }
     static var byteLimit: Int { 4 << 20 }

@@ -3,7 +3,7 @@ import PortTransport
 /// A call that was given a number here and has not had its `Return`.
 struct Question<Waiter> {
     var phase: QuestionPhase
-    /// Tells uses of one slot apart, for cancellations that come late.
+    /// Counts the uses of the slot: a cancellation that comes late means an earlier one.
     var serial: UInt32
     var waiter: Waiter?
     /// The number of its opener, once written.
@@ -18,7 +18,7 @@ struct Question<Waiter> {
 
     /// Frees the slot for another use.
     ///
-    /// In place, as a copy of a whole question costs more than all else here.
+    /// It works in place because copying a whole question costs more than the rest.
     /// - Returns: Who waited, the timer of its deadline, and the number that was written, if one was.
     @inline(__always)
     mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?) {

@@ -1,6 +1,6 @@
 import PortTransport
 
-/// The calls of ours that are under way.
+/// The calls of this side that are under way.
 ///
 /// Slots are used again, the one freed last first.
 ///

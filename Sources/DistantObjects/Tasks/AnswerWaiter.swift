@@ -1,4 +1,4 @@
-/// Who waits for an answer.
+/// What waits for an answer.
 enum AnswerWaiter {
     case task(UnsafeContinuation<Reply, any Error>)
     /// The scope's task, which waits without having suspended, or is about to suspend.

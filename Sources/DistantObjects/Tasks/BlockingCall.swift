@@ -2,19 +2,19 @@ import Synchronization
 
 /// A plain thread that waits for an answer.
 final class BlockingCall: @unchecked Sendable {
-    // `outcome` is written once by whoever moves `phase` from waiting, and read once `phase` says done.
+    // The thread that moves `phase` from waiting writes `outcome`; it is read once `phase` says done.
     private enum Phase {
         static let waiting: UInt8 = 0
         static let completing: UInt8 = 1
         static let done: UInt8 = 2
     }
 
-    /// The state of the thread that waits, to be compared and never followed.
+    /// Identifies the thread that waits; only compared.
     private let thread = ThreadState.current
     private let phase = Atomic<UInt8>(Phase.waiting)
     @exclusivity(unchecked) private var outcome: Result<Reply?, any Error>?
 
-    /// Whether the calling thread is the one that waits, and so need not be told.
+    /// Whether the calling thread is the one that waits: it needs no signal.
     var isOwn: Bool { thread != nil && thread == ThreadState.current }
 
     var isDone: Bool { phase.load(ordering: .acquiring) == Phase.done }
@@ -29,7 +29,7 @@ final class BlockingCall: @unchecked Sendable {
         return true
     }
 
-    /// The answer, to be taken once; `nil` for a one-way message that was committed, or if there is none yet.
+    /// The answer, to be taken once; `nil` for a one-way message that was written, or if there is none yet.
     func get() throws -> Reply? {
         guard isDone else { return nil }
         return try outcome.take()?.get()

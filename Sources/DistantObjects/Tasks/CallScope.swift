@@ -27,12 +27,12 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     let connection: Connection
     /// The task was cancelled: by the peer, the user or itself.
     @exclusivity(unchecked) final var isCancelled = false
-    /// Where the task is, to be compared and never followed; the task itself writes it first.
+    /// Identifies the task, which sets it when it begins; only compared.
     @exclusivity(unchecked) private final var task: UInt = 0
 
     /// The call that the task waits for.
     @exclusivity(unchecked) final var ticket = Ticket(index: 0, serial: 0)
-    /// Calls that suspend at once, because one before them waited for nothing; the task alone uses it.
+    /// So many of the next calls suspend at once, because an earlier one waited in vain; only the task uses it.
     @exclusivity(unchecked) private final var suspending = 0
     @exclusivity(unchecked) private final var handover = Handover.nothing
 
@@ -52,17 +52,17 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         return scope
     }
 
-    /// After how many calls it is tried again whether the next thing to come is the answer.
+    /// After a wait in vain, so many calls suspend at once before the next wait.
     private static let retry = 16
 
-    /// Whether the answer to the task's next call may be waited for in the midst of its job.
+    /// Whether the task waits for its next answer inside its job, without suspending.
     final func mayWait() -> Bool {
         if suspending == 0 { return true }
         suspending -= 1
         return false
     }
 
-    /// Something else came: most often a call of the peer, and then the next time too.
+    /// Something other than the answer came, most often a call of the peer; the next time it probably does, too.
     final func waitedInVain() { suspending = Self.retry }
 
     // MARK: The answer, under the connection's lock

@@ -1,4 +1,4 @@
-/// Who waits until a one-way message has found room.
+/// What waits until a one-way message has found room.
 enum OneWayWaiter {
     case task(UnsafeContinuation<Void, any Error>)
     case blocking(BlockingCall)

@@ -43,7 +43,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     var object: AnyObject { call._withUnsafeGuaranteedRef { $0.export.object } }
 
     func encode<Value>(_ value: Value, _ codec: ValueCodec<Value>) throws {
-        // Of a one-way message nobody takes it.
+        // A one-way message has no result.
         guard call._withUnsafeGuaranteedRef({ $0.question != nil }) else { return }
         let message = connection.coder.takeMessage()
         try message.encoder.encodeTop(value, codec)
@@ -72,7 +72,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         }
     }
 
-    /// Switches executors only where a method may have left it: so it is of no actor, and waits without a function between.
+    /// On no actor, so that it switches executors only where a method may have left its own.
     @concurrent
     private func serveCalls() async {
         while true {
@@ -83,10 +83,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
                 finish(MethodFailure.from(error))
             }
             guard let thread = mayRest() else { return }
-            // Of the two forms the one that stays on this thread whatever the optimiser does; see “Workarounds”.
+            // The form that never leaves this thread; see “Workarounds”.
             let isCalled = await _unsafeInheritExecutor_withUnsafeContinuation { continuation in
                 rest = continuation
-                // It must not be started before the job that it leaves is over.
+                // The next call must not start it before this job is over.
                 thread.pointee.resting = Unmanaged.passUnretained(self)
             }
             guard isCalled else { return }
@@ -106,7 +106,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// Whether the task waits for the next call, on this thread.
     private func mayRest() -> UnsafeMutablePointer<ThreadTasks>? {
-        // Only under this scope's own `run` is the end of the job seen.
+        // Only this scope's own `run` sees the end of the job.
         guard progress.withLock({ $0.answered() }), let thread = ThreadTasks.current,
             thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest(self)
         else {
@@ -128,17 +128,17 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// Runs the task's first job for the call that it has taken, until it suspends or returns.
     func start() {
-        // No argument will be asked for, so nobody else lets go of the memory the call came in.
+        // The method asks for no argument, so the memory of the call is free now.
         call._withUnsafeGuaranteedRef { call in
             if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
         }
-        // The job is enqueued before this returns: to take it from there costs less than the loop's queue.
+        // The runtime enqueues the job before this returns. Taking it here costs less than a way through the loop's queue.
         let thread = ThreadTasks.current
         thread?.pointee.starting = Unmanaged.passUnretained(self)
         if let rest = rest.take() {
             rest.resume(returning: true)
         } else {
-            // It serves others later and inherits nothing from where it is started.
+            // Detached: it serves other calls later, and must inherit nothing from the place that starts it.
             let task = Task.detached(executorPreference: self) { await self.serve() }
             if progress.withLock({ $0.started(task) }) { task.cancel() }
         }
@@ -151,7 +151,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     override var servesOneWay: Bool { served?._withUnsafeGuaranteedRef { $0.question == nil } ?? false }
 
     override func enqueue(_ job: consuming ExecutorJob) {
-        // By the thread, as others may enqueue what else prefers this executor.
+        // Only the starting thread's job: others may enqueue other jobs that prefer this executor.
         if let thread = ThreadTasks.current,
             thread.pointee.starting?.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
         {
@@ -173,7 +173,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     /// The peer has cancelled a call, or is gone.
     func cancel(_ call: UInt64) { progress.withLock { $0.cancel(call) }?.cancel() }
 
-    /// As if the first job had returned: what the call waits for may depend on the object's next message.
+    /// Counts as the end of the first job: what the call waits for may depend on the object's next message.
     override func waits(_ state: inout PortState<Connection>) {
         served?._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
     }

@@ -2,7 +2,7 @@ import KeyedArchive
 
 /// The references and class shapes of a message that has any: most have not, and pay nothing for them.
 ///
-/// The references are held strongly until the message is decoded or thrown away, which pins the imports among them.
+/// It holds the references until the message is decoded or dropped.
 final class MessageTables: Sendable {
     nonisolated(unsafe) let references: [AnyObject]
     let shapes: [Shape]

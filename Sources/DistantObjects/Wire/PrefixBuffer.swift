@@ -1,7 +1,6 @@
-/// The scratch memory in which a frame's header and tables are put together at commit.
+/// Memory in which a frame is put together.
 ///
-/// One for each connection, used under the connection's lock. It is not an array so that writing it costs no uniqueness
-/// check; the memory is kept between frames and given back by `free()`.
+/// It is not an array, so that writing costs no uniqueness check. The memory is used again for the next frame.
 package struct PrefixBuffer: ~Copyable {
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
@@ -20,7 +19,7 @@ package struct PrefixBuffer: ~Copyable {
 
     /// Starts the next frame.
     ///
-    /// Memory an unusually large one took is given back.
+    /// It frees the memory of an unusually large frame.
     mutating func reset() {
         count = 0
         if capacity > 16_384 {

@@ -1,11 +1,11 @@
 import PortTransport
 
-/// An answer whose header and tables have been entered; its body is decoded by who waits for it.
+/// An answer whose header and tables were entered; its waiter decodes the body.
 final class Reply: @unchecked Sendable {
-    // Made by the reading thread, then owned by who waits.
+    // The reading thread makes it, then the waiter owns it.
     let status: ReturnStatus
     let body: ByteSlice
-    /// How much of the bulk window the body takes.
+    /// Bytes of the large-message window that the body takes.
     let bulk: Int
     let tables: MessageTables?
 
