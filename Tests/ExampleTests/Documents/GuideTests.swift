@@ -51,7 +51,16 @@ struct GuideTests {
         #expect(error?.code == .wouldBlock)
         let balance: Result<Int, any Error> = await withCheckedContinuation { continuation in
             Thread.detachNewThread {
-                continuation.resume(returning: Result { try WhereCodeRunsCode.block(path) })
+                while true {
+                    let result = Result { try WhereCodeRunsCode.block(path) }
+                    // The sample has the library's own limits, and the task that serves may get its turn later than that.
+                    if case .failure(let error as ConnectionError) = result,
+                        [.handshakeTimeout, .deadlineExceeded].contains(error.code)
+                    {
+                        continue
+                    }
+                    return continuation.resume(returning: result)
+                }
             }
         }
         #expect(try balance.get() == 5)
