@@ -65,15 +65,15 @@ extension Connection {
 
     /// - Returns: Whether there was room and the message is on its way.
     ///
-    /// - Parameter tellsLosses: Throws if messages sent before are lost.
-    func offerOneWay(_ message: OutboundMessage, tellsLosses: Bool = true) throws -> Bool {
+    /// - Parameter reportsLosses: Whether to throw if messages sent earlier are lost.
+    func offerOneWay(_ message: OutboundMessage, reportsLosses: Bool = true) throws -> Bool {
         let outcome = state.withLock { state -> SendOutcome<Void> in
             do {
                 try state.checkOpen(message)
             } catch {
                 return .failed(error)
             }
-            if tellsLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
+            if reportsLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
             return state.offer(message, self) ? .written(()) : .waiting(())
         }
         switch outcome {

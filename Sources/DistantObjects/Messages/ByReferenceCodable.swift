@@ -1,20 +1,24 @@
 public import KeyedArchive
 
-/// What goes by reference: the object stays where it lives, the other process gets a proxy.
+/// A type that is sent by reference: the object stays in its process, and the other process gets a proxy.
 ///
-/// Users conform classes to `Vendable` instead. This protocol is apart from it, and not bound to classes, because only
-/// there may an extension's initialiser put an existing object in the place of `self`.
+/// Conform classes to `Vendable` instead. This protocol is separate and has no class constraint because only then can the
+/// initialiser in its extension assign an existing object to `self`.
 public protocol ByReferenceCodable: ExternallyCodable {}
 
 extension ByReferenceCodable {
-    /// Says that an object by reference needs a connection: this library's coders never come here.
+    /// Always throws: an object by reference needs a connection.
+    ///
+    /// The coders of this library do not call it.
     public func encode(to encoder: any Encoder) throws {
         throw ConnectionError(
             .notEncodable, "an object by reference can only be sent over a connection, not written into an archive",
             context: String(describing: Self.self))
     }
 
-    /// Says that an object by reference needs a connection: this library's coders never come here.
+    /// Always throws: an object by reference needs a connection.
+    ///
+    /// The coders of this library do not call it.
     public init(from decoder: any Decoder) throws {
         throw ConnectionError(
             .wrongArgument, "an object by reference can only be received over a connection, not read from an archive",

@@ -1,8 +1,10 @@
 import Synchronization
 
-/// The table of one class as the connections use it, made once for each class in a process.
+/// The message table of one class in the form that connections use.
 ///
-/// It lives as long as the process, so nobody counts references to it.
+/// Made once for each class in a process.
+///
+/// It is never freed, so uses of it count no references.
 final class ClassMessages: Sendable {
     let className: String
     private let byName: [String: MessageBody]
@@ -12,17 +14,17 @@ final class ClassMessages: Sendable {
         byName = Dictionary(bodies.map { ($0.name, $0) }, uniquingKeysWith: { _, later in later })
     }
 
-    /// The message of that name, or one that stands for a name the class does not list.
-    func meaning(of name: String) -> MessageBody { byName[name] ?? MessageBody(unlisted: name, of: className) }
+    /// The message with that name, or an unlisted one that stands for a name the class does not list.
+    func message(named name: String) -> MessageBody { byName[name] ?? MessageBody(unlisted: name, of: className) }
 
-    /// The table of an object that went through `of(_:)` before; user code never runs here.
+    /// The table of an object whose class has gone through `of(_:)`.
+    ///
+    /// Runs no user code.
     static func known(_ object: AnyObject) -> Unmanaged<ClassMessages> {
         known(ObjectIdentifier(type(of: object))) ?? Unmanaged.passUnretained(none)
     }
 
-    /// Usually it is the class that this thread used last.
-    ///
-    /// Tables are never freed.
+    /// Looks first at the class that this thread used last, which is usually the one.
     private static func known(_ type: ObjectIdentifier) -> Unmanaged<ClassMessages>? {
         let thread = ThreadState.current
         if let last = thread?.pointee.lastClass, last.type == type { return last.messages }
@@ -34,14 +36,19 @@ final class ClassMessages: Sendable {
     private static let none = ClassMessages(className: "an object without messages", bodies: [])
     private static let all = Mutex<[ObjectIdentifier: ClassMessages]>([:])
 
-    /// The table of the object's own class, which may be a subclass of the one that conforms.
+    /// The table of the object's dynamic class, which may be a subclass of the one that conforms.
     @discardableResult
     static func of(_ object: some Vendable) -> Unmanaged<ClassMessages> {
         let type = type(of: object)
         let key = ObjectIdentifier(type)
         if let known = known(key) { return known }
-        // User code runs here, so not under the lock; two threads may both make the table, and one is kept.
-        let made = ClassMessages(className: String(describing: type), bodies: type.messages.bodies)
+        // `messages` is user code, so it runs without the lock. Two threads may both make the table; the first one is kept.
+        let bodies = type.messages.bodies
+        for body in bodies {
+            precondition(
+                body.fits(object), "\(type).messages lists “\(body.name)” of the unrelated class \(body.targetName)")
+        }
+        let made = ClassMessages(className: String(describing: type), bodies: bodies)
         return all.withLock { tables in
             if let known = tables[key] { return Unmanaged.passUnretained(known) }
             tables[key] = made

@@ -1,9 +1,9 @@
 import KeyedArchive
 import Synchronization
 
-/// Encoders and decoders to use again, shared by all connections: an idle connection owns none.
+/// Reusable encoders and decoders, shared by all connections, so that an idle connection owns none.
 ///
-/// A thread keeps one of each, without a lock; the rest lie in a pool.
+/// Each thread keeps one of each, which it takes without a lock. The rest are in a pool under a lock.
 enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
@@ -34,7 +34,7 @@ enum CoderPool {
         return pooledDecoder(for: coder)
     }
 
-    /// Takes a decoder that is unloaded and that nobody else has.
+    /// Returns a decoder that is unloaded and has no other owner.
     @inline(__always)
     static func put(_ decoder: consuming ObjectDecoder, _ settings: CoderSettings) {
         if let thread = ThreadState.current, thread.pointee.decoder == nil {
@@ -52,7 +52,9 @@ enum CoderPool {
         var decoders: [SpareDecoder] = []
     }
 
-    /// More than ever run at one time in most programs; each keeps up to a megabyte after a large message.
+    /// More than most programs use at one time.
+    ///
+    /// After a large message each keeps up to a megabyte.
     private static let size = 16
 
     private static let shared = Mutex(State())
@@ -74,7 +76,7 @@ enum CoderPool {
         message.encoder.codingOwner = nil
         _ = shared.withLock { state -> OutboundMessage? in
             state.messages.append(message)
-            // The one that was not used for longest goes, so that other settings find room.
+            // Drops the least recently used one, so that messages with other settings find room.
             return state.messages.count > size ? state.messages.removeFirst() : nil
         }
     }
@@ -101,13 +103,14 @@ enum CoderPool {
     }
 }
 
-/// A decoder that nobody else has.
-struct SpareDecoder: @unchecked Sendable {  // Owned by the one that takes it.
+/// A pooled decoder and the settings it is configured for.
+struct SpareDecoder: @unchecked Sendable {  // Has one owner at a time: the pool, or the thread that took it.
     let decoder: ObjectDecoder
-    /// What it is configured for.
     let settings: CoderSettings
 
-    /// Makes it one of that coder's; false if it was made for other classes.
+    /// Configures the decoder for a coder.
+    ///
+    /// Returns false if it was made for other classes.
     @inline(never)
     func adapt(to settings: CoderSettings, owner: AnyObject) -> Bool {
         guard settings.fits(self.settings) else { return false }

@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// The bounds and classes that a connection's messages are encoded and decoded with.
+/// The limits and class registry that a connection encodes and decodes its messages with.
 final class CoderSettings: Sendable {
     let limits: ArchiveLimits
     let classes: ClassRegistry
@@ -10,7 +10,7 @@ final class CoderSettings: Sendable {
         self.classes = classes
     }
 
-    /// Nearly every connection has these.
+    /// The defaults, shared by the connections that use them.
     private static let plain = CoderSettings(limits: ArchiveLimits(), classes: ClassRegistry())
 
     static func of(_ limits: ArchiveLimits, _ classes: ClassRegistry) -> CoderSettings {
@@ -18,9 +18,9 @@ final class CoderSettings: Sendable {
         return CoderSettings(limits: limits, classes: classes)
     }
 
-    /// Whether an encoder or decoder made for the other needs no more than these limits to work for this.
+    /// Whether an encoder or decoder made for the other settings works for these once it has these limits.
     ///
-    /// They remember names of classes, so the registries have to be the same; nearly all are empty.
+    /// Coders cache class names, so both registries have to be empty, as most are, or the settings identical.
     func fits(_ other: CoderSettings) -> Bool {
         self === other || (classes.isPlain && other.classes.isPlain)
     }

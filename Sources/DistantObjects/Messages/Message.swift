@@ -2,25 +2,25 @@ import KeyedArchive
 
 /// One message of a `Vendable` class: a name and the method that answers it.
 ///
-/// Synchronous and `async` methods, throwing or not, with or without a result all fit. Arguments and results are `Codable`;
-/// they are matched by position, so labels do not matter.
+/// The method may be synchronous or `async`, may throw, and may have a result. Arguments and results are `Codable`.
+/// Arguments are matched by position; their labels do not matter.
 ///
-/// A method of an actor, or one whose argument passes ownership on, is given as a closure:
-/// `Message("bump") { (counter: Counter) in { (step: Int) in await counter.bump(step) } }`. So are generic methods and those
-/// whose arguments are existentials or tuples, with concrete types.
+/// Wrap a method of an actor, or one with a `consuming` parameter, in a closure:
+/// `Message("bump") { (counter: Counter) in { (step: Int) in await counter.bump(step) } }`. Do the same, with concrete
+/// types, for a generic method and for one whose parameters are existentials or tuples.
 ///
 /// A method of a `@MainActor` class runs on the main actor.
 ///
-/// - Important: A synchronous method of a class on another global actor is **always** given as an `async` closure:
+/// - Important: **Always** wrap a synchronous method of a class on another global actor in an `async` closure:
 ///   `Message("get") { (account: Account) in { () async -> Int in await account.get() } }`. The compiler takes
-///   `Message("get", Account.get)` without a warning, and the method then runs off its actor. A method with a variadic or
-///   `inout` parameter crashes the compiler; give it as a closure, too. See <doc:Workarounds>.
+///   `Message("get", Account.get)` without a warning, and the method then runs outside its actor. A method with a variadic or
+///   `inout` parameter crashes the compiler; wrap it in a closure, too. See <doc:Workarounds>.
 public struct Message<Target: AnyObject>: Sendable {
     let body: MessageBody
 
     /// A synchronous method with a result.
     ///
-    /// It runs on the connection's loop, without a task of its own.
+    /// The method runs on the connection's event loop, without a task of its own.
     @inlinable
     public init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String,
@@ -46,8 +46,9 @@ public struct Message<Target: AnyObject>: Sendable {
             })
     }
 
-    // What the public ones, compiled where the method is known, make of it: its two applications are one, and no closure is
-    // made for each call. For `async` methods it would be a further frame of the task instead.
+    // The public initialisers are compiled where the method is known. They turn `method(target)(arguments)` into one
+    // application, so that a call creates no closure. An `async` method would pay with one more async frame, so it is not
+    // uncurried.
 
     @usableFromInline
     init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
@@ -85,7 +86,7 @@ public struct Message<Target: AnyObject>: Sendable {
 
     /// An `async` method with a result.
     ///
-    /// It runs in a task whose preferred executor is the connection's loop.
+    /// The method runs in a task whose preferred executor is the connection's event loop.
     public init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Result
@@ -123,7 +124,7 @@ public struct Message<Target: AnyObject>: Sendable {
 
     /// A synchronous method of a `@MainActor` class, with a result.
     ///
-    /// It runs on the main actor, in a task of its own. The compiler refuses a result that is not `Sendable`.
+    /// The method runs on the main actor, in a task of its own. The result must be `Sendable`.
     public init<each Argument: Codable & SendableMetatype, Result: Codable & Sendable>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Result
@@ -144,7 +145,7 @@ public struct Message<Target: AnyObject>: Sendable {
 
     /// A synchronous method of a `@MainActor` class, without a result.
     ///
-    /// It runs on the main actor, in a task of its own.
+    /// The method runs on the main actor, in a task of its own.
     public init<each Argument: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Void
@@ -162,13 +163,13 @@ public struct Message<Target: AnyObject>: Sendable {
     }
 }
 
-/// An argument that could not be read: told apart from what the method itself throws.
+/// An argument that cannot be decoded, as opposed to an error that the method itself throws.
 struct ArgumentFailure: Error {
     let underlying: any Error
-    /// Which argument it is, from 1; nil if none can be read.
+    /// Which argument it is, counted from 1; nil if none can be decoded.
     var position: Int?
 
-    /// What the caller of `call` is told.
+    /// The error that the caller of `call` gets.
     func refusal(of call: String) -> ConnectionError {
         let sentence = sentence(for: underlying)
         return ConnectionError(
@@ -177,17 +178,16 @@ struct ArgumentFailure: Error {
     }
 }
 
-/// A result that could not be written: told apart from what the method itself throws.
+/// A result that cannot be encoded, as opposed to an error that the method itself throws.
 struct ResultFailure: Error {
     let underlying: any Error
 }
 
-/// A `ConnectionError` that the method itself threw, as a rule of another connection: told apart from what is wrong with the
-/// call.
+/// A `ConnectionError` that the method itself threw, usually from another connection, as opposed to an error of this call.
 struct MethodFailure: Error {
     let underlying: ConnectionError
 
-    /// What a method's run threw, as the answer to its caller is made from it.
+    /// Wraps a `ConnectionError` that a method threw; returns other errors as they are.
     static func from(_ error: any Error) -> any Error {
         (error as? ConnectionError).map { MethodFailure(underlying: $0) } ?? error
     }
@@ -203,9 +203,9 @@ private func encodeResult<Value>(_ value: Value, _ codec: ValueCodec<Value>, _ e
     }
 }
 
-/// The arguments of one call, decoded one after the other.
+/// Decodes the arguments of one call in order.
 ///
-/// Only within the closure of a message, which is given the decoder and owns the readers: it counts no references to them.
+/// Used only inside a message's closure, which keeps the decoder and the readers alive, so it does not retain them.
 private struct Arguments {
     private let decoder: Unmanaged<ObjectDecoder>
     private let readers: Unmanaged<ArgumentReaders>
@@ -216,7 +216,7 @@ private struct Arguments {
         self.readers = Unmanaged.passUnretained(readers)
     }
 
-    /// Asked once for each of the types that the readers were found for, in their order.
+    /// Called once for each argument type, in the order of the readers.
     mutating func next<Value>(_ type: Value.Type) throws -> Value {
         let reader = readers._withUnsafeGuaranteedRef { $0.list[position] }
         position += 1
@@ -228,7 +228,7 @@ private struct Arguments {
     }
 }
 
-/// As `Arguments`, for a method that may run long: it does not hold the decoder meanwhile.
+/// Like `Arguments`, but for an `async` method, which does not hold the decoder while it runs.
 private struct ServingArguments {
     private let call: any Serving
     private let readers: ArgumentReaders
@@ -239,11 +239,13 @@ private struct ServingArguments {
         self.readers = readers
     }
 
-    /// Nothing else refers to what is decoded, so that it may be sent into an actor.
+    /// Decodes the next argument.
+    ///
+    /// Nothing else refers to it, so it can be sent to an actor.
     mutating func next<Value>(_ type: Value.Type) throws -> sending Value {
         position += 1
         do {
-            // The decoder lets go of what it made, which is reachable from the arguments alone.
+            // The decoder keeps no reference to the objects it made; only the arguments reach them.
             nonisolated(unsafe) let value = try call.argument(
                 type, readers.list[position - 1], isLast: position == readers.list.count)
             return value
@@ -253,9 +255,9 @@ private struct ServingArguments {
     }
 }
 
-/// How the arguments of one message are read.
+/// The readers of one message's arguments.
 ///
-/// In an array and not in a tuple, whose layout would be looked up for each call.
+/// They are in an array because a tuple would look up its layout in each call.
 private final class ArgumentReaders: Sendable {
     let list: [Unmanaged<AnyValueCoder>]
 

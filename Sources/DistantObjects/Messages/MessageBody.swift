@@ -1,37 +1,41 @@
 import KeyedArchive
 
-/// A message without its target's type: what the connection works with.
+/// A message with its target's type erased, as connections use it.
 final class MessageBody: Sendable {
     enum Run: Sendable {
         case synchronous(@Sendable (AnyObject, ObjectDecoder, Unmanaged<ObjectEncoder>?) throws -> Void)
         case asynchronous(@Sendable (any Serving) async throws -> Void)
-        /// The class has no message of that name: a call of it is refused.
+        /// The class has no message of that name; a call to it is refused.
         case unlisted
     }
 
     let name: String
     let targetName: String
+    /// Whether an object has the class that `run` expects of it.
+    let fits: @Sendable (AnyObject) -> Bool
     let argumentTypes: [String]
     let resultType: String
     let run: Run
 
-    init<Target>(name: String, target: Target.Type, argumentTypes: [String], resultType: Any.Type, run: Run) {
+    init<Target: AnyObject>(name: String, target: Target.Type, argumentTypes: [String], resultType: Any.Type, run: Run)
+    {
         self.name = name
         self.targetName = String(describing: target)
+        fits = { $0 is Target }
         self.argumentTypes = argumentTypes
         self.resultType = resultType == Void.self ? "Void" : String(describing: resultType)
         self.run = run
     }
 
-    /// Runs a synchronous method, and encodes its result if there is an encoder for it.
+    /// Runs a synchronous method, and encodes its result if there is an encoder.
     ///
-    /// A function of its own, as to take the method out of `run` would count a reference for each call.
+    /// Callers do not take the closure out of `run` themselves: that would retain it in each call.
     func runSynchronously(_ object: AnyObject, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?) throws {
         guard case .synchronous(let run) = run else { return }
         try run(object, decoder, encoder)
     }
 
-    /// Runs an `async` method, and encodes its result.
+    /// Runs an `async` method and encodes its result.
     func run(_ call: any Serving) async throws {
         guard case .asynchronous(let run) = run else { return }
         try await run(call)
@@ -45,10 +49,11 @@ final class MessageBody: Sendable {
         if case .unlisted = run { true } else { false }
     }
 
-    /// Stands for a name that the class does not list.
+    /// A stand-in for a name that the class does not list.
     init(unlisted name: String, of className: String) {
         self.name = name
         targetName = className
+        fits = { _ in true }
         argumentTypes = []
         resultType = ""
         run = .unlisted

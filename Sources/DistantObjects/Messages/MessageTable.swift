@@ -1,16 +1,31 @@
 import Synchronization
 
-/// The messages that a class answers, by name.
+/// The messages of a class, which other processes may send to its objects.
 public struct MessageTable<Target: AnyObject>: Sendable {
     let bodies: [MessageBody]
 
-    /// A table from a list; of two messages with one name the later wins.
+    /// Makes a table of a list.
+    ///
+    /// If two messages have the same name, the later one counts.
     public init(_ messages: [Message<Target>]) {
         bodies = messages.map(\.body)
     }
 
-    /// Adds what a subclass answers to what its superclass does.
-    public func extended(by messages: Message<Target>...) -> MessageTable<Target> {
+    /// Makes a table of these messages and further ones of a subclass.
+    ///
+    /// A subclass overrides `messages` with it, and lists its own methods as they are:
+    ///
+    /// ```swift
+    /// override class var messages: MessageTable<Document> {
+    ///     super.messages.extended(by: Message("total", Invoice.total))
+    /// }
+    /// ```
+    ///
+    /// A message with the name of an earlier one replaces it. The messages may be of the table's own class, too.
+    ///
+    /// - Precondition: The class whose `messages` returns the table is `Subclass` or inherits from it. This is checked when
+    ///   an object of the class is first sent.
+    public func extended<Subclass: AnyObject>(by messages: Message<Subclass>...) -> MessageTable<Target> {
         MessageTable(bodies: bodies + messages.map(\.body))
     }
 

@@ -1,4 +1,4 @@
-/// Makes a `MessageTable` of the messages written one below the other.
+/// Builds a `MessageTable` from a list of messages.
 @resultBuilder
 public enum MessageTableBuilder<Target: AnyObject> {
     /// One message.

@@ -1,25 +1,25 @@
 import KeyedArchive
 import PortTransport
 
-/// A message on its way out: the encoded arguments or result, and what its header needs.
+/// A message to send: the encoded arguments or result, and the fields of its header.
 ///
-/// Owned by one thread at a time: the caller until it is written, then the connection, then the coder's pool.
+/// It has one owner at a time: the caller until it is written, then the connection, then the coder's pool.
 @usableFromInline
 final class OutboundMessage: @unchecked Sendable {
-    // One owner at a time: no two accesses overlap.
+    // With one owner at a time, no two accesses overlap.
     let encoder: ObjectEncoder
     @exclusivity(unchecked) var argumentCount = 0
-    /// The object it goes to.
+    /// The object it is sent to.
     ///
     /// The caller holds the proxy until the message is written or withdrawn.
     @exclusivity(unchecked) var target = ObjectID.rootDirectory
     @exclusivity(unchecked) var name = ""
     @exclusivity(unchecked) var deadline: Deadline?
 
-    /// What the encoder is configured for.
+    /// The settings that the encoder is configured for.
     @exclusivity(unchecked) private(set) var settings: CoderSettings
 
-    /// - Parameter owner: The coder, which what is encoded asks where it goes.
+    /// - Parameter owner: The coder, which encoded objects get as their `codingOwner`.
     init(_ settings: CoderSettings, owner: AnyObject) {
         self.settings = settings
         encoder = ObjectEncoder(limits: settings.limits, classes: settings.classes)
@@ -27,10 +27,12 @@ final class OutboundMessage: @unchecked Sendable {
         encoder.allowsExternals = true
     }
 
-    /// Whether it is one of that coder's, and needs no `adapt`.
+    /// Whether the message already belongs to that coder and needs no `adapt`.
     func isDriven(by owner: AnyObject) -> Bool { encoder.isDriven(by: owner) }
 
-    /// Makes a message that was used before one of that coder's; false if it was made for other classes.
+    /// Configures a used message for a coder.
+    ///
+    /// Returns false if it was made for other classes.
     @inline(never)
     func adapt(to settings: CoderSettings, owner: AnyObject) -> Bool {
         guard settings.fits(self.settings) else { return false }
@@ -50,28 +52,28 @@ final class OutboundMessage: @unchecked Sendable {
     /// Completes the archive.
     func finish() throws { try encoder.finish() }
 
-    /// Whether the message has to be measured against what the peer takes.
+    /// Whether the message's size has to be checked against the peer's limits.
     ///
-    /// Without tables and this small it fits anywhere.
+    /// A smaller message without tables is within every limit.
     var mayBeTooLarge: Bool {
         encoder.byteCount > 4_096 || encoder.hasTables || name.utf8.count > 256
     }
 
-    /// Whether it may go out in fragments, and so counts against the bound of large messages.
+    /// Whether the message may be sent in fragments, and so counts towards the limit of large messages.
     ///
-    /// Tables, which may take much of a frame, are measured only when it is written.
+    /// The size of its tables, which may be most of a frame, is known only when the message is written.
     var isLarge: Bool {
         let count = encoder.byteCount
         return count > 8_192 && (count > 57_344 || encoder.hasTables)
     }
 
-    /// Releases everything the message held.
+    /// Releases everything the message holds.
     ///
-    /// Runs user code (`deinit`): never under a lock.
+    /// May run user code (`deinit`), so call it without a lock.
     func reset() {
         encoder.reset()
         argumentCount = 0
-        // Answers have no name, and are measured with it: a long one must not stay for them.
+        // Answers have no name but are measured with it: a long one left over would count.
         name = ""
         deadline = nil
     }

@@ -1,9 +1,10 @@
 import KeyedArchive
 
-// An error in a `Return`: for `.thrown` the top values are the type's name, a text, whether its content follows, and the
-// content; for `.refused` they are a code, a sentence and a context (empty for none).
+// An error in a `Return` frame is a sequence of top-level values. For `.thrown`: the type's name, a text, whether the content
+// follows, and the content. For `.refused`: a code, a sentence, a context (empty for none), and whether the method may have
+// run.
 extension PortCoder {
-    /// Writes an error that a method threw, or a refusal, in the place of a result.
+    /// Writes an error that a method threw, or a refusal, instead of a result.
     func encode(_ error: any Error, of call: String, into message: OutboundMessage) -> ReturnStatus {
         if let refusal = refusal(for: error, of: call) {
             return encode(refusal, into: message)
@@ -32,10 +33,10 @@ extension PortCoder {
         }
     }
 
-    /// Writes a refusal: a code, a sentence, a context, and whether the method may have run.
+    /// Writes a refusal.
     func encode(_ refusal: ConnectionError, into message: OutboundMessage) -> ReturnStatus {
         message.encoder.reset()
-        // Scalars and short strings cannot fail to encode; an empty body is still a refusal to the reader.
+        // Scalars and short strings always encode. If they did not, the reader would take an empty body as a refusal, too.
         try? message.encode(Int64(refusal.code.rawValue))
         try? message.encode(refusal.message.cut(toBytes: 1_024))
         try? message.encode((refusal.context ?? "").cut(toBytes: 256))
@@ -61,7 +62,7 @@ extension PortCoder {
         }
     }
 
-    /// As `ConnectionError.unsent` for an argument: too large, and by which bound, or not to be encoded at all.
+    /// The refusal for a result that cannot be encoded; `ConnectionError.unsent` is the counterpart for arguments.
     private func refusal(ofResult failure: any Error, of call: String) -> ConnectionError {
         let sentence = "the result cannot be sent: \(sentence(for: failure))"
         let archive = failure as? ArchiveError
@@ -75,7 +76,7 @@ extension PortCoder {
             own?.code == .tooLarge ? .tooLarge : .notEncodable, sentence, context: call, mayHaveRun: true)
     }
 
-    /// An error of a one-way message as its sender is told: a code and a text, without references or content.
+    /// The error of a one-way message in the form its sender gets: a code and a text, without references or content.
     func summary(of error: any Error, of call: String) -> ConnectionError {
         if let refusal = refusal(for: error, of: call) { return refusal }
         if let failure = error as? MethodFailure {
@@ -94,7 +95,9 @@ extension PortCoder {
         try message.encode(error)
     }
 
-    /// Writes an error of another connection: its content is its code.
+    /// Writes a `ConnectionError` that the method threw.
+    ///
+    /// Its content is its code.
     private func encode(_ code: ConnectionError.Code, _ text: String, into message: OutboundMessage) throws {
         try message.encode("\(ConnectionError.self)")
         try message.encode(text.cut(toBytes: 1_024))
@@ -108,7 +111,7 @@ extension PortCoder {
         try message.encode(false)
     }
 
-    /// The error that a `Return` brings.
+    /// Decodes the error in a `Return` frame.
     func error(in reply: Reply, from message: String) -> any Error {
         do {
             let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
@@ -130,7 +133,7 @@ extension PortCoder {
             let sentence = try decoder.decodeTop(String.self)
             let context = try decoder.decodeTop(String.self)
             let refusal = ConnectionError.Code(rawValue: Int(code))
-            // Older peers do not say it.
+            // Older peers do not send it.
             let mayHaveRun = try? decoder.decodeTop(Bool.self)
             return ConnectionError(
                 refusal, sentence, context: context.isEmpty ? message : context,
@@ -153,7 +156,10 @@ extension PortCoder {
     }
 }
 
-/// What is wrong, as a user is told: an archive says only that a type's own code threw, and ours has more to say.
+/// The text of an error for users.
+///
+/// An archive's error only says that a type's code threw, so the error below it is preferred if it is one of this
+/// library.
 func sentence(for error: any Error) -> String {
     guard let archive = error as? ArchiveError, let own = archive.underlying as? ConnectionError else {
         return String(describing: error)
@@ -162,9 +168,9 @@ func sentence(for error: any Error) -> String {
 }
 
 extension ConnectionError {
-    /// What a caller is told of arguments that cannot be sent.
+    /// The error that a caller gets for arguments that cannot be sent.
     ///
-    /// - Parameter position: Which of them it is, from 1; nil if it is found only when all are written.
+    /// - Parameter position: Which argument it is, counted from 1; nil if the fault shows only once all are written.
     static func unsent(_ error: any Error, _ message: String, position: Int?) -> ConnectionError {
         let argument = position.map { "argument \($0)" } ?? "an argument"
         if let own = (error as? ArchiveError)?.underlying as? ConnectionError {

@@ -1,20 +1,23 @@
 import KeyedArchive
 import Synchronization
 
-/// Puts messages into archives and takes them out: today's `NSPortCoder`.
+/// Encodes and decodes the messages of one connection, as `NSPortCoder` does in Foundation.
 ///
-/// One for each connection. Values go by copy; objects by reference are entered into the message's table, and the archive
-/// names their place in it. Hooks such as `Vendable.replacementObject(for:)` are given it to ask where a message goes.
+/// Values go by copy. Objects by reference are entered into the message's table of references, and the archive holds their
+/// index in it. Hooks such as `Vendable.replacementObject(for:)` get the coder, so that they can ask which connection the
+/// message is for.
 public final class PortCoder: Sendable {
-    /// The connection; nil once it has ended, until then its channel holds it.
+    /// The connection; nil once it has ended.
     ///
-    /// A weak reference would make every use of the connection slower.
+    /// Until then its channel keeps it alive.
+    ///
+    /// A weak reference here would make every use of the connection slower.
     private let attached = Mutex<OwnerReference?>(nil)
     let settings: CoderSettings
     let errorTypes: [String: any (Error & Codable).Type]
     let exposesErrorText: Bool
 
-    /// For messages to objects of this process.
+    /// The coder of messages to objects of this process.
     static let local = PortCoder(
         CoderSettings.of(ConnectionLimits().archive, ClassRegistry()), errorTypes: [], exposesErrorText: false)
 
@@ -25,7 +28,7 @@ public final class PortCoder: Sendable {
         self.exposesErrorText = exposesErrorText
     }
 
-    /// What messages of this coder go over; nil once it has ended.
+    /// The connection of this coder; nil once it has ended.
     var owner: AnyObject? { attached.withLock { HeldOwner(object: $0?.object.takeUnretainedValue()) }.object }
 
     func attach(_ owner: some CoderOwner) {
@@ -33,9 +36,9 @@ public final class PortCoder: Sendable {
         attached.withLock { $0 = reference }
     }
 
-    /// An object of this process as it stands in a message's table of references.
+    /// Prepares an object of this process for a message's table of references.
     func vended(_ object: some Vendable) -> AnyObject {
-        // The class's table is made here, where user code may run. Writing the message finds it again, where user code may not run.
+        // Makes the class's table now, because user code may run here. It may not run later, when the message is written.
         ClassMessages.of(object)
         return object
     }
@@ -46,9 +49,9 @@ public final class PortCoder: Sendable {
         CoderPool.message(for: self)
     }
 
-    /// Takes a message back.
+    /// Returns a message to the pool.
     ///
-    /// Runs user code (`deinit` of what it held): never under a lock.
+    /// May run user code (`deinit` of what the message held), so call it without a lock.
     func recycle(_ message: consuming OutboundMessage) {
         message.reset()
         CoderPool.put(message)
@@ -59,12 +62,14 @@ public final class PortCoder: Sendable {
 
     // MARK: Results
 
-    /// A decoder for a message's body, given back with `recycle`, or dropped.
+    /// A decoder for a message's body.
+    ///
+    /// The caller returns it with `recycle`, or drops it.
     func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
         if let fault = tables?.fault { throw fault }
         let decoder = CoderPool.decoder(for: self)
-        // Only a message in fragments has memory of its own that may be handed out; of others the
-        // caller keeps the bytes until the decoder is given back.
+        // Only a message in fragments has its own memory, which decoded values may share. For others the caller keeps the
+        // bytes until the decoder is returned.
         if bulk == 0, tables == nil {
             try decoder.load(bytes: body.bytes)
         } else if bulk == 0, let tables, tables.shapes.isEmpty {
@@ -77,12 +82,12 @@ public final class PortCoder: Sendable {
         return decoder
     }
 
-    /// Takes a decoder back.
+    /// Returns a decoder to the pool.
     ///
-    /// Runs user code (`deinit` of what it made): never under a lock.
+    /// May run user code (`deinit` of what it decoded), so call it without a lock.
     func recycle(_ decoder: consuming ObjectDecoder) {
         decoder.unload()
-        // A class that kept its decoder, which it should not, must never see another message in it.
+        // A class may have kept its decoder, which it should not. It must not see another message in it.
         guard isKnownUniquelyReferenced(&decoder) else { return }
         CoderPool.put(decoder, settings)
     }
@@ -108,7 +113,7 @@ public final class PortCoder: Sendable {
     func completion(of reply: Reply, from message: @autoclosure () -> String) throws {
         defer { finish(reply) }
         guard reply.status == .result else { throw error(in: reply, from: message()) }
-        // A result that nobody asked for is not decoded, but it has to be one.
+        // A result that the caller does not ask for is not decoded, but it has to be well-formed.
         if reply.isWithoutValue, reply.tables == nil { return }
         do {
             recycle(try decoder(reply.body, bulk: reply.bulk, tables: reply.tables))
@@ -124,17 +129,17 @@ public final class PortCoder: Sendable {
     }
 }
 
-private struct OwnerReference: @unchecked Sendable {  // To a connection, which is sendable.
+private struct OwnerReference: @unchecked Sendable {  // Refers to a connection, which is sendable.
     let object: Unmanaged<AnyObject>
 }
 
-/// Held while the lock is: afterwards it may be gone.
-private struct HeldOwner: @unchecked Sendable {  // A connection, which is sendable.
+/// A strong reference, taken under the lock because the connection may be freed afterwards.
+private struct HeldOwner: @unchecked Sendable {  // Refers to a connection, which is sendable.
     let object: AnyObject?
 }
 
-/// What a coder's messages go over.
+/// The connection of a coder.
 protocol CoderOwner: AnyObject {
-    /// A message that came in fragments was decoded: its room in the window is free again.
+    /// Called when a message that came in fragments is decoded: its bytes no longer count towards the window.
     func consumed(bulk bytes: Int)
 }

@@ -1,10 +1,10 @@
 import KeyedArchive
 
-/// What an `async` message needs to run: its target, the arguments and a place for the result.
+/// A running call of an `async` method: its target, its arguments, and where its result goes.
 protocol Serving: AnyObject, Sendable {
     var object: AnyObject { get }
     /// Encodes the result.
     func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws
-    /// Decodes the next argument, asked for in order.
+    /// Decodes the next argument. Called once for each, in order.
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value
 }

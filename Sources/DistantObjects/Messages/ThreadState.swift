@@ -1,20 +1,24 @@
 import CPortShims
 import KeyedArchive
 
-/// What a thread keeps for itself, without a lock.
+/// State that each thread has for itself, so that it needs no lock.
 struct ThreadState {
-    /// Set up for the connection that used it last, which is most often the next one, too.
+    /// A message to reuse, set up for the connection that used it last.
+    ///
+    /// The next use is usually for the same connection.
     var message: OutboundMessage?
-    /// As `message`.
+    /// A decoder to reuse, as `message`.
     var decoder: ObjectDecoder?
-    /// The configuration of the decoder, or of the last one: it seldom changes, which saves its reference counts.
+    /// The settings of `decoder`.
+    ///
+    /// They stay when it is taken: they seldom change, and so are not retained each time.
     var decoderSettings: CoderSettings?
-    /// The class of an object by reference that was looked up last.
+    /// The last class that was looked up for an object by reference.
     var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?
-    /// Room for what the thread runs, of which this layer knows nothing: see `ThreadTasks`.
+    /// Storage for the tasks that the thread runs, in a form that this folder needs no types of theirs for: see `ThreadTasks`.
     var tasks: (UInt, UInt, UInt, UInt) = (0, 0, 0, 0)
 
-    /// The calling thread's; nil while the thread ends.
+    /// The state of the calling thread; nil while the thread exits.
     @inline(__always)
     static var current: UnsafeMutablePointer<ThreadState>? {
         (port_thread_storage() ?? make())?.assumingMemoryBound(to: ThreadState.self)

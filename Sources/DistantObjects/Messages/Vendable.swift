@@ -1,6 +1,6 @@
 public import KeyedArchive
 
-/// An object that other processes may call: by reference, and only the messages it lists.
+/// A class whose objects other processes may call by reference, with the messages it lists and no others.
 ///
 /// ```swift
 /// final class Directory: Vendable {
@@ -11,27 +11,49 @@ public import KeyedArchive
 /// }
 /// ```
 ///
-/// An argument or result of such a type is never copied: the other process gets a `DistantObject`. Sent back home, that
+/// An argument or result of such a type is never copied: the other process gets a `DistantObject`. When that is sent back, it
 /// becomes the original object again (`===`).
+///
+/// A class that is not final declares `class var messages`. A subclass overrides it with
+/// ``MessageTable/extended(by:)``, and its objects answer the messages of both classes:
+///
+/// ```swift
+/// class Document: Vendable, @unchecked Sendable {
+///     class var messages: MessageTable<Document> {
+///         Message("title", Document.title)
+///         Message("pageCount", Document.pageCount)
+///     }
+///     func title() -> String { "document" }
+///     func pageCount() -> Int { 1 }
+/// }
+///
+/// final class Invoice: Document, @unchecked Sendable {
+///     override class var messages: MessageTable<Document> {
+///         super.messages.extended(by: Message("total", Invoice.total))
+///     }
+///     override func title() -> String { "invoice" }
+///     func total() -> Int { 100 }
+/// }
+/// ```
 public protocol Vendable: AnyObject, Sendable, ByReferenceCodable {
     /// The type whose methods the table lists: this class, or the superclass that conforms.
     associatedtype MessageTarget: AnyObject = Self
 
-    /// The messages that other processes may send, and nothing else. Read once for each class.
+    /// The messages that other processes may send. Read once for each class.
     @MessageTableBuilder<MessageTarget>
     static var messages: MessageTable<MessageTarget> { get }
 
-    /// What is sent in the place of this object, asked each time it is encoded for a connection.
+    /// What is sent instead of this object. Called each time the object is encoded for a connection.
     ///
     /// - Returns: `nil` (the default) to send the object itself, by reference.
     func replacementObject(for coder: PortCoder) throws -> PortReplacement?
 }
 
 extension Vendable {
-    /// The object itself is sent.
+    /// Returns nil: the object itself is sent.
     public func replacementObject(for coder: PortCoder) throws -> PortReplacement? { nil }
 
-    /// What is entered into the message's table of references, or the copy that goes instead.
+    /// The object that is entered into the message's table of references, or the copy that is sent instead.
     ///
     /// - Throws: `ConnectionError.notEncodable` where there is no connection.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
@@ -44,7 +66,7 @@ extension Vendable {
     }
 }
 
-/// What `Vendable.replacementObject(for:)` sends in the place of an object.
+/// What `Vendable.replacementObject(for:)` sends instead of an object.
 public enum PortReplacement {
     /// Another object, by reference.
     case reference(any Vendable)
@@ -54,16 +76,19 @@ public enum PortReplacement {
     case copy(any ObjectCoding)
 }
 
-/// A class that is both has an identity in one place: it goes by reference.
-///
-/// To send a copy at one place, wrap it there in `ByCopy`.
+/// A class that is `Vendable` and `ObjectCoding` goes by reference. To send one argument or result by copy, wrap it in
+/// `ByCopy`.
 extension ObjectCoding where Self: Vendable {
-    /// Says that an object by reference needs a connection: this library's coders never come here.
+    /// Always throws: an object by reference needs a connection.
+    ///
+    /// The coders of this library do not call it.
     public func encode(to encoder: any Encoder) throws {
         throw ConnectionError.needsConnection(Self.self)
     }
 
-    /// Says that an object by reference needs a connection: this library's coders never come here.
+    /// Always throws: an object by reference needs a connection.
+    ///
+    /// The coders of this library do not call it.
     public init(from decoder: any Decoder) throws {
         throw ConnectionError.needsConnection(Self.self)
     }

@@ -1,8 +1,8 @@
 public import KeyedArchive
 
-/// Sends a copy of an object that would go by reference by its type, at this one place.
+/// Sends one argument or result by copy, although its type goes by reference.
 ///
-/// Invisible on the wire: the receiver declares the plain type. The class must be `ObjectCoding`.
+/// It leaves no trace on the wire: the receiver declares the plain type. The class must be `ObjectCoding`.
 public struct ByCopy<Object: ObjectCoding>: Codable {
     /// The object that is copied.
     public let object: Object
@@ -29,9 +29,9 @@ public struct ByCopy<Object: ObjectCoding>: Codable {
     }
 }
 
-/// Sends a reference to the object itself at this one place: its replacement hook is not asked.
+/// Sends one argument or result by reference, without a call to its `replacementObject(for:)`.
 ///
-/// Invisible on the wire: the receiver declares `DistantObject`, or the plain type where the object is at home.
+/// It leaves no trace on the wire: the receiver declares `DistantObject`, or the plain type in the object's own process.
 public struct ByReference<Object: Vendable>: ByReferenceCodable {
     /// The object that is referred to.
     public let object: Object
@@ -41,13 +41,13 @@ public struct ByReference<Object: Vendable>: ByReferenceCodable {
         self.object = object
     }
 
-    /// What is entered into the message's table of references.
+    /// The object that is entered into the message's table of references.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Object.self) }
         return .object(port.vended(object))
     }
 
-    /// The object where it is at home.
+    /// The object itself, in its own process.
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> ByReference<Object> {
         ByReference(try Object.value(ofExternal: object, owner: owner))
     }

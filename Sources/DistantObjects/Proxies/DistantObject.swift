@@ -1,13 +1,17 @@
-/// A proxy: stands for an object of another process, and sends it messages.
+/// A proxy: it stands for an object of another process and sends it messages.
 ///
 /// ```swift
 /// let count: Int = try await directory.add(foo)
 /// ```
 ///
-/// The message is looked up by name in the table of the object's class; arguments go by position, without labels. There is
-/// one proxy for an object on a connection while any is alive. When the last one is gone the object's owner is told, and may
-/// free it. A proxy may also stand for an object of this process (one that came home where a `DistantObject` was asked
-/// for): messages to it run here, with copies made as between processes, and `local(as:)` gives the object.
+/// The message is looked up by name in the table of the object's class. Arguments are matched by position, without labels.
+///
+/// A connection has at most one proxy for an object at a time. When the proxy is freed, the process that owns the object is
+/// notified, and may free the object.
+///
+/// A proxy may also stand for an object of this process, for example one that was sent back as an argument declared as
+/// `DistantObject`. Messages to it run in this process, with arguments and results copied as between processes.
+/// `local(as:)` returns the object itself.
 @dynamicMemberLookup
 public final class DistantObject: ByReferenceCodable, Sendable {
     let place: MessagePlace
@@ -16,30 +20,30 @@ public final class DistantObject: ByReferenceCodable, Sendable {
         place = MessagePlace(id, on: connection)
     }
 
-    /// A proxy for an object of this process, for code that takes either kind.
+    /// Makes a proxy for an object of this process, for code that takes local and remote objects alike.
     public init(standingFor object: any Vendable) {
         place = MessagePlace(object)
     }
 
-    /// A message of that name, to be called: `directory.add(foo)`.
+    /// The message of that name, ready to call: `directory.add(foo)`.
     public subscript(dynamicMember name: String) -> RemoteMessage {
         RemoteMessage(place: place, name: name)
     }
 
-    /// A message whose name is not a Swift identifier, or is one of this class's own members.
+    /// The message of that name, for a name that is no Swift identifier or is a member of this class.
     public func message(_ name: String) -> RemoteMessage {
         RemoteMessage(place: place, name: name)
     }
 
-    /// The original object, if it lives in this process and has that type.
+    /// The object itself, if it lives in this process and has that type; else nil.
     public func local<Object>(as type: Object.Type = Object.self) -> Object? {
         place.object as? Object
     }
 
-    /// The connection the object is reached through; `nil` for one of this process.
+    /// The connection that messages go over; nil if the object lives in this process.
     public var connection: Connection? { place.heldConnection }
 
-    /// What is entered into the message's table of references.
+    /// The object that is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
@@ -56,7 +60,7 @@ public final class DistantObject: ByReferenceCodable, Sendable {
 }
 
 extension DistantObject: Equatable {
-    /// Whether both stand for the same object, as far as one connection can tell.
+    /// Whether both stand for the same object, on the same connection.
     public static func == (left: DistantObject, right: DistantObject) -> Bool {
         left.connection === right.connection && left.place.id == right.place.id
             && left.place.object === right.place.object
@@ -64,7 +68,7 @@ extension DistantObject: Equatable {
 }
 
 extension DistantObject: Hashable {
-    /// Hashes what `==` compares.
+    /// Hashes the properties that `==` compares.
     public func hash(into hasher: inout Hasher) {
         if let object = place.object { return hasher.combine(ObjectIdentifier(object)) }
         if let connection { hasher.combine(ObjectIdentifier(connection)) }
@@ -73,7 +77,9 @@ extension DistantObject: Hashable {
 }
 
 extension DistantObject: CustomStringConvertible {
-    /// Where the object lives; not a message to it.
+    /// Tells where the object lives.
+    ///
+    /// Sends no message.
     public var description: String {
         if let object = place.object { return "DistantObject(local \(type(of: object)))" }
         return "DistantObject(\(place.id.slot).\(place.id.generation) on \(connection?.name ?? ""))"
@@ -81,7 +87,7 @@ extension DistantObject: CustomStringConvertible {
 }
 
 extension ByReferenceCodable {
-    /// The object itself where it is at home, a proxy where it is not.
+    /// The object itself in its own process, a proxy in another.
     ///
     /// - Throws: `ConnectionError.wrongArgument` if the object lives in the other process or has another type.
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {

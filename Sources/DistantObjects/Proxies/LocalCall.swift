@@ -1,7 +1,9 @@
 import KeyedArchive
 import PortTransport
 
-/// A message to an object of this process through a `DistantObject`: copies are made as between processes.
+/// A call of an object of this process through a `DistantObject`.
+///
+/// Arguments and results are copied as between processes.
 enum LocalCall {
     static func result<Result: Codable>(
         of message: OutboundMessage, at object: (any Vendable)?
@@ -26,7 +28,7 @@ enum LocalCall {
             context: message)
     }
 
-    /// - Parameter encoder: Takes the result; `nil` if nobody does.
+    /// - Parameter encoder: Encodes the result; `nil` for a one-way message.
     private static func perform(
         _ message: OutboundMessage, at object: (any Vendable)?, _ encoder: ObjectEncoder?
     ) async throws {
@@ -34,7 +36,7 @@ enum LocalCall {
             throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
         }
         let table = ClassMessages.of(object).takeUnretainedValue()
-        let body = table.meaning(of: message.name)
+        let body = table.message(named: message.name)
         guard !body.isUnlisted else {
             throw ConnectionError(
                 .noSuchMessage, "\(table.className) has no message “\(message.name)”", context: message.name)
@@ -74,9 +76,9 @@ enum LocalCall {
     }
 }
 
-/// An `async` message to an object of this process.
+/// A call of an `async` method of an object of this process.
 final class LocalServing: Serving, @unchecked Sendable {
-    // Used by the one task that runs the message.
+    // Only the task that runs the message uses it.
     let object: AnyObject
     private let encoder: ObjectEncoder?
     private let arguments: ObjectDecoder

@@ -1,11 +1,11 @@
-/// Where a proxy's messages go: to an object of the peer, or to one of this process.
+/// The destination of a proxy's messages: an object of the peer, or one of this process.
 ///
-/// It is apart from the proxy, to which the import table has a weak reference: counting references to such an object costs
-/// several times as much, and each call counts references to this one.
+/// It is separate from the proxy because each call retains it. The import table holds the proxy weakly, and retaining an
+/// object that has weak references costs several times as much.
 final class MessagePlace: Sendable {
-    /// Retained by hand, so that a call does not count it: the call keeps the place alive while it uses this.
+    /// The connection; `nil` for an object of this process.
     ///
-    /// `nil` for an object of this process.
+    /// Retained by hand, so that calls do not retain it again: a call keeps this place alive while it uses the connection.
     let connection: Unmanaged<Connection>?
     let id: ObjectID
     /// The object, if it is one of this process.
@@ -29,7 +29,7 @@ final class MessagePlace: Sendable {
         withExtendedLifetime(self) { connection?.takeUnretainedValue() }
     }
 
-    /// A message to the object, to be filled.
+    /// An empty message to the object.
     @inline(__always)
     func takeMessage() -> OutboundMessage {
         guard let connection else { return OutboundMessage(PortCoder.local.settings, owner: PortCoder.local) }

@@ -1,17 +1,17 @@
-/// How far a call has come, as the method that answers it says.
+/// The progress of a call, as its method reports it.
 public struct CallProgress: Sendable, Hashable {
-    /// What is done, in units of the method's own.
+    /// The work done, in units that the method chooses.
     public let completed: Int64
-    /// What there is to do, in the same units; nil if the method cannot tell.
+    /// The work in all, in the same units; nil if the method does not know it.
     public let total: Int64?
 
-    /// Progress as a method counts it.
+    /// Makes a report of the work done and the work in all.
     public init(completed: Int64, total: Int64? = nil) {
         self.completed = completed
         self.total = total
     }
 
-    /// From 0 to 1, whatever the other process reported; nil without a total.
+    /// The part that is done, clamped to 0...1; nil without a positive total.
     public var fraction: Double? {
         guard let total, total > 0 else { return nil }
         return min(1, max(0, Double(completed) / Double(total)))

@@ -1,4 +1,6 @@
-/// Says how far a call has come: the parameter of a method whose caller gives a ``ProgressReceiver``.
+/// Reports the progress of a call.
+///
+/// It is a parameter of the method; the caller passes a ``ProgressReceiver``.
 ///
 /// ```swift
 /// func index(_ path: String, _ progress: ProgressReporter) async throws -> Int
@@ -6,35 +8,36 @@
 public struct ProgressReporter: Codable, Sendable {
     private let receiver: DistantObject
 
-    /// A reporter of this process, for a method that is called without a connection.
+    /// Makes a reporter for a method that is called directly in this process.
     public init(to receiver: ProgressReceiver) {
         self.receiver = DistantObject(standingFor: receiver)
     }
 
-    /// Takes the receiver by reference.
+    /// Decodes the reference to the receiver.
     ///
-    /// - Throws: `ConnectionError.wrongArgument` where there is no connection.
+    /// - Throws: `ConnectionError.wrongArgument` if the decoder belongs to no connection.
     public init(from decoder: any Decoder) throws {
         receiver = try decoder.singleValueContainer().decode(DistantObject.self)
     }
 
-    /// Encodes the reporter as a reference to its receiver, so that each copy reports to the same one.
+    /// Encodes the reference to the receiver, so that all copies of the reporter report to the same receiver.
     ///
-    /// - Throws: `ConnectionError.notEncodable` where there is no connection, `foreignReference` over another one.
+    /// - Throws: `ConnectionError.notEncodable` if the encoder belongs to no connection; `.foreignReference` if it belongs to
+    ///   another connection than the receiver.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(receiver)
     }
 
-    /// Tells the caller, from any thread, without waiting: a report that finds no room, here or at the caller's, or the
-    /// connection at its end, is left out.
+    /// Reports progress to the caller, from any thread, without waiting.
     ///
-    /// Costs a one-way message, so report what somebody may want to see.
+    /// A report is dropped if the queue for one-way messages is full on either side, or if the connection has ended. Each report
+    /// costs a one-way message.
     public func report(_ completed: Int64, of total: Int64? = nil) {
         if let local = receiver.local(as: ProgressReceiver.self) { return local.report(completed, total) }
-        // What ends the connection ends the call; the report has nothing to add. Nor does it tell of messages that are lost,
-        // which is for who sent them.
+        // An error that ends the connection also ends the call, so it is not reported here. Nor are lost messages: the code
+        // that sent them gets that error.
         let message = receiver.message("report")
-        _ = try? message.offer(message.encoded(completed, total, deadline: nil), tellsLosses: false)
+        _ = try? message.offer(message.encoded(completed, total, deadline: nil), reportsLosses: false)
     }
 }

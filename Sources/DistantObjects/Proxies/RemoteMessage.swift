@@ -1,17 +1,19 @@
 import KeyedArchive
 
-/// A message to a distant object that has a name and waits for its arguments.
+/// A named message to a distant object.
 ///
-/// `directory.add(foo)` waits for the answer; `.oneWay` does not ask for one; `.blocking` is for plain threads.
+/// Call it with the arguments to send it.
+///
+/// `directory.add(foo)` waits for the answer, `.oneWay` asks for none, and `.blocking` waits in a thread that runs no task.
 public struct RemoteMessage: Sendable {
     let place: MessagePlace
     let name: String
 
     /// Sends the message and waits for its result.
     ///
-    /// - Returns: A copy of the result, or a `DistantObject` where the method gave an object by reference.
-    /// - Throws: The error the method threw, if its type is known here (`Connection.Configuration.errorTypes`), else
-    ///   `RemoteError`; `ConnectionError`; `CancellationError` at once when the task is cancelled (the other process is told).
+    /// - Returns: A copy of the result, or a `DistantObject` if the method returned an object by reference.
+    /// - Throws: The error that the method threw if its type is listed in `Connection.Configuration.errorTypes`, else a
+    ///   `RemoteError`; `ConnectionError`; `CancellationError` as soon as the task is cancelled, which also cancels the method.
     @discardableResult
     @inlinable
     public func callAsFunction<each Argument: Codable, Result: Codable>(
@@ -26,9 +28,10 @@ public struct RemoteMessage: Sendable {
         try await completion(of: encoded(repeat each argument, deadline: nil))
     }
 
-    /// Sends the message and waits for its result no longer than the deadline; `nil`: than the connection's, if it has one.
+    /// Sends the message and waits for its result until the deadline.
     ///
-    /// - Throws: `ConnectionError.deadlineExceeded` when the time is over; the other process is told to stop.
+    /// - Parameter deadline: The longest time to wait; `nil` for the connection's `callDeadline`, if it has one.
+    /// - Throws: `ConnectionError.deadlineExceeded` when the time is over, which also cancels the method.
     @discardableResult
     @inlinable
     public func call<each Argument: Codable, Result: Codable>(
@@ -37,30 +40,36 @@ public struct RemoteMessage: Sendable {
         try await result(of: encoded(repeat each argument, deadline: deadline))
     }
 
-    /// Sends the message and waits until its method has returned, no longer than the deadline.
+    /// Sends the message and waits until its method has returned, or until the deadline.
     @inlinable
     public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
         try await completion(of: encoded(repeat each argument, deadline: deadline))
     }
 
-    /// Sends the message and waits for nothing but room: so many one-way messages may be under way, from here until their
-    /// methods have ended in the other process, as calls may run there.
+    /// Sends the message without asking for an answer.
     ///
-    /// What the method throws reaches the receiver's event hook, and the sender's as `ConnectionEvent.oneWayFailed`; its
-    /// result is not encoded. As nobody waits for it, it is not cancelled when the connection ends.
+    /// Waits only while too many one-way messages are under way.
     ///
-    /// A method that serves a one-way message never waits for room on the connection that message came from: both sides
-    /// could wait for each other. Tasks it starts with `Task { }` do wait; a method that awaits one should give a deadline.
-    /// - Throws: `ConnectionError.oneWayLost` if messages sent before did not run: it is thrown once, this one is not sent;
-    ///   `.overloaded` where it may not wait; `CancellationError`. What throws was not sent.
+    /// A one-way message is under way until its method has ended in the other process. The limit is the number of calls that
+    /// may run there at a time.
+    ///
+    /// An error that the method throws goes to the event handlers: to the receiver's, and to the sender's as
+    /// `ConnectionEvent.oneWayFailed`. The result is not encoded. The method is not cancelled when the connection ends.
+    ///
+    /// Inside a method that serves a one-way message, this never waits on the connection that the message came from: otherwise
+    /// both sides could wait for each other. A task that the method starts with `Task { }` does wait; if the method awaits such
+    /// a task, give the task's messages a deadline.
+    ///
+    /// - Throws: `ConnectionError.oneWayLost`, once, if messages sent earlier did not run; `.overloaded` if the limit is reached
+    ///   and this must not wait; `CancellationError`. If it throws, the message was not sent.
     @inlinable
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
         try await sendOneWay(encoded(repeat each argument, deadline: nil), within: nil)
     }
 
-    /// As `oneWay`, and waits for room no longer than the deadline.
+    /// Sends the message as `oneWay` does, and waits no longer than the deadline.
     ///
-    /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` if there was no room; then the message was not sent.
+    /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` when the time is over. Then the message was not sent.
     @inlinable
     public func oneWay<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
@@ -68,20 +77,20 @@ public struct RemoteMessage: Sendable {
         try await sendOneWay(encoded(repeat each argument, deadline: nil), within: deadline)
     }
 
-    /// Sends the message as `oneWay` does if there is room now, from any thread, without waiting.
+    /// Sends the message as `oneWay` does, from any thread, but only if it need not wait.
     ///
-    /// - Returns: Whether it was sent.
-    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` for an object of this process.
+    /// - Returns: Whether the message was sent.
+    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` if the object lives in this process.
     @inlinable
     public func offer<each Argument: Codable>(_ argument: repeat each Argument) throws -> Bool {
-        try offer(encoded(repeat each argument, deadline: nil), tellsLosses: true)
+        try offer(encoded(repeat each argument, deadline: nil), reportsLosses: true)
     }
 
-    /// Sends the message from a plain thread and blocks it until the result is there.
+    /// Sends the message and blocks the calling thread until the result arrives.
     ///
-    /// The thread reads the connection itself while it waits; calls that come in meanwhile run on the loop's thread.
+    /// The thread reads the connection itself while it waits. Incoming calls still run on the event loop's thread.
     ///
-    /// - Throws: As the async call; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    /// - Throws: As the `async` call; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     @discardableResult
     @inlinable
     public func blocking<each Argument: Codable, Result: Codable>(
@@ -90,7 +99,7 @@ public struct RemoteMessage: Sendable {
         try blockingResult(of: encoded(repeat each argument, deadline: deadline))
     }
 
-    /// Sends the message from a plain thread and blocks it until the method has returned.
+    /// Sends the message and blocks the calling thread until the method has returned.
     @inlinable
     public func blocking<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil
@@ -98,9 +107,9 @@ public struct RemoteMessage: Sendable {
         try blockingCompletion(of: encoded(repeat each argument, deadline: deadline))
     }
 
-    /// Sends the message from a plain thread and blocks it only until there is room, no longer than the deadline.
+    /// Sends the message as `oneWay` does, and blocks the calling thread while too many are under way.
     ///
-    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     @inlinable
     public func blockingOneWay<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil
@@ -110,13 +119,15 @@ public struct RemoteMessage: Sendable {
 
     // MARK: Arguments
 
-    /// Encodes the arguments: a function of the caller's module, where their types are known.
+    /// Encodes the arguments.
+    ///
+    /// It is inlined into the caller's module, where their types are known.
     @inlinable
     @inline(__always)
     func encoded<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration?
     ) throws -> OutboundMessage {
-        // On an error the message is dropped: it is not what happens often.
+        // An error is rare, so the message is dropped and not recycled.
         let message = begun(deadline: deadline)
         do {
             repeat try message.encode(each argument)
@@ -141,7 +152,7 @@ public struct RemoteMessage: Sendable {
         ConnectionError.unsent(error, name, position: message.argumentCount + 1)
     }
 
-    /// An error of the connection's end says which message it is about.
+    /// Adds the message's name to an error that the end of the connection caused.
     private func named(_ error: any Error) -> any Error {
         guard let error = error as? ConnectionError else { return error }
         switch error.code {
@@ -156,9 +167,9 @@ public struct RemoteMessage: Sendable {
         return message
     }
 
-    /// Gives a call that has no deadline the connection's, if that has one.
+    /// Gives a call without a deadline the connection's `callDeadline`.
     @inline(__always)
-    private func bound(_ message: OutboundMessage, _ connection: Connection) {
+    private func applyDefaultDeadline(to message: OutboundMessage, of connection: Connection) {
         guard let limit = connection.configuration.callDeadline, message.deadline == nil else { return }
         message.deadline = Deadline(after: limit, at: connection.now)
     }
@@ -172,7 +183,7 @@ public struct RemoteMessage: Sendable {
             return try await LocalCall.result(of: message, at: place.object)
         }
         defer { withExtendedLifetime(place) {} }
-        connection._withUnsafeGuaranteedRef { bound(message, $0) }
+        connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
         let reply: Reply
         do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
         return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
@@ -183,7 +194,7 @@ public struct RemoteMessage: Sendable {
         let message = try finished(message)
         guard let connection = place.connection else { return try await LocalCall.run(message, at: place.object) }
         defer { withExtendedLifetime(place) {} }
-        connection._withUnsafeGuaranteedRef { bound(message, $0) }
+        connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
         let reply: Reply
         do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
         try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
@@ -198,12 +209,12 @@ public struct RemoteMessage: Sendable {
         do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
 
-    /// - Parameter tellsLosses: Throws if messages sent before are lost.
+    /// - Parameter reportsLosses: Whether to throw if messages sent earlier are lost.
     @usableFromInline
-    func offer(_ message: consuming OutboundMessage, tellsLosses: Bool) throws -> Bool {
+    func offer(_ message: consuming OutboundMessage, reportsLosses: Bool) throws -> Bool {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
-        if try connection.offerOneWay(message, tellsLosses: tellsLosses) { return true }
+        if try connection.offerOneWay(message, reportsLosses: reportsLosses) { return true }
         connection.coder.recycle(message)
         return false
     }
@@ -212,7 +223,7 @@ public struct RemoteMessage: Sendable {
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
-        bound(message, connection)
+        applyDefaultDeadline(to: message, of: connection)
         let reply: Reply
         do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
         return try connection.coder.result(of: reply, from: name)
@@ -222,7 +233,7 @@ public struct RemoteMessage: Sendable {
     func blockingCompletion(of message: consuming OutboundMessage) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
-        bound(message, connection)
+        applyDefaultDeadline(to: message, of: connection)
         let reply: Reply
         do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
         try connection.coder.completion(of: reply, from: name)

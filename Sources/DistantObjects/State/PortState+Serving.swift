@@ -76,7 +76,7 @@ extension PortState {
     ) throws(ProtocolViolation) -> MessageBody {
         let name = try reader.text(limit: ProtocolLimits.nameBytes)
         if isInterned { try namesIn.append(InternedName(name: name)) }
-        return table._withUnsafeGuaranteedRef { $0.meaning(of: name) }
+        return table._withUnsafeGuaranteedRef { $0.message(named: name) }
     }
 
     /// Nothing stands behind the tables in the opener of a message in fragments.

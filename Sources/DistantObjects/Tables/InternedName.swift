@@ -21,7 +21,7 @@ extension InboundInterning where Value == InternedName {
     @inline(never)
     private mutating func look(up index: Int, in table: Unmanaged<ClassMessages>) -> MessageBody {
         let name = values[index].name
-        let message = table._withUnsafeGuaranteedRef { $0.meaning(of: name) }
+        let message = table._withUnsafeGuaranteedRef { $0.message(named: name) }
         values[index].lastTable = table.toOpaque()
         values[index].lastMessage = message
         return message
