@@ -283,7 +283,7 @@ extension InboundCall {
     @inline(__always)
     func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> ConnectionError? {
         if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
-            argumentCount == message.argumentTypes.count
+            argumentCount == message.argumentCount
         {
             return nil
         }
@@ -303,11 +303,11 @@ extension InboundCall {
             return ConnectionError(
                 .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
         }
-        guard argumentCount == message.argumentTypes.count else {
+        guard argumentCount == message.argumentCount else {
             return ConnectionError(
                 .wrongArgument,
                 "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
-                    + "\(message.argumentTypes.count)", context: message.qualifiedName)
+                    + "\(message.argumentCount)", context: message.qualifiedName)
         }
         switch obstacle {
         case .none: break

@@ -9,7 +9,9 @@ extension Connection: PortHost {
 
     var now: UInt64 { loop.now }
 
-    func makeProxy(for id: ObjectID) -> DistantObject { DistantObject(id, on: self) }
+    func makeProxy(for id: ObjectID, of described: DescribedClass?) -> DistantObject {
+        DistantObject(id, of: described, on: self)
+    }
 
     static func id(ofProxy object: AnyObject) -> ObjectID? {
         guard let proxy = object as? DistantObject, proxy.place.connection != nil else { return nil }

@@ -79,6 +79,8 @@ public final class Connection: Sendable {
     /// - Parameters:
     ///   - object: Kept alive until the connection ends or another object gets the name.
     ///   - name: Empty for the root that `root` gives.
+    // Else the compiler would take it for classes that implement an interface, too, since it is not generic.
+    @_disfavoredOverload
     public func vend(_ object: any Vendable, as name: String = "") {
         roots.set([name: object])
     }
@@ -117,7 +119,7 @@ public final class Connection: Sendable {
         try peerRoots.message("root").blocking(name, deadline: deadline ?? configuration.lookupDeadline)
     }
 
-    private var peerRoots: DistantObject {
+    var peerRoots: DistantObject {
         DistantObject(.rootDirectory, on: self)
     }
 

@@ -19,6 +19,7 @@ final class RootDirectory: Vendable {
 
     static var messages: MessageTable<RootDirectory> {
         Message("root", RootDirectory.root)
+        Message("names", RootDirectory.names)
     }
 
     func set(_ objects: [String: any Vendable]) {
@@ -49,6 +50,13 @@ final class RootDirectory: Vendable {
         }
         for continuation in waiting { continuation.resume() }
         withExtendedLifetime(objects) {}
+    }
+
+    /// The names of all roots, once there are some.
+    @concurrent
+    private func names() async -> [String] {
+        await firstSet()
+        return state.withLock { $0.objects.keys.sorted() }
     }
 
     @concurrent

@@ -148,13 +148,21 @@ extension ConnectionError.Code {
     ///
     /// What throws it was not sent and has not run: it is safe to send it again.
     public static let oneWayLost = Self(rawValue: 21)
+    /// An object does not answer what an interface asks; the error's message lists each signature and what is wrong with it.
+    ///
+    /// Nothing was sent to it.
+    public static let interfaceMismatch = Self(rawValue: 22)
+    /// The peer is of an earlier version than the message that was to be sent.
+    ///
+    /// It was not sent.
+    public static let notAvailable = Self(rawValue: 23)
 
     /// What holds where nobody knows better.
     var mayHaveRun: Bool {
         switch self {
         case .notSent, .notDelivered, .noSuchMessage, .wrongArgument, .overloaded, .peerRefused, .closed, .noSuchRoot,
             .protocolViolation, .handshakeTimeout, .wouldBlock, .tooLarge, .foreignReference, .notEncodable, .transport,
-            .oneWayLost:
+            .oneWayLost, .interfaceMismatch, .notAvailable:
             false
         default: true
         }

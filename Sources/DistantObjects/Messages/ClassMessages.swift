@@ -8,10 +8,32 @@ import Synchronization
 final class ClassMessages: Sendable {
     let className: String
     private let byName: [String: MessageBody]
+    /// What a peer is told of the class; `nil` if its names are too long for that.
+    let described: DescribedClass?
+    /// What an object of the class is refused with: its table lists what the class cannot answer, or lacks what it has to.
+    let mismatch: ConnectionError?
 
-    private init(className: String, bodies: [MessageBody]) {
+    /// - Parameters:
+    ///   - unrelated: A message of another class that the table lists by mistake.
+    ///   - interface: What the class says it implements.
+    private init(
+        className: String, bodies: [MessageBody], unrelated: MessageBody? = nil,
+        implementing interface: AnyInterfaceShape? = nil
+    ) {
         self.className = className
         byName = Dictionary(bodies.map { ($0.name, $0) }, uniquingKeysWith: { _, later in later })
+        let description = ClassDescription(className, byName.values.map(\.description))
+        described = description.definition.map { DescribedClass(definition: $0) }
+        let problems = interface?.signatures.compactMap { $0.obstacle(in: description) } ?? []
+        if let unrelated {
+            mismatch = ConnectionError(
+                .notEncodable, "its messages list “\(unrelated.name)” of the unrelated class \(unrelated.targetName)",
+                context: className)
+        } else if let interface, !problems.isEmpty {
+            mismatch = interface.mismatch(problems, className)
+        } else {
+            mismatch = nil
+        }
     }
 
     /// The message with that name, or an unlisted one that stands for a name the class does not list.
@@ -43,16 +65,19 @@ final class ClassMessages: Sendable {
         let key = ObjectIdentifier(type)
         if let known = known(key) { return known }
         // `messages` is user code, so it runs without the lock. Two threads may both make the table; the first one is kept.
+        let interface = (type as? any Implements.Type).map { shape(ofInterfaceOf: $0) }
         let bodies = type.messages.bodies
-        for body in bodies {
-            precondition(
-                body.fits(object), "\(type).messages lists “\(body.name)” of the unrelated class \(body.targetName)")
-        }
-        let made = ClassMessages(className: String(describing: type), bodies: bodies)
+        let (fitting, unrelated) = (bodies.filter { $0.fits(object) }, bodies.first { !$0.fits(object) })
+        let made = ClassMessages(
+            className: String(describing: type), bodies: fitting, unrelated: unrelated, implementing: interface)
         return all.withLock { tables in
             if let known = tables[key] { return Unmanaged.passUnretained(known) }
             tables[key] = made
             return Unmanaged.passUnretained(made)
         }
     }
+}
+
+private func shape<Class: Implements>(ofInterfaceOf type: Class.Type) -> AnyInterfaceShape {
+    InterfaceShape<Class.I>.of(Class.I.self)
 }

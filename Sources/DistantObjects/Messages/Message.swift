@@ -57,8 +57,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let readers = ArgumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
-            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
-            resultType: Result.self,
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)), of: Target.self,
             run: .synchronous { object, decoder, encoder in
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
@@ -74,8 +74,8 @@ public struct Message<Target: AnyObject>: Sendable {
     ) {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
-            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
-            resultType: Void.self,
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)), of: Target.self,
             run: .synchronous { object, decoder, _ in
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
@@ -94,8 +94,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let readers = ArgumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
-            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
-            resultType: Result.self,
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)), of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -112,8 +112,8 @@ public struct Message<Target: AnyObject>: Sendable {
     ) {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
-            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
-            resultType: Void.self,
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)), of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -132,8 +132,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let readers = ArgumentReaders(repeat (each Argument).self)
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
-            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
-            resultType: Result.self,
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)), of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -152,8 +152,8 @@ public struct Message<Target: AnyObject>: Sendable {
     ) {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
-            name: name, target: Target.self, argumentTypes: typeNames(repeat (each Argument).self),
-            resultType: Void.self,
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)), of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -266,12 +266,4 @@ private final class ArgumentReaders: Sendable {
         for type in repeat each types { list.append(ValueCodec.of(type).anyReader) }
         self.list = list
     }
-}
-
-private func typeNames<each Argument>(_ types: repeat (each Argument).Type) -> [String] {
-    var names: [String] = []
-    for type in repeat each types {
-        names.append(String(describing: type))
-    }
-    return names
 }

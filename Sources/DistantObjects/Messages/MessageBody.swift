@@ -9,23 +9,22 @@ final class MessageBody: Sendable {
         case unlisted
     }
 
-    let name: String
     let targetName: String
     /// Whether an object has the class that `run` expects of it.
     let fits: @Sendable (AnyObject) -> Bool
-    let argumentTypes: [String]
-    let resultType: String
+    let description: MessageDescription
+    let argumentCount: Int
     let run: Run
 
-    init<Target: AnyObject>(name: String, target: Target.Type, argumentTypes: [String], resultType: Any.Type, run: Run)
-    {
-        self.name = name
-        self.targetName = String(describing: target)
+    init<Target: AnyObject>(_ description: MessageDescription, of target: Target.Type, run: Run) {
+        targetName = String(describing: target)
         fits = { $0 is Target }
-        self.argumentTypes = argumentTypes
-        self.resultType = resultType == Void.self ? "Void" : String(describing: resultType)
+        self.description = description
+        argumentCount = description.arguments.count
         self.run = run
     }
+
+    var name: String { description.name }
 
     /// Runs a synchronous method, and encodes its result if there is an encoder.
     ///
@@ -51,11 +50,10 @@ final class MessageBody: Sendable {
 
     /// A stand-in for a name that the class does not list.
     init(unlisted name: String, of className: String) {
-        self.name = name
         targetName = className
         fits = { _ in true }
-        argumentTypes = []
-        resultType = ""
+        description = MessageDescription(name, [], .nothing)
+        argumentCount = 0
         run = .unlisted
     }
 
@@ -63,7 +61,5 @@ final class MessageBody: Sendable {
     var qualifiedName: String { "\(targetName).\(name)" }
 
     /// For error messages: `add(Foo, Int) -> Int`.
-    var signature: String {
-        "\(name)(\(argumentTypes.joined(separator: ", "))) -> \(resultType)"
-    }
+    var signature: String { description.description }
 }

@@ -37,9 +37,12 @@ public final class PortCoder: Sendable {
     }
 
     /// Prepares an object of this process for a message's table of references.
-    func vended(_ object: some Vendable) -> AnyObject {
+    ///
+    /// - Throws: `ConnectionError.interfaceMismatch` if its class lacks messages of the interface that it says it implements,
+    ///   `.notEncodable` if its table lists those of another class.
+    func vended(_ object: some Vendable) throws(ConnectionError) -> AnyObject {
         // Makes the class's table now, because user code may run here. It may not run later, when the message is written.
-        ClassMessages.of(object)
+        if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) { throw mismatch }
         return object
     }
 

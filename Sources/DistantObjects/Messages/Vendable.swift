@@ -55,13 +55,14 @@ extension Vendable {
 
     /// The object that is entered into the message's table of references, or the copy that is sent instead.
     ///
-    /// - Throws: `ConnectionError.notEncodable` where there is no connection.
+    /// - Throws: `ConnectionError.notEncodable` where there is no connection, `.interfaceMismatch` if the class does not list
+    ///   all messages of the interface it ``Implements``.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Self.self) }
         switch try replacementObject(for: port) {
-        case .reference(let replacement): return .object(port.vended(replacement))
+        case .reference(let replacement): return .object(try port.vended(replacement))
         case .copy(let copy): return .copy(copy)
-        case nil: return .object(port.vended(self))
+        case nil: return .object(try port.vended(self))
         }
     }
 }

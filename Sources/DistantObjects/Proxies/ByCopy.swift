@@ -44,11 +44,21 @@ public struct ByReference<Object: Vendable>: ByReferenceCodable {
     /// The object that is entered into the message's table of references.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Object.self) }
-        return .object(port.vended(object))
+        return .object(try port.vended(object))
     }
 
     /// The object itself, in its own process.
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> ByReference<Object> {
         ByReference(try Object.value(ofExternal: object, owner: owner))
     }
+}
+
+// Both are invisible to the peer.
+
+extension ByCopy: DescribedType {
+    static var typeDescription: TypeDescription { TypeDescription(.value, String(describing: Object.self)) }
+}
+
+extension ByReference: DescribedType {
+    static var typeDescription: TypeDescription { TypeDescription.of(Object.self) }
 }

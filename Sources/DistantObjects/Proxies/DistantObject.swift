@@ -16,8 +16,8 @@
 public final class DistantObject: ByReferenceCodable, Sendable {
     let place: MessagePlace
 
-    init(_ id: ObjectID, on connection: Connection) {
-        place = MessagePlace(id, on: connection)
+    init(_ id: ObjectID, of described: DescribedClass? = nil, on connection: Connection) {
+        place = MessagePlace(id, of: described, on: connection)
     }
 
     /// Makes a proxy for an object of this process, for code that takes local and remote objects alike.
@@ -48,7 +48,7 @@ public final class DistantObject: ByReferenceCodable, Sendable {
     /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
-        if let object = place.object { return .object(port.vended(object)) }
+        if let object = place.object { return .object(try port.vended(object)) }
         guard let connection, connection.coder === port else {
             throw ConnectionError(
                 .foreignReference,

@@ -41,11 +41,11 @@ enum LocalCall {
             throw ConnectionError(
                 .noSuchMessage, "\(table.className) has no message “\(message.name)”", context: message.name)
         }
-        guard message.argumentCount == body.argumentTypes.count else {
+        guard message.argumentCount == body.argumentCount else {
             throw ConnectionError(
                 .wrongArgument,
                 "\(message.argumentCount) argument\(message.argumentCount == 1 ? " was" : "s were") given, "
-                    + "\(body.signature) takes \(body.argumentTypes.count)", context: body.qualifiedName)
+                    + "\(body.signature) takes \(body.argumentCount)", context: body.qualifiedName)
         }
         do {
             switch body.run {

@@ -8,18 +8,22 @@ final class MessagePlace: Sendable {
     /// Retained by hand, so that calls do not retain it again: a call keeps this place alive while it uses the connection.
     let connection: Unmanaged<Connection>?
     let id: ObjectID
+    /// The object's class, if the peer has described it.
+    let describedClass: DescribedClass?
     /// The object, if it is one of this process.
     let object: (any Vendable)?
 
-    init(_ id: ObjectID, on connection: Connection) {
+    init(_ id: ObjectID, of described: DescribedClass?, on connection: Connection) {
         self.connection = Unmanaged.passRetained(connection)
         self.id = id
+        describedClass = described
         object = nil
     }
 
     init(_ object: any Vendable) {
         connection = nil
         id = .rootDirectory
+        describedClass = nil
         self.object = object
     }
 

@@ -18,7 +18,9 @@ protocol PortHost: AnyObject {
     var isInitiator: Bool { get }
 
     /// A proxy for an object of the peer that has none yet.
-    func makeProxy(for id: ObjectID) -> Proxy
+    ///
+    /// - Parameter described: The object's class, if the peer describes it.
+    func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
     /// The id of the object that a proxy stands for; `nil` if it is no proxy of the peer's.
     static func id(ofProxy object: AnyObject) -> ObjectID?
 

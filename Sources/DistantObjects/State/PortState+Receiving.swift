@@ -185,7 +185,9 @@ extension PortState {
         for byte in ProtocolLimits.magic { outbox.append(byte: byte) }
         outbox.append(ProtocolLimits.version)
         let memory = sharing.phase == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
-        outbox.append((isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays)
+        outbox.append(
+            (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
+                | ProtocolLimits.describesClasses)
         outbox.append(limits.queuedCalls)
         outbox.append(limits.runningCalls)
         outbox.append(UInt64(limits.message))

@@ -222,13 +222,13 @@ extension PortState {
             return
         }
         outbox.append(encoder.externalCount)
+        var classBytes = describesClasses ? ProtocolLimits.descriptionBytes : 0
         encoder.forEachExternal { object in
             if let id = Host.id(ofProxy: object) {
                 outbox.append(byte: 0)
                 outbox.append(id)
             } else {
-                outbox.append(byte: 1)
-                outbox.append(exports.mention(object, messages: ClassMessages.known(object), number: sent + 1))
+                writeMention(of: object, &classBytes)
             }
         }
         outbox.append(encoder.shapeCount)
@@ -243,6 +243,40 @@ extension PortState {
                 outbox.append(byte: 1)
                 writeDefinition(shape)
             }
+        }
+    }
+
+    /// Writes a mention of an object of this process, with its class if there is room for that.
+    ///
+    /// - Parameter classBytes: What the classes of this message may still take.
+    private mutating func writeMention(of object: AnyObject, _ classBytes: inout Int) {
+        let messages = ClassMessages.known(object)
+        let reference = classBytes > 0 ? classReference(messages, within: classBytes) : nil
+        outbox.append(byte: reference == nil ? 1 : 2)
+        outbox.append(exports.mention(object, messages: messages, number: sent + 1))
+        guard let reference else { return }
+        let idEnd = outbox.count
+        outbox.append(reference)
+        if reference == 0 {
+            messages._withUnsafeGuaranteedRef { messages in
+                let definition = messages.described?.definition ?? []
+                outbox.append(definition.count)
+                definition.withUnsafeBytes { outbox.append(contentsOf: $0) }
+            }
+        }
+        classBytes -= outbox.count - idEnd
+    }
+
+    /// How a class is named in a table of references: 0 if its description has to follow; `nil` if it is not named.
+    private mutating func classReference(_ messages: Unmanaged<ClassMessages>, within room: Int) -> UInt64? {
+        let size = messages._withUnsafeGuaranteedRef { $0.described?.definition.count }
+        guard let size, room > 10 else { return nil }
+        let key = UnsafeRawPointer(messages.toOpaque())
+        // One that has no room in this message is not given a number either.
+        switch classesOut.reference(to: key, taking: size, within: room - 10) {
+        case .known(let number): return UInt64(number) + 1
+        case .new: return 0
+        case .inline: return nil
         }
     }
 

@@ -34,22 +34,41 @@ extension PortState {
         for _ in 0..<count {
             let owner = try reader.byte()
             let id = try reader.objectID()
+            if owner == 2, !describesClasses || id == .rootDirectory {
+                throw ProtocolViolation(.unknownName, "the class of a reference was named without an agreement")
+            }
             switch owner {
             case 0:
                 references.append(try exports.resolve(id).object)
-            case 1 where id.slot == ObjectID.rootDirectory.slot:
+            case 1 where id.slot == ObjectID.rootDirectory.slot, 2 where id.slot == ObjectID.rootDirectory.slot:
                 // It is known from the beginning and never released, so it takes no place in the table.
                 guard id == .rootDirectory else {
                     throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
                 }
-                references.append(host.makeProxy(for: id))
+                references.append(host.makeProxy(for: id, of: nil))
             case 1:
-                references.append(try imports.proxy(for: id) { host.makeProxy(for: id) })
+                references.append(try imports.proxy(for: id) { host.makeProxy(for: id, of: nil) })
+            case 2:
+                let described = try readClass(&reader)
+                references.append(try imports.proxy(for: id) { host.makeProxy(for: id, of: described) })
             default:
                 throw ProtocolViolation(.malformed, "a reference belongs to neither side")
             }
         }
         return references
+    }
+
+    private mutating func readClass(_ reader: inout WireReader) throws(ProtocolViolation) -> DescribedClass {
+        let reference = try reader.number()
+        guard reference == 0 else { return try classesIn[reference - 1] }
+        let definition = try reader.raw(reader.count(minimum: 1))
+        guard definition.count <= ProtocolLimits.descriptionBytes else {
+            throw ProtocolViolation(
+                .overLimit, "the description of a class is longer than \(ProtocolLimits.descriptionBytes) bytes")
+        }
+        let described = DescribedClass.of(definition)
+        try classesIn.append(described, taking: definition.count)
+        return described
     }
 
     private mutating func readShapes(

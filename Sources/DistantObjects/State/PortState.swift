@@ -50,6 +50,8 @@ struct PortState<Host: PortHost>: ~Copyable {
     var namesIn = InboundInterning<InternedName>()
     var shapesOut = OutboundInterning<Shape>()
     var shapesIn = InboundInterning<InboundShape>()
+    var classesOut = OutboundInterning<UnsafeRawPointer>()
+    var classesIn = InboundInterning<DescribedClass>()
     /// Messages whose fragments are on the way here, by the number of their opener.
     var partials: [UInt64: PartialMessage] = [:]
 
@@ -84,6 +86,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     var limits: ConnectionLimits {
         @inline(__always) _read { yield settings.limits }
     }
+
+    /// Whether references in messages name the class of their object.
+    var describesClasses: Bool { handshake.grants.features & ProtocolLimits.describesClasses != 0 }
 
     /// Whether frames of the last read still want something done, besides actions.
     var isSettled: Bool {

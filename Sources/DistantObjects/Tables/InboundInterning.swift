@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// The names or shapes that the peer has given numbers.
+/// The names, shapes or classes that the peer has given numbers.
 struct InboundInterning<Value> {
     var values: [Value] = []
     private var bytes = 0
@@ -8,7 +8,7 @@ struct InboundInterning<Value> {
     mutating func append(_ value: Value, taking size: Int = 0) throws(ProtocolViolation) {
         bytes += size
         guard values.count < OutboundInterning<String>.limit, bytes <= OutboundInterning<String>.byteLimit else {
-            throw ProtocolViolation(.overLimit, "more names or shapes are interned than the protocol allows")
+            throw ProtocolViolation(.overLimit, "more names, shapes or classes are interned than the protocol allows")
         }
         values.append(value)
     }
@@ -16,7 +16,7 @@ struct InboundInterning<Value> {
     subscript(number: UInt64) -> Value {
         get throws(ProtocolViolation) {
             guard number < UInt64(values.count) else {
-                throw ProtocolViolation(.unknownName, "a name or shape was never given")
+                throw ProtocolViolation(.unknownName, "a name, shape or class was never given")
             }
             return values[Int(number)]
         }

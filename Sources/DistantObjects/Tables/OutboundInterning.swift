@@ -1,4 +1,4 @@
-/// Message names and class shapes that were sent once and are named by number from then on.
+/// Message names, shapes and descriptions of classes that were sent once and are named by number from then on.
 ///
 /// The sender counts them as it writes, the receiver as it enters, so both agree. When 4,096 are in use, or the definitions of shapes come to 4 MiB, further ones are written out each time.
 struct OutboundInterning<Key: Hashable> {
@@ -17,7 +17,11 @@ struct OutboundInterning<Key: Hashable> {
     }
 
     /// The number of a key; a new one is given its number if there is room for the bytes of its definition.
-    mutating func reference(to key: Key, taking size: @autoclosure () -> Int = 0) -> Reference {
+    ///
+    /// - Parameter room: The most that the definition of a new one may take.
+    mutating func reference(
+        to key: Key, taking size: @autoclosure () -> Int = 0, within room: Int = .max
+    ) -> Reference {
         // Most calls repeat the last name: a comparison costs less than a hash.
         if key == lastKey { return .known(lastNumber) }
         if let number = numbers[key] {
@@ -26,7 +30,7 @@ struct OutboundInterning<Key: Hashable> {
             return .known(number)
         }
         let size = size()
-        guard numbers.count < Self.limit, bytes + size <= Self.byteLimit else { return .inline }
+        guard size <= room, numbers.count < Self.limit, bytes + size <= Self.byteLimit else { return .inline }
         bytes += size
         lastKey = key
         lastNumber = UInt32(numbers.count)

@@ -9,11 +9,15 @@ enum ProtocolLimits {
     static let separatesOneWays: UInt64 = 4
     /// The bit of the features that says: this party knows what it means if its memory is declined.
     static let knowsDecline: UInt64 = 8
+    /// The bit of the features that says: this party describes the classes of its objects, if the other party says so too.
+    static let describesClasses: UInt64 = 16
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152
+    /// What the classes of references in one message may take, beside the tables.
+    static let descriptionBytes = 12_288
     /// What may stand before a body: the tables, a name and a few numbers.
-    static let tablesBytes = 53_248
+    static let tablesBytes = 53_248 + descriptionBytes
     static let nameBytes = 1_024
     /// Room for a header, tables and a body in one frame; what is larger goes out in fragments.
     static let wholeFrame = 61_440

@@ -21,7 +21,7 @@ extension Attack {
             name: "a question asked twice", rule: "a question in use", reason: 5,
             bytes: Raw.frame(2, Raw.call()) + Raw.frame(2, Raw.call())),
         Attack(
-            name: "a name never interned", rule: "an interned name or shape", reason: 4,
+            name: "a name never interned", rule: "an interned name, shape or class", reason: 4,
             bytes: Raw.frame(2, Raw.call(name: [40]))),
         Attack(
             name: "a name that is not UTF-8", rule: "`n` bytes, then so many bytes of valid UTF-8", reason: 1,
@@ -56,6 +56,13 @@ extension Attack {
             }),
     ]
 
+    /// A table of 1,000 references, in the slots behind `slot`, each with a class of its own.
+    private static func manyClasses(_ slot: UInt64) -> [UInt8] {
+        var bytes = Raw.number(1_000)
+        for number in 1...1_000 as ClosedRange<UInt64> { bytes += [2] + Raw.number(slot + number) + [0, 0, 1, 9] }
+        return bytes
+    }
+
     static let references = [
         Attack(
             name: "more references than bytes", rule: "a number, count or text beyond its bound or the frame's end",
@@ -63,7 +70,7 @@ extension Attack {
             bytes: Raw.frame(2, Raw.call(references: Raw.number(1 << 40)))),
         Attack(
             name: "a reference of neither side", rule: "an unknown kind, flag or status", reason: 1,
-            bytes: Raw.frame(2, Raw.call(references: [1, 2, 0, 0]))),
+            bytes: Raw.frame(2, Raw.call(references: [1, 3, 0, 0]))),
         Attack(
             name: "a reference to an object never given",
             rule: "Naming an id whose generation is not the current one, or a slot never given, is an error", reason: 4,
@@ -94,7 +101,30 @@ extension Attack {
             rule: "a number, count or text beyond its bound or the frame's end", reason: 1,
             bytes: Raw.frame(6, [1] + Raw.number(1 << 50))),
         Attack(
-            name: "a shape never interned", rule: "an interned name or shape", reason: 4,
+            name: "a class that was not agreed on",
+            rule: "An entry that begins with 2 is an error where that was not agreed on", reason: 4,
+            bytes: Raw.frame(2, Raw.call(references: [1, 2, 5, 0, 0, 3, 1, 0x78, 0]))),
+        Attack(
+            name: "a class of the root directory", rule: "and for the root directory.", reason: 4, features: 16,
+            bytes: Raw.frame(2, Raw.call(references: [1, 2, 0, 0, 0, 3, 1, 0x78, 0]))),
+        Attack(
+            name: "a class never described", rule: "an interned name, shape or class", reason: 4, features: 16,
+            bytes: Raw.frame(2, Raw.call(references: [1, 2, 5, 0, 1]))),
+        Attack(
+            name: "a description longer than the frame",
+            rule: "a number, count or text beyond its bound or the frame's end", reason: 1, features: 16,
+            bytes: Raw.frame(2, Raw.call(references: [1, 2, 5, 0, 0, 100, 1]))),
+        Attack(
+            name: "a description that is too long", rule: "a description has at most 12,288 bytes", reason: 6,
+            features: 16,
+            bytes: Raw.frame(
+                2, Raw.call(references: [1, 2, 5, 0, 0] + Raw.number(12_289) + [UInt8](repeating: 1, count: 12_289)))),
+        Attack(
+            name: "more classes than may be described",
+            rule: "Classes are numbered like names, at most 4,096", reason: 6, features: 16,
+            bytes: (0..<5).flatMap { Raw.frame(2, Raw.call(question: $0, references: manyClasses($0 * 1_000))) }),
+        Attack(
+            name: "a shape never interned", rule: "an interned name, shape or class", reason: 4,
             bytes: Raw.frame(2, Raw.call(shapes: [1, 40]))),
         Attack(
             name: "the root directory under another generation",

@@ -1,0 +1,74 @@
+import Synchronization
+
+/// An interface without its type: its name and its signatures, those of its bases included.
+///
+/// One for each interface that a process uses; it lives as long as the process.
+@usableFromInline
+class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
+    let name: String
+    let signatures: [SignatureRecord]
+    fileprivate let baseShape: AnyInterfaceShape?
+
+    fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
+
+    fileprivate init(_ name: String, _ own: [SignatureRecord], _ base: AnyInterfaceShape?) {
+        self.name = name
+        baseShape = base
+        signatures = own + (base?.signatures ?? [])
+    }
+
+    /// What an object that cannot be used by the interface is refused with.
+    func mismatch(_ problems: [String], _ className: String) -> ConnectionError {
+        ConnectionError(
+            .interfaceMismatch, "\(className) does not answer what \(name) asks: \(problems.joined(separator: "; "))",
+            context: name)
+    }
+}
+
+/// The one instance of an interface.
+@usableFromInline
+final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable {  // Immutable after `init`.
+    /// Never freed: a signature is read in its place, and not from a copy of all of them.
+    @usableFromInline let instance: UnsafePointer<I>
+
+    private init(_ base: AnyInterfaceShape?) {
+        let made = UnsafeMutablePointer<I>.allocate(capacity: 1)
+        // User code.
+        made.initialize(to: I())
+        instance = UnsafePointer(made)
+        let own = Mirror(reflecting: made.pointee).children.compactMap { ($0.value as? any AnySignature)?.record }
+        super.init(String(describing: I.self), own, base)
+    }
+
+    /// The interface's instance, made when it is first asked for.
+    static func of(_ type: I.Type) -> InterfaceShape<I> {
+        let key = ObjectIdentifier(type)
+        if let known = all.withLock({ $0[key] }) { return unsafeDowncast(known, to: InterfaceShape<I>.self) }
+        // User code runs here, so not under the lock; two threads may both make one, and one is kept.
+        let made = InterfaceShape((type as? any Extending.Type).map { shape(ofBaseOf: $0) })
+        return all.withLock { shapes in
+            if let known = shapes[key] { return unsafeDowncast(known, to: InterfaceShape<I>.self) }
+            shapes[key] = made
+            return made
+        }
+    }
+
+    @usableFromInline
+    func record<Result, each Argument>(
+        _ path: KeyPath<I, Signature<Result, repeat each Argument>>
+    ) -> SignatureRecord {
+        instance.pointee[keyPath: path].record
+    }
+}
+
+extension InterfaceShape where I: Extending {
+    /// That of the interface that this one extends.
+    @usableFromInline var base: InterfaceShape<I.Base> {
+        // Made with it in `of`.
+        unsafeDowncast(baseShape!, to: InterfaceShape<I.Base>.self)
+    }
+}
+
+private func shape<Extended: Extending>(ofBaseOf type: Extended.Type) -> AnyInterfaceShape {
+    InterfaceShape<Extended.Base>.of(Extended.Base.self)
+}

@@ -1,0 +1,116 @@
+import KeyedArchive
+
+/// A proxy whose messages the compiler checks: an object of another process, used by an ``Interface``.
+///
+/// ```swift
+/// let directory = try await connection.root(as: DirectoryInterface.self)
+/// let count = try await directory.add(person)                        // Int
+/// try await directory.add.oneWay(person)
+/// ```
+///
+/// A property of the interface is a message of the remote: ``RemoteMethod`` says how to send it. Where the remote has a
+/// member of the same name, as `object`, write `remote[\.object]`.
+///
+/// That the object answers what the interface asks is checked before it is used: where a `Remote` is made of a
+/// ``DistantObject``, looked up, or received in a message, and without asking the peer. Peers of versions that do not describe
+/// their classes are found out by the first message that they do not know.
+///
+/// `Remote` is a `Codable` value: as an argument, result or part of either it goes by reference.
+@dynamicMemberLookup
+public struct Remote<I: Interface>: ByReferenceCodable, Sendable {
+    /// The same object without its interface.
+    public let object: DistantObject
+    @usableFromInline let shape: InterfaceShape<I>
+
+    @usableFromInline
+    init(_ object: DistantObject, _ shape: InterfaceShape<I>) {
+        self.object = object
+        self.shape = shape
+    }
+
+    /// Uses an object by the interface.
+    ///
+    /// - Throws: `ConnectionError.interfaceMismatch` if it does not answer what the interface asks; the error lists what.
+    public init(_ object: DistantObject) throws {
+        let shape = InterfaceShape.of(I.self)
+        if let described = object.place.described {
+            let problems = described.problems(with: shape)
+            if !problems.isEmpty {
+                let name = (try? described.description.name) ?? "the object"
+                throw shape.mismatch(problems, name)
+            }
+        }
+        self.init(object, shape)
+    }
+
+    /// An object of this process to be sent by reference.
+    ///
+    /// Sending it throws `ConnectionError.interfaceMismatch` if its class does not list what the interface asks.
+    public init<Object: Vendable & Implements>(vending object: Object) where Object.I == I {
+        self.init(DistantObject(standingFor: object), InterfaceShape.of(I.self))
+    }
+
+    /// An object of this process in the place of a remote one, as for a test: messages to it run here, and copies are made as
+    /// between processes.
+    public init<Object: Vendable & Implements>(local object: Object) where Object.I == I {
+        self.init(vending: object)
+    }
+
+    /// The original object, if it lives in this process and has that type.
+    public func local<Object>(as type: Object.Type = Object.self) -> Object? { object.local(as: type) }
+
+    /// A message of the interface: `remote.add(person)`.
+    @inlinable
+    public subscript<Result, each Argument: Codable & SendableMetatype>(
+        dynamicMember path: KeyPath<I, Signature<Result, repeat each Argument>>
+    ) -> RemoteMethod<Result, repeat each Argument> {
+        RemoteMethod(object, shape.record(path))
+    }
+
+    /// A message that has the name of a member of `Remote`: `remote[\.object](person)`.
+    @inlinable
+    public subscript<Result, each Argument: Codable & SendableMetatype>(
+        path: KeyPath<I, Signature<Result, repeat each Argument>>
+    ) -> RemoteMethod<Result, repeat each Argument> {
+        RemoteMethod(object, shape.record(path))
+    }
+}
+
+extension Remote {
+    /// What is entered into the message's table of references.
+    ///
+    /// - Throws: As `DistantObject.external(for:)`.
+    public func external(for owner: AnyObject?) throws -> ExternalValue { try object.external(for: owner) }
+
+    /// The object that a message names, used by the interface.
+    ///
+    /// - Throws: `ConnectionError.interfaceMismatch` if it does not answer what the interface asks.
+    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Remote {
+        try Remote(DistantObject.value(ofExternal: object, owner: owner))
+    }
+}
+
+extension Remote: DescribedType {
+    static var typeDescription: TypeDescription { TypeDescription(.reference, String(describing: I.self)) }
+}
+
+extension Remote: Hashable {
+    /// Whether both stand for the same object, as far as one connection can tell.
+    public static func == (left: Remote, right: Remote) -> Bool { left.object == right.object }
+
+    /// Hashes what `==` compares.
+    public func hash(into hasher: inout Hasher) { hasher.combine(object) }
+}
+
+extension Remote: CustomStringConvertible {
+    /// The interface, and where the object lives; not a message to it.
+    public var description: String { "Remote<\(I.self)>(\(object))" }
+}
+
+extension MessagePlace {
+    /// The class of the object, if it is known.
+    var described: DescribedClass? {
+        guard let object else { return describedClass }
+        return ClassMessages.of(object)._withUnsafeGuaranteedRef { $0.described }
+    }
+}

@@ -1,0 +1,107 @@
+/// A message of a ``Remote`` that waits for its arguments, whose types and result the compiler knows.
+///
+/// `directory.add(person)` waits for the answer; `.oneWay` does not ask for one; `.blocking` is for plain threads. What they
+/// throw besides is what ``RemoteMessage`` says of the function of the same name.
+public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: Sendable {
+    @usableFromInline let message: RemoteMessage
+    @usableFromInline let signature: SignatureRecord
+
+    @usableFromInline
+    init(_ object: DistantObject, _ signature: SignatureRecord) {
+        message = object.message(signature.name)
+        self.signature = signature
+    }
+
+    /// Whether the peer has the message, as far as it is known here.
+    ///
+    /// Only messages with a version (`since:`) can be missing. Peers that do not describe their classes seem to have all.
+    public var isAvailable: Bool { message.obstacle(to: signature) == nil }
+
+    /// Sends the message and waits for nothing but room, no longer than the deadline if there is one.
+    ///
+    /// - Throws: As `RemoteMessage.oneWay`; `ConnectionError.notAvailable`.
+    @inlinable
+    public func oneWay(_ argument: repeat each Argument, deadline: Duration? = nil) async throws {
+        try await message.sendOneWay(encoded(repeat each argument, deadline: nil), within: deadline)
+    }
+
+    /// Sends the message if there is room now, from any thread, without waiting.
+    ///
+    /// - Returns: Whether it was sent.
+    /// - Throws: As `RemoteMessage.offer`; `ConnectionError.notAvailable`.
+    @inlinable
+    public func offer(_ argument: repeat each Argument) throws -> Bool {
+        try message.offer(encoded(repeat each argument, deadline: nil), reportsLosses: true)
+    }
+
+    /// Sends the message from a plain thread and blocks it only until there is room, no longer than the deadline.
+    ///
+    /// - Throws: As `RemoteMessage.blockingOneWay`; `ConnectionError.notAvailable`.
+    @inlinable
+    public func blockingOneWay(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
+        try message.sendOneWayBlocking(encoded(repeat each argument, deadline: nil), within: deadline)
+    }
+
+    /// Encodes the arguments, unless the peer is known to lack the message.
+    @inlinable
+    @inline(__always)
+    func encoded(_ argument: repeat each Argument, deadline: Duration?) throws -> OutboundMessage {
+        if signature.mayBeMissing { try message.check(signature) }
+        return try message.encoded(repeat each argument, deadline: deadline)
+    }
+}
+
+extension RemoteMethod where Result: Codable {
+    /// Sends the message and waits for its result.
+    ///
+    /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
+    @inlinable
+    @discardableResult
+    public func callAsFunction(_ argument: repeat each Argument) async throws -> Result {
+        try await message.result(of: encoded(repeat each argument, deadline: nil), as: signature)
+    }
+
+    /// Sends the message and waits for its result no longer than the deadline; `nil`: than the connection's, if it has one.
+    ///
+    /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
+    @inlinable
+    @discardableResult
+    public func call(_ argument: repeat each Argument, deadline: Duration?) async throws -> Result {
+        try await message.result(of: encoded(repeat each argument, deadline: deadline), as: signature)
+    }
+
+    /// Sends the message from a plain thread and blocks it until the result is there.
+    ///
+    /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
+    @inlinable
+    @discardableResult
+    public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws -> Result {
+        try message.blockingResult(of: encoded(repeat each argument, deadline: deadline), as: signature)
+    }
+}
+
+extension RemoteMethod where Result == Void {
+    /// Sends the message and waits until its method has returned.
+    ///
+    /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
+    @inlinable
+    public func callAsFunction(_ argument: repeat each Argument) async throws {
+        try await message.completion(of: encoded(repeat each argument, deadline: nil), as: signature)
+    }
+
+    /// Sends the message and waits until its method has returned, no longer than the deadline.
+    ///
+    /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
+    @inlinable
+    public func call(_ argument: repeat each Argument, deadline: Duration?) async throws {
+        try await message.completion(of: encoded(repeat each argument, deadline: deadline), as: signature)
+    }
+
+    /// Sends the message from a plain thread and blocks it until the method has returned.
+    ///
+    /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
+    @inlinable
+    public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
+        try message.blockingCompletion(of: encoded(repeat each argument, deadline: deadline), as: signature)
+    }
+}
