@@ -4,9 +4,9 @@ import Synchronization
 
 // For programs without tasks.
 extension Connection {
-    /// As `open`, for plain threads: blocks until the connection is there.
+    /// Opens a connection as `open` does, and blocks the calling thread until it is open.
     ///
-    /// - Throws: As `open`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    /// - Throws: As `open`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public static func blockingOpen(
         _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
     ) throws -> Connection {
@@ -15,9 +15,9 @@ extension Connection {
         }
     }
 
-    /// As `launch`, for plain threads: blocks until the helper is connected.
+    /// Launches a helper as `launch` does, and blocks the calling thread until it is connected.
     ///
-    /// - Throws: As `launch`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    /// - Throws: As `launch`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public static func blockingLaunch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
         in directory: String? = nil,
@@ -31,22 +31,23 @@ extension Connection {
         }
     }
 
-    /// As `close`, for plain threads: blocks until the connection has ended.
+    /// Closes the connection as `close` does, and blocks the calling thread until it has ended.
     ///
-    /// - Returns: As `close`: the one-way messages that did not run.
-    /// - Throws: `ConnectionError.wouldBlock` on the loop's threads and in tasks, where nothing is done.
+    /// - Returns: The one-way messages that did not run.
+    /// - Throws: `ConnectionError.wouldBlock` on an event loop's thread and in a task. The connection stays open then.
     @discardableResult
     public func blockingClose(within limit: Duration = .seconds(5)) throws -> OneWayLosses {
         try Self.blocking("close", configuration) { await self.close(within: limit) }
     }
 
-    /// Runs the body as a task of the loop, and waits for it.
+    /// Runs the body in a task on the loop, and blocks until it returns.
     private static func blocking<Result: Sendable>(
         _ name: String, _ configuration: Configuration, _ body: @escaping @Sendable () async throws -> Result
     ) throws -> Result {
         guard currentTask() == 0, !EventLoop.isOnThread else {
             throw ConnectionError(
-                .wouldBlock, "what blocks would stop a connection's loop or a task: use the async function here",
+                .wouldBlock,
+                "a blocking function would stop a connection's loop or a task: use the async function here",
                 context: name)
         }
         let loop = try configuration.loop ?? eventLoop(configuration)
@@ -59,13 +60,13 @@ extension Connection {
             }
         }
         guard let result = try outcome.get() else {
-            throw ConnectionError(.closed, "nothing came of it", context: name)
+            throw ConnectionError(.closed, "the task ended without a result", context: name)
         }
         return result
     }
 }
 
-/// A result that a thread waits for.
+/// A result for which a thread waits.
 private final class Outcome<Value: Sendable>: Sendable {
     private let isSet = DispatchSemaphore(value: 0)
     private let result = Mutex<Result<Value, any Error>?>(nil)
@@ -75,14 +76,16 @@ private final class Outcome<Value: Sendable>: Sendable {
         isSet.signal()
     }
 
-    /// To be called once.
+    /// Waits for the result.
+    ///
+    /// Call it once.
     func get() throws -> Value? {
         isSet.wait()
         return try result.withLock { $0 }?.get()
     }
 }
 
-/// Uses a connection and closes it on every way out: when the body returns, when it throws, and when its task is cancelled.
+/// Runs a body with a connection, and closes the connection afterwards, even if the body throws or its task is cancelled.
 ///
 /// ```swift
 /// let count: Int = try await withConnection(.open(.path(path))) { connection in
@@ -91,9 +94,9 @@ private final class Outcome<Value: Sendable>: Sendable {
 /// ```
 ///
 /// - Parameters:
-///   - connection: One that is open.
-///   - limit: How long closing may take; then the connection is cut.
-///   - body: What to do with it. It may be closed there, too.
+///   - connection: An open connection.
+///   - limit: How long closing may take. After that the connection is cut.
+///   - body: Uses the connection, and may also close it.
 /// - Returns: What the body returns, once the connection has ended.
 public func withConnection<Result>(
     _ connection: Connection, closingWithin limit: Duration = .seconds(5),

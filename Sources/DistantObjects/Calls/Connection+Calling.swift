@@ -2,69 +2,80 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
-// Calls of this process: a question, a message and its waiter.
+// Sending a call, which becomes a question, a frame and a waiter. The ways to send one:
+//
+//     sendCall                  from a task; uses one of these three:
+//       sendCallInJob             the task has a scope: waits inside the task's job, as long as nothing else arrives
+//       writeOrQueueCall          the task has a scope, but suspends at once: on an actor, with a deadline, or after
+//                                 waits in vain
+//       sendCallOutsideScope      the task has no scope: suspends at once, with a cancellation handler
+//     sendCallBlocking          from a thread that runs no task: blocks it
+//
+// `sendCallInJob` takes the lock in `sendCallInJobUnderLock`. All others use `writeOrQueueCall`, which takes it in
+// `sendCallUnderLock`. Both call `PortState.sendCall`. One-way messages are in Connection+OneWay.swift.
 extension Connection {
-    /// Sends a call and waits for its answer.
+    /// Sends a call of a task and waits for its answer.
     ///
-    /// The connection owns the message from here on; the caller holds the connection.
+    /// The connection owns the message from now on. The caller holds the connection.
     @inline(__always)
-    static func send(
+    static func sendCall(
         _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
     ) async throws -> Reply {
         guard let scope = connection._withUnsafeGuaranteedRef({ CallScope.current(on: $0) }) else {
-            return try await connection.takeUnretainedValue().sendFromTask(message)
+            return try await connection.takeUnretainedValue().sendCallOutsideScope(message)
         }
-        // The scope learns of a cancellation last, after the user's own handlers.
+        // The scope's cancellation handler runs last, after the user's own.
         if Task.isCancelled {
             connection._withUnsafeGuaranteedRef { $0.coder }.recycle(message)
             throw CancellationError()
         }
-        // An actor must be free for others while its method waits, and a deadline needs a suspended task to resume.
-        // A statement of its own: the right side of an operator is a closure, which has no isolation.
+        // An actor must be free for others while its method waits, and a deadline can only resume a suspended task.
+        // `isOnActor` is a separate statement because the right side of an operator is a closure, which has no isolation.
         let isOnActor = isIsolated()
         let waits = !isOnActor && message.deadline == nil && scope._withUnsafeGuaranteedRef { $0.mayWait() }
-        // Unmanaged, because a closure would copy what it captures.
+        // Unmanaged, because the closure would retain the message.
         let handed = Unmanaged.passRetained(message)
         if waits {
             let reply = try connection._withUnsafeGuaranteedRef { connection in
-                try connection.send(handed.takeRetainedValue(), from: scope)
+                try connection.sendCallInJob(handed.takeRetainedValue(), from: scope)
             }
             if let reply { return reply }
         }
-        // See “Workarounds”: the other form switches executors once more.
+        // This form of the function does not switch executors; see “Workarounds”.
         return try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
             connection._withUnsafeGuaranteedRef { connection in
                 if waits {
-                    connection.suspend(scope, continuation)
+                    connection.suspendTask(of: scope, continuation)
                 } else {
-                    connection.write(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
+                    connection.writeOrQueueCall(handed.takeRetainedValue(), nil, in: scope, .task(continuation))
                 }
             }
         }
     }
 
-    /// As `send`, from a task that the connection does not know.
+    /// Sends a call of a task that has no scope on this connection, and waits for its answer.
     ///
-    /// A function of its own: inlined, it would enlarge the frame of every call beyond the memory that a task has at hand.
+    /// It is not inlined, because that would enlarge the async frame of every call beyond the memory that a task has at hand.
     @inline(never)
-    private func sendFromTask(_ message: consuming OutboundMessage) async throws -> Reply {
+    private func sendCallOutsideScope(_ message: consuming OutboundMessage) async throws -> Reply {
         let ticket = try reserve(message)
         let handed = Unmanaged.passRetained(message)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
-                write(handed.takeRetainedValue(), ticket, in: nil, .task(continuation))
+                writeOrQueueCall(handed.takeRetainedValue(), ticket, in: nil, .task(continuation))
             }
         } onCancel: {
             giveUp(ticket, CancellationError())
         }
     }
 
-    func sendBlocking(_ message: consuming OutboundMessage) throws -> Reply {
+    /// Sends a call and blocks the calling thread until the answer arrives.
+    func sendCallBlocking(_ message: consuming OutboundMessage) throws -> Reply {
         try checkMayBlock(message)
         let name = message.name
         let deadline = message.deadline
         let call = BlockingCall()
-        let ticket = write(message, nil, in: nil, .blocking(call), isBlocking: true)
+        let ticket = writeOrQueueCall(message, nil, in: nil, .blocking(call), isBlocking: true)
         try wait(for: call, until: deadline) { deadline in
             let error = ConnectionError(.deadlineExceeded, "no answer came within \(deadline.limit)", context: name)
             if let ticket { giveUp(ticket, error) }
@@ -80,17 +91,18 @@ extension Connection {
 
     /// Sends a call of a scope's task, and waits inside its job while the loop has nothing else to do.
     ///
-    /// Nearly always the answer comes next, and suspending and resuming a task costs more than the rest of a call.
+    /// Usually the answer is the next frame, and to suspend and resume a task costs more than the rest of a call.
     ///
     /// - Returns: The answer; nil if the task has to suspend for it.
     @inline(never)
-    private func send(_ message: consuming OutboundMessage, from scope: Unmanaged<CallScope>) throws -> Reply? {
-        switch write(message, from: scope) {
+    private func sendCallInJob(_ message: consuming OutboundMessage, from scope: Unmanaged<CallScope>) throws -> Reply?
+    {
+        switch sendCallInJobUnderLock(message, from: scope) {
         case .failed(let error):
             coder.recycle(message)
             throw error
         case .waiting:
-            // The end of a method's first job may have written something.
+            // The end of a method's first job may have written a frame.
             channel.setNeedsFlush()
             return nil
         case .written:
@@ -115,7 +127,9 @@ extension Connection {
     }
 
     @inline(__always)
-    private func write(_ message: OutboundMessage, from scope: Unmanaged<CallScope>) -> SendOutcome<Ticket> {
+    private func sendCallInJobUnderLock(
+        _ message: OutboundMessage, from scope: Unmanaged<CallScope>
+    ) -> SendOutcome<Ticket> {
         let (outcome, hasCalls) = state.withLock { state -> (SendOutcome<Ticket>, Bool) in
             do {
                 try state.checkOpen(message)
@@ -125,19 +139,19 @@ extension Connection {
             }
             let ticket = state.questions.reserve(in: scope.id)
             scope._withUnsafeGuaranteedRef {
-                $0.waits(&state)
+                $0.willWait(&state)
                 $0.ticket = ticket
             }
-            return (state.send(message, ticket, .scope(scope), self), state.hasStartable)
+            return (state.sendCall(message, ticket, .scope(scope), self), state.hasStartable)
         }
-        // They are the user's code, which does not run inside another job.
+        // Calls are user code, which must not run inside another task's job.
         if hasCalls { loop.perform { self.drain() } }
         return outcome
     }
 
-    /// The task of a scope has suspended.
+    /// Hands over the continuation of a scope's task, which has suspended after it waited inside its job.
     @inline(never)
-    private func suspend(_ scope: Unmanaged<CallScope>, _ continuation: UnsafeContinuation<Reply, any Error>) {
+    private func suspendTask(of scope: Unmanaged<CallScope>, _ continuation: UnsafeContinuation<Reply, any Error>) {
         let answer = state.withContent { content -> Result<Reply, any Error>? in
             if let answer = content.takeAnswer(for: scope) { return answer }
             scope._withUnsafeGuaranteedRef { scope in
@@ -151,12 +165,12 @@ extension Connection {
         if let answer { continuation.resume(with: answer) }
     }
 
-    /// Gives the task of a scope what it waits for.
+    /// Gives the task of a scope its answer.
     func answer(_ scope: Unmanaged<CallScope>, _ result: sending Result<Reply, any Error>) {
         let continuation = state.withLock { _ in
             scope._withUnsafeGuaranteedRef { $0.leave(result) }
         }
-        // The task may wait on the loop's thread, which is woken. The scope may be gone from here on.
+        // The task may wait on the loop's thread, which the job wakes. The scope may be freed from now on.
         if let continuation { continuation.resume(with: result) } else { loop.perform {} }
     }
 
@@ -176,19 +190,21 @@ extension Connection {
 
     /// Writes a call, or queues it until there is credit.
     ///
+    /// If it fails, completes the waiter.
+    ///
     /// - Parameters:
-    ///   - reserved: Nil if nobody has to know the question before it is written.
-    ///   - scope: What cancels the call together with its task.
-    ///   - isBlocking: The calling thread flushes while it waits, and watches the deadline.
+    ///   - reserved: The question, if it was reserved before; nil to reserve one now.
+    ///   - scope: The scope that cancels the call together with its task.
+    ///   - isBlocking: Whether the calling thread flushes and watches the deadline itself.
     /// - Returns: The question; nil if the call has failed.
     @inline(never)
     @discardableResult
-    private func write(
+    private func writeOrQueueCall(
         _ message: consuming OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?,
         _ waiter: consuming AnswerWaiter, isBlocking: Bool = false
     ) -> Ticket? {
         let deadline = message.deadline.map { ($0, message.name) }
-        switch write(message: message, reserved, in: scope, waiter) {
+        switch sendCallUnderLock(message, reserved, in: scope, waiter) {
         case .written(let ticket):
             coder.recycle(message)
             if !isBlocking { channel.setNeedsFlush() }
@@ -205,8 +221,8 @@ extension Connection {
     }
 
     @inline(__always)
-    private func write(
-        message: OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?, _ waiter: AnswerWaiter
+    private func sendCallUnderLock(
+        _ message: OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?, _ waiter: AnswerWaiter
     ) -> SendOutcome<Ticket> {
         state.withLock { state in
             do {
@@ -215,10 +231,10 @@ extension Connection {
                     if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
                     let ticket = state.questions.reserve(in: scope?.id)
                     scope?._withUnsafeGuaranteedRef { $0.ticket = ticket }
-                    return state.send(message, ticket, waiter, self)
+                    return state.sendCall(message, ticket, waiter, self)
                 }
                 try state.checkReserved(ticket)
-                return state.send(message, ticket, waiter, self)
+                return state.sendCall(message, ticket, waiter, self)
             } catch {
                 return .failed(error)
             }
@@ -235,15 +251,15 @@ extension Connection {
         if !state.withLock({ $0.questions.setTimer(timer, of: ticket) }) { loop.cancelTimer(timer) }
     }
 
-    /// The caller waits no longer.
+    /// Fails a call whose caller stops waiting.
     ///
-    /// What was written stays a question until its `Return` comes.
+    /// A call that was written keeps its question until the peer's `Return` comes.
     func giveUp(_ ticket: Ticket, _ error: any Error) {
         transition { state, actions in state.giveUp(ticket, error, &actions) }
         channel.setNeedsFlush()
     }
 
-    /// A task was cancelled, and with it every call it waits for in `scope`.
+    /// Fails the call that the task of a scope waits for, because the task was cancelled.
     func cancelCalls(in scope: CallScope) {
         let isOpen = transition { state, actions in
             scope.isCancelled = true
@@ -254,8 +270,9 @@ extension Connection {
         if isOpen { channel.setNeedsFlush() }
     }
 
-    // MARK: Plain threads
+    // MARK: Threads without a task
 
+    /// Checks that the calling thread may block: it runs no task and belongs to no event loop.
     func checkMayBlock(_ message: OutboundMessage) throws {
         guard currentTask() == 0, !loop.isCurrent, !EventLoop.isOnThread else {
             let name = message.name
@@ -266,13 +283,13 @@ extension Connection {
         }
     }
 
-    /// Reads until the call is answered, the deadline has passed or the input has ended.
+    /// Reads the connection until the call is answered, the deadline has passed or the input has ended.
     ///
-    /// - Parameter giveUp: What to do at the deadline; returns the error that the call then ends with.
+    /// - Parameter giveUp: Called at the deadline; returns the error for the call.
     func wait(
         for call: BlockingCall, until deadline: Deadline?, _ giveUp: (Deadline) -> any Error
     ) throws {
-        // By the thread's own clock: a loop whose threads are all blocked runs no timer.
+        // The thread measures the time itself, because a loop whose threads are all blocked runs no timer.
         var end = deadline.map { monotonicNow(after: .microseconds(Int64(clamping: $0.microseconds(at: loop.now)))) }
         while !call.isDone {
             var isLate = false
@@ -284,12 +301,12 @@ extension Connection {
             case .ended:
                 let signals = channel.signals
                 if let reason = channel.endOfInput() { failCalls(reason, onLoop: false) }
-                // Another thread may be about to answer or fail it, and signals then.
+                // Another thread may be about to complete the call. It signals this thread when it has.
                 if !call.isDone { isLate = !channel.awaitSignal(after: signals, until: end) }
             }
             guard isLate, let deadline else { continue }
             end = nil
-            // An answer may arrive at the same time; the first of the two counts.
+            // If an answer arrives at the same time, the first of the two counts.
             _ = call.complete(.failure(giveUp(deadline)))
         }
     }
@@ -300,6 +317,6 @@ extension Connection {
 private func isIsolated(_ isolation: isolated (any Actor)? = #isolation) -> Bool { isolation != nil }
 
 extension Unmanaged<CallScope> {
-    /// What a question compares.
+    /// The id of the scope that a question stores.
     var id: ObjectIdentifier { _withUnsafeGuaranteedRef { ObjectIdentifier($0) } }
 }

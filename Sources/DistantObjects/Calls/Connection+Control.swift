@@ -2,17 +2,18 @@ import PortTransport
 import Synchronization
 
 extension Connection {
-    /// Asks the peer for a sign of life.
+    /// Checks that the peer answers.
     ///
-    /// Returns when the peer's reading thread has answered; its methods may be busy all the while.
+    /// The peer's reading thread answers, so this works while its methods are busy.
+    ///
     /// - Throws: `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
     public func ping() async throws {
         try await control(.ping)
     }
 
-    /// Waits until the peer has handled every message sent before: one-way messages have run, or thrown, or suspended.
+    /// Waits until every message sent before has returned, thrown or suspended for the first time in the peer.
     ///
-    /// - Throws: `ConnectionError.oneWayLost`, once, if one-way messages sent before did not run: how many, and the first;
+    /// - Throws: `ConnectionError.oneWayLost`, once, if one-way messages sent before did not run, with their number;
     ///   `ConnectionError.closed` if the connection ends first; `CancellationError` at once if the task is cancelled.
     public func barrier() async throws {
         try await control(.barrier)
@@ -39,7 +40,7 @@ extension Connection {
                 channel.setNeedsFlush()
             }
         } onCancel: {
-            // What was sent is answered all the same; nobody waits for it. What was not is not kept for a peer that hangs.
+            // A frame that was sent is still answered, without a waiter. One that was not is removed from the queue.
             let continuation = state.withLock { state in
                 wait.isCancelled = true
                 state.controls.withdraw(wait)

@@ -3,20 +3,24 @@ import PortTransport
 import Synchronization
 
 extension Connection {
-    /// - Parameter limit: How long to wait for room; `nil`: as long as it takes.
+    /// Sends a one-way message, and waits while there is no room for it.
+    ///
+    /// - Parameter limit: How long to wait; `nil` for no limit.
     func sendOneWay(_ message: OutboundMessage, within limit: Duration? = nil) async throws {
         if try offerOneWay(message) { return }
         try await sendOneWayLater(message, limit)
     }
 
-    /// Waits for room, on the executor of the task: that says whom it serves.
+    /// Waits for room, then sends the message.
+    ///
+    /// It runs on the task's executor, because `checkMayWait` looks for the task's scope there.
     @concurrent
     func sendOneWayLater(_ message: OutboundMessage, _ limit: Duration?) async throws {
         try checkMayWait(message)
         let place = OneWayPlace()
         let name = message.name
         let timer = limit.map { limit in
-            loop.addTimer(after: limit) { self.withdraw(place, Self.noRoom(within: limit, name)) }
+            loop.addTimer(after: limit) { self.withdrawOneWay(place, Self.noRoom(within: limit, name)) }
         }
         defer { if let timer { loop.cancelTimer(timer) } }
         try await withTaskCancellationHandler {
@@ -24,13 +28,13 @@ extension Connection {
                 queueOneWay(message, place, .task(continuation))
             }
         } onCancel: {
-            withdraw(place, CancellationError())
+            withdrawOneWay(place, CancellationError())
         }
     }
 
-    /// What serves a one-way message of this connection must not wait for room for another.
+    /// Checks that the caller does not serve a one-way message of this connection.
     ///
-    /// Room comes when one-way messages end, and on both sides they could wait for each other.
+    /// Room comes when one-way messages end. If their methods waited for room, both sides could wait for each other.
     func checkMayWait(_ message: OutboundMessage) throws {
         guard state.withLock({ $0.credit.separatesOneWays }), let scope = ThreadTasks.current?.pointee.scope,
             scope._withUnsafeGuaranteedRef({ $0.connection === self && $0.servesOneWay })
@@ -48,6 +52,7 @@ extension Connection {
             .deadlineExceeded, "there was no room for the message within \(limit); it was not sent", context: name)
     }
 
+    /// Sends a one-way message, and blocks the calling thread while there is no room for it.
     func sendOneWayBlocking(_ message: OutboundMessage, within limit: Duration? = nil) throws {
         try checkMayBlock(message)
         if try offerOneWay(message) { return }
@@ -57,15 +62,16 @@ extension Connection {
         queueOneWay(message, place, .blocking(call))
         try wait(for: call, until: limit.map { Deadline(after: $0, at: now) }) { deadline in
             let error = Self.noRoom(within: deadline.limit, name)
-            withdraw(place, error)
+            withdrawOneWay(place, error)
             return error
         }
         _ = try call.get()
     }
 
-    /// - Returns: Whether there was room and the message is on its way.
+    /// Sends a one-way message if there is room for it.
     ///
     /// - Parameter reportsLosses: Whether to throw if messages sent earlier are lost.
+    /// - Returns: Whether the message was sent.
     func offerOneWay(_ message: OutboundMessage, reportsLosses: Bool = true) throws -> Bool {
         let outcome = state.withLock { state -> SendOutcome<Void> in
             do {
@@ -74,7 +80,7 @@ extension Connection {
                 return .failed(error)
             }
             if reportsLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
-            return state.offer(message, self) ? .written(()) : .waiting(())
+            return state.offerOneWay(message, self) ? .written(()) : .waiting(())
         }
         switch outcome {
         case .written:
@@ -89,8 +95,11 @@ extension Connection {
         }
     }
 
+    /// Sends a one-way message, or queues it until there is room.
+    ///
+    /// Completes the waiter once the message is written.
     func queueOneWay(_ message: OutboundMessage, _ place: OneWayPlace, _ waiter: OneWayWaiter) {
-        let outcome = state.withLock { $0.send(message, place, waiter, self) }
+        let outcome = state.withLock { $0.sendOneWay(message, place, waiter, self) }
         switch outcome {
         case .written:
             coder.recycle(message)
@@ -104,7 +113,8 @@ extension Connection {
         }
     }
 
-    func withdraw(_ place: OneWayPlace, _ error: any Error) {
-        transition { state, actions in state.withdraw(place, error, &actions) }
+    /// Removes a one-way message from the queue, because its sender stops waiting.
+    func withdrawOneWay(_ place: OneWayPlace, _ error: any Error) {
+        transition { state, actions in state.withdrawOneWay(place, error, &actions) }
     }
 }

@@ -2,12 +2,12 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
-// Calls of the peer: each object's mailbox gives out one at a time, and what runs here is the user's code.
+// Serving calls of the peer. Each object's mailbox releases one call at a time. The methods are user code.
 extension Connection {
-    /// How many calls are started before the loop looks for new bytes.
+    /// The number of calls that are started before the loop reads again.
     private static var drainBudget: Int { 256 }
 
-    /// Starts the calls whose turn has come.
+    /// Starts the ready calls.
     ///
     /// Runs on the loop.
     func drain() {
@@ -17,29 +17,31 @@ extension Connection {
             let call = state.startCall(self, &actions)
             return NextCall(call: call, actions: actions, owesFlush: state.sent != sent)
         }
-        // The method of the call may block.
+        // Flushes now, because the method of the call may block.
         if next.owesFlush { channel.setNeedsFlush() }
-        if let call = taken(from: next) { drain(from: call) }
+        if let call = performActions(of: next) { drain(from: call) }
         channel.setNeedsFlush()
     }
 
-    /// Does what starting a call wanted done, and gives the call.
+    /// Performs the actions of the transition that started a call, and returns the call.
     @inline(__always)
-    private func taken(from next: consuming NextCall) -> InboundCall? {
+    private func performActions(of next: consuming NextCall) -> InboundCall? {
         if !next.actions.isEmpty { perform(next.actions, onLoop: false) }
         return next.call.take()
     }
 
-    /// As `drain()`, beginning with a call that has been started; what the last one answers is for the caller to flush.
+    /// Serves a started call, then starts further ready calls.
+    ///
+    /// The caller flushes the answer of the last one.
     func drain(from first: consuming InboundCall) {
         var next: InboundCall? = first
         for _ in 0..<Self.drainBudget {
             guard let call = next.take() else { return }
             next = serve(call)
-            // The next one may block.
+            // Flushes now, because the next method may block.
             if next != nil { channel.setNeedsFlush() }
         }
-        // The last one is started already; the others wait until the loop has looked for new bytes.
+        // This call is already started. Further calls wait until the loop has read again.
         if let call = next {
             loop.perform { [self] in
                 var next: InboundCall? = call
@@ -51,30 +53,30 @@ extension Connection {
         }
     }
 
-    /// Starts the calls that came together with one whose method blocks.
+    /// Starts the calls that arrived together with a call whose method blocks.
     ///
-    /// The thread that takes the loop over runs it.
-    private func help() {
+    /// Runs on the thread that takes over the loop from the blocked one.
+    private func helpBlockedThread() {
         state.withLock { $0.hasHelper = false }
         drain()
     }
 
-    /// Runs a synchronous method, or the task of an asynchronous one until it suspends.
+    /// Runs a call: a synchronous method, or the task of an `async` method until it suspends.
     ///
-    /// - Returns: The next call, started in the same critical section that answered this one.
+    /// - Returns: The next call, which was started under the same lock that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
-        if call.needsHelper { loop.perform { self.help() } }
-        if !call.message.isSynchronous, call.refusal(settings, loop) == nil { return start(call) }
-        // Of a one-way message nobody takes a result.
+        if call.needsHelper { loop.perform { self.helpBlockedThread() } }
+        if !call.message.isSynchronous, call.refusal(settings, loop) == nil { return startTask(for: call) }
+        // The result of a one-way message is not encoded.
         guard call.question != nil else { return finishOneWay(call, error: run(call, nil), isFirstJob: true) }
         let message = coder.takeMessage()
         let failure = run(call, Unmanaged.passUnretained(message.encoder))
         return finish(call, consume message, error: failure, isFirstJob: true)
     }
 
-    /// Runs a synchronous method, or refuses to.
+    /// Runs a synchronous method, unless the call is refused.
     ///
-    /// - Returns: What speaks against the call, or what the method threw.
+    /// - Returns: The refusal, or the error that the method threw.
     private func run(_ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?) -> (any Error)? {
         if let refusal = call.refusal(settings, loop) { return refusal }
         do {
@@ -87,18 +89,20 @@ extension Connection {
         }
     }
 
-    /// A function of its own, whose parameters are held by its caller: no references are counted around the user's code.
+    /// Runs the method.
+    ///
+    /// It is a separate function so that its parameters, which the caller holds, are not retained.
     private func run(
         _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
     ) throws {
         try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
     }
 
-    /// Starts the task of an asynchronous method; it has suspended or returned when this returns.
+    /// Runs the task of an `async` method until the method has suspended or returned.
     ///
     /// - Returns: The next call.
     @inline(never)
-    private func start(_ call: InboundCall) -> InboundCall? {
+    private func startTask(for call: InboundCall) -> InboundCall? {
         let (task, isCancelled) = state.withContent { content in
             let task = content.rest.takeToServe() ?? ServingTask(self)
             task.take(call)
@@ -113,17 +117,17 @@ extension Connection {
             let call = state.startCall(self, &actions)
             return NextCall(call: call, actions: actions)
         }
-        return taken(from: next)
+        return performActions(of: next)
     }
 
     /// Whether a task that has served a call may wait for another.
     ///
-    /// One that its method has cancelled may not.
+    /// A cancelled task may not.
     func mayRest(_ task: ServingTask) -> Bool {
         state.withContent { $0.rest.mayRest && $0.port.phase != .ended && !task.isCancelled }
     }
 
-    /// Keeps a task that rests for the next call, or ends it.
+    /// Keeps a resting task for the next call, or ends it.
     func keep(_ task: ServingTask) {
         let isKept = state.withContent { content in
             guard content.rest.mayRest, content.port.phase != .ended else { return false }
@@ -133,7 +137,9 @@ extension Connection {
         if !isKept { task.dismiss() }
     }
 
-    /// A decoder for the arguments of a call; given back with `recycle`, or dropped.
+    /// A decoder for the arguments of a call.
+    ///
+    /// The caller returns it with `recycle`, or drops it.
     func argumentDecoder(for call: InboundCall) throws -> ObjectDecoder {
         guard let (body, bulk) = call.body.bytes else {
             throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
@@ -145,9 +151,11 @@ extension Connection {
         }
     }
 
-    /// The method has returned or thrown, or was never run: answers the call; flushing is left to the caller.
+    /// Answers a call whose method has returned, thrown or was not run.
     ///
-    /// - Parameter isFirstJob: The method has not suspended, so that its return lets the object's next message start.
+    /// The caller flushes.
+    ///
+    /// - Parameter isFirstJob: Whether the method has not suspended, so that the object's next message may start only now.
     /// - Returns: The next call, if `isFirstJob`.
     @discardableResult
     func finish(
@@ -180,7 +188,7 @@ extension Connection {
             reportOnLoop(.callRefused(message: call.message.qualifiedName, refusal))
         }
         if isClosing { finishClosingIfIdle() }
-        return taken(from: answered.next)
+        return performActions(of: answered.next)
     }
 
     @inline(never)
@@ -193,7 +201,9 @@ extension Connection {
         return coder.encode(refusal, into: message)
     }
 
-    /// A function of its own, whose parameters are held by its caller: the message can be moved afterwards.
+    /// Writes an answer.
+    ///
+    /// It is a separate function so that the caller can still move the message.
     @inline(__always)
     private func answer(
         _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, isFirstJob: Bool
@@ -209,7 +219,7 @@ extension Connection {
         }
     }
 
-    /// The first job of a call has returned: starts the next one.
+    /// Ends the first job of a call, and starts the next ready call, of any object.
     @inline(__always)
     private func startNext(
         after call: InboundCall, _ state: inout PortState<Connection>, _ actions: inout [Action<Connection>]
@@ -218,23 +228,23 @@ extension Connection {
         return state.startCall(self, &actions)
     }
 
-    /// A part of the time has passed for which calls may wait for the peer to read.
+    /// Counts one tick of the time for which calls may wait for the peer to read its answers.
     func answersTick() {
         let mayStart = transition { state, actions in state.answersTick(self, &actions) }
         if mayStart { loop.perform { self.drain() } }
     }
 
-    /// After a burst of large answers.
+    /// Returns free memory to the system, after a burst of large answers.
     func releaseFreeMemory() {
         guard !FreeMemory.release() else { return }
         _ = loop.addTimer(after: .seconds(1)) { _ = FreeMemory.release() }
     }
 
-    /// As `finish`, of a one-way message: its sender is told if it failed.
+    /// Ends a one-way message as `finish` ends a call, and notifies its sender if it failed.
     @discardableResult
     func finishOneWay(_ call: InboundCall, error: (any Error)?, isFirstJob: Bool) -> InboundCall? {
         argumentsAreDecoded(call)
-        // The error's text is the user's code.
+        // The error's description is user code, so it is made without the lock.
         let summary = error.map { coder.summary(of: $0, of: call.message.qualifiedName) }
         let next = state.withLock { state in
             var actions: [Action<Connection>] = []
@@ -244,10 +254,10 @@ extension Connection {
         }
         if let error { reportOneWayFailure(error, call.message.qualifiedName) }
         if next.isClosing { finishClosingIfIdle() }
-        return taken(from: next)
+        return performActions(of: next)
     }
 
-    /// The memory that the arguments came in is free again.
+    /// Frees the memory of a call's arguments, which are decoded.
     func argumentsAreDecoded(_ call: InboundCall) {
         let bulk = call.takeBody()
         if bulk > 0 { consumed(bulk: bulk) }
@@ -264,7 +274,7 @@ extension Connection {
     }
 }
 
-/// The call to be run next, with what its start wants done.
+/// The call to run next, with the actions of the transition that started it.
 private struct NextCall: ~Copyable, Sendable {
     var call: InboundCall?
     var actions: [Action<Connection>] = []
@@ -272,14 +282,14 @@ private struct NextCall: ~Copyable, Sendable {
     var owesFlush = false
 }
 
-/// What came of an answer.
+/// The outcome of an answer, and the next call.
 private struct Answered: ~Copyable, Sendable {
     let outcome: PortState<Connection>.AnswerOutcome
     var next: NextCall
 }
 
 extension InboundCall {
-    /// What speaks against running a call whose turn has come.
+    /// Why a started call must not run; nil if it may.
     @inline(__always)
     func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> ConnectionError? {
         if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,

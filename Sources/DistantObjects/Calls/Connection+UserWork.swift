@@ -2,7 +2,7 @@ import PortTransport
 import Synchronization
 
 extension Connection {
-    /// Runs a transition, then does what it wants done.
+    /// Runs a transition under the lock, then performs its actions.
     func transition<Result: Sendable>(
         onLoop: Bool = false,
         _ body: (inout PortState<Connection>, inout [Action<Connection>]) -> Result
@@ -17,10 +17,10 @@ extension Connection {
         return result
     }
 
-    /// Does what transitions of the state want done, with no lock held.
+    /// Performs the actions of transitions, without the lock.
     ///
-    /// - Parameter onLoop: The calling thread is the loop's: events run where they stand among the rest. Else all code of the
-    ///   user's is handed over, in one step, once the rest is done.
+    /// - Parameter onLoop: Whether this is the loop's thread. If so, events are delivered in their place among the actions.
+    ///   Else all user code is added to `userWork` in one step, after the other actions.
     @inline(__always)
     func perform(_ actions: consuming Actions<Connection>, onLoop: Bool) {
         guard !actions.isEmpty else { return }
@@ -29,25 +29,31 @@ extension Connection {
             others: { rest in perform(rest, onLoop: onLoop) })
     }
 
-    /// As `perform(_:onLoop:)`, without answers.
+    /// Performs actions without answers.
     @inline(never)
     func perform(_ actions: consuming [Action<Connection>], onLoop: Bool) {
-        var userWork = performOwn(consume actions, onLoop: onLoop)
-        if !userWork.isEmpty { hand(&userWork, onLoop: onLoop) }
+        var work = performLibraryWork(of: consume actions, onLoop: onLoop)
+        if !work.isEmpty { addUserWork(&work, onLoop: onLoop) }
     }
 
-    /// A function of its own: when it returns, nothing but its result refers to what the user's code will let go.
+    /// Performs the actions that run no user code.
+    ///
+    /// It is a separate function so that, when it returns, only its result refers to the objects that user code will release.
+    ///
+    /// - Returns: The actions that run user code.
     @inline(never)
-    private func performOwn(_ actions: consuming [Action<Connection>], onLoop: Bool) -> [Action<Connection>] {
+    private func performLibraryWork(
+        of actions: consuming [Action<Connection>], onLoop: Bool
+    ) -> [Action<Connection>] {
         var userWork: [Action<Connection>] = []
-        // Taken out one by one: copies count what they hold.
+        // The actions are removed one by one, because copies would retain their objects.
         var rest = consume actions
         rest.reverse()
         while let action = rest.popLast() {
             switch action {
             case .event where onLoop:
                 var event = [action]
-                hand(&event, onLoop: true)
+                addUserWork(&event, onLoop: true)
             case .discard(let reply):
                 if reply.bulk > 0 { consumed(bulk: reply.bulk) }
                 if let tables = reply.tables { userWork.append(.release(tables)) }
@@ -107,19 +113,19 @@ extension Connection {
         }
     }
 
-    /// Has the user's code run on the loop, after all that was handed over before.
+    /// Adds actions that run user code to the queue, and arranges that the loop runs them.
     ///
-    /// - Parameter onLoop: It may run now, on the calling thread.
-    func hand(_ work: inout [Action<Connection>], onLoop: Bool) {
+    /// - Parameter onLoop: Whether they may run now, on the calling thread.
+    func addUserWork(_ work: inout [Action<Connection>], onLoop: Bool) {
         guard userWork.withLock({ $0.add(&work) }) else { return }
         if onLoop { runUserWork() } else { loop.perform { self.runUserWork() } }
     }
 
-    /// Tells of an event that was found outside the loop, or by a method whose thread may not be the loop's any more.
+    /// Reports an event on the loop, from any thread.
     func reportOnLoop(_ event: ConnectionEvent) {
         guard configuration.onEvent != nil else { return }
         var work = [Action<Connection>.event(event)]
-        hand(&work, onLoop: false)
+        addUserWork(&work, onLoop: false)
     }
 
     private func runUserWork() {
@@ -127,7 +133,7 @@ extension Connection {
     }
 }
 
-/// What a transition gives.
+/// The result of a transition and its actions.
 private struct Transition<Result: Sendable>: Sendable {
     let actions: [Action<Connection>]
     let result: Result

@@ -1,6 +1,6 @@
-/// A queue: what was appended first comes out first.
+/// A first-in, first-out queue.
 ///
-/// Appending and taking are O(1) amortised; empty it owns no memory.
+/// Appending and removing are O(1) amortised. A new queue owns no memory.
 struct Fifo<Element> {
     private var elements: [Element?] = []
     private var head = 0
@@ -15,14 +15,14 @@ struct Fifo<Element> {
 
     mutating func popFirst() -> Element? {
         guard head < elements.count else { return nil }
-        // Nearly always there is one, or none.
+        // Most queues have at most one element.
         if head + 1 == elements.count, head == 0 { return elements.removeLast() }
-        // Swapped out, not copied: the element's count is not touched.
+        // Swapped out, so that the element is not retained.
         var element: Element?
         swap(&element, &elements[head])
         head += 1
         if head == elements.count {
-            // A queue that was long once must not hold the memory of an idle connection.
+            // A queue that was long must not keep its memory on an idle connection.
             elements.removeAll(keepingCapacity: head <= 64)
             head = 0
         } else if head > 64, head * 2 > elements.count {
@@ -32,7 +32,7 @@ struct Fifo<Element> {
         return element
     }
 
-    /// As `popFirst`, if the first one is as it should be.
+    /// Removes and returns the first element if it matches.
     mutating func popFirst(where matches: (Element) -> Bool) -> Element? {
         guard head < elements.count, let first = elements[head], matches(first) else { return nil }
         return popFirst()

@@ -1,6 +1,6 @@
-/// A dictionary that is searched one by one while it is small, as the tables of most connections always are.
+/// A dictionary that is searched linearly while it is small, as the tables of most connections are.
 ///
-/// Up to eight entries cost a comparison each instead of a hash and a block of memory; more cost what a dictionary does.
+/// Up to eight entries cost a comparison each instead of a hash. With more it becomes a `Dictionary`.
 struct SmallDictionary<Key: Hashable, Value> {
     private static var fewest: Int { 8 }
 
@@ -10,13 +10,13 @@ struct SmallDictionary<Key: Hashable, Value> {
     }
 
     private var few: [Entry] = []
-    /// Takes all entries when there are too many, until there are none.
+    /// Holds all entries once there are too many for `few`, until it is empty.
     private var many: [Key: Value] = [:]
 
     var count: Int { few.count + many.count }
     var isEmpty: Bool { count == 0 }
 
-    /// The values, in no order.
+    /// The values, in no particular order.
     var values: [Value] { few.map(\.value) + many.values }
 
     subscript(key: Key) -> Value? {
@@ -24,14 +24,16 @@ struct SmallDictionary<Key: Hashable, Value> {
         return many.isEmpty ? nil : many[key]
     }
 
-    /// Changes a value in its place; nil if there is none.
+    /// Changes a value in place; returns nil if there is none.
     mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
         for index in few.indices where few[index].key == key { return body(&few[index].value) }
         guard let index = many.index(forKey: key) else { return nil }
         return body(&many.values[index])
     }
 
-    /// Adds an entry whose key is not there.
+    /// Adds an entry.
+    ///
+    /// The key must be new.
     mutating func insert(_ value: consuming Value, for key: Key) {
         guard few.count == Self.fewest || !many.isEmpty else { return few.append(Entry(key: key, value: value)) }
         for entry in few { many[entry.key] = entry.value }

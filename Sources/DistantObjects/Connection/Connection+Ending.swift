@@ -137,12 +137,12 @@ extension Connection {
         var work = letGo()
         guard case .lost = end, let child else {
             work.append(.ended(end))
-            return hand(&work, onLoop: true)
+            return addUserWork(&work, onLoop: true)
         }
-        hand(&work, onLoop: true)
+        addUserWork(&work, onLoop: true)
         whenEnded(child) { status in
             var work = [Action<Connection>.ended(.lost(status))]
-            self.hand(&work, onLoop: false)
+            self.addUserWork(&work, onLoop: false)
         }
     }
 

@@ -1,19 +1,24 @@
-/// Counts, for each barrier, the calls before it that were not handled yet.
+/// Counts, for each barrier of the peer, the earlier calls that are not handled yet.
 struct BarrierCounts {
     private(set) var epoch: UInt32 = 0
-    /// Calls since the last barrier.
+    /// Unhandled calls since the last barrier.
     private var current = 0
-    /// For each barrier that waits: its token and the calls between it and the one before.
+    /// For each waiting barrier its token, and the unhandled calls between it and the barrier before.
     private var waiting: [(token: UInt64, unhandled: Int)] = []
 
     var waitingCount: Int { waiting.count }
 
+    /// Counts a call.
+    ///
+    /// - Returns: The epoch to pass to `handled(_:)`.
     mutating func enter() -> UInt32 {
         current += 1
         return epoch
     }
 
-    /// - Returns: The barriers that wait for no call any more, in order.
+    /// Counts a call as handled.
+    ///
+    /// - Returns: The tokens of the barriers that have no more calls to wait for, in order.
     mutating func handled(_ callEpoch: UInt32) -> [UInt64] {
         guard callEpoch != epoch else {
             current -= 1
@@ -24,6 +29,9 @@ struct BarrierCounts {
         return passed()
     }
 
+    /// Adds a barrier.
+    ///
+    /// - Returns: As `handled(_:)`.
     mutating func barrier(_ token: UInt64) -> [UInt64] {
         waiting.append((token, current))
         current = 0

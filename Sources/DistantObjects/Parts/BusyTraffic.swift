@@ -1,4 +1,4 @@
-/// Traffic that is worth shared memory: so many messages from the peer within so many nanoseconds.
+/// The traffic at which a connection switches to shared memory: this many messages from the peer within this many nanoseconds.
 package struct BusyTraffic: Sendable, Equatable {
     /// A power of two.
     package var messages: UInt64 = 256

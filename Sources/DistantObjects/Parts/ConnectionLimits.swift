@@ -1,51 +1,59 @@
 public import KeyedArchive
 
-/// Bounds on what a peer can make this process hold, each checked before memory is taken.
+/// Limits on the resources that a peer can make this process use.
+///
+/// Each is checked before memory is allocated.
 public struct ConnectionLimits: Sendable, Equatable {
-    /// Calls of the peer that may wait to be started, 1,024: enough to keep a pipe full, small enough to be nothing.
+    /// Calls of the peer that may wait to be started.
+    ///
+    /// Default: 1,024, which keeps a connection busy at little cost.
     public var queuedCalls = 1_024
-    /// Messages of the peer that may run at one time, 1,024; above it calls are refused as overloaded, not delayed.
+    /// Calls of the peer that may run at a time.
     ///
-    /// As many one-way messages may run beside them; further ones wait at their sender.
+    /// Default: 1,024. Further calls are refused as overloaded, not delayed. The same number of one-way messages may
+    /// run besides. Further ones wait at their sender.
     public var runningCalls = 1_024
-    /// References to the peer's objects that are held at one time, 65,536.
+    /// Objects of the peer that this process may refer to at a time.
+    ///
+    /// Default: 65,536.
     public var references = 65_536
-    /// Objects of this process that the peer may refer to at one time, 65,536, one of which is the connection's own.
+    /// Objects of this process that the peer may refer to at a time, with one of the connection's own.
     ///
-    /// A message that would give it more is not sent.
+    /// Default: 65,536. A message that would exceed the limit is not sent.
     public var exports = 65_536
-    /// Connections of one listener that are open at one time, 10,000, those included that nobody has taken from it.
+    /// Connections of one listener that may be open at a time, with those not yet taken from it.
     ///
-    /// Above it processes that connect wait, in the kernel, until one has ended.
+    /// Default: 10,000. Above the limit, processes that connect wait in the kernel until a connection has ended.
     public var connections = 10_000
-    /// Connections of one listener that one peer has open at one time, 1,000.
+    /// Connections of one listener that one peer may have open at a time.
     ///
-    /// A peer is a process of this user, or all processes of another user, who could get around this by forking. Further
-    /// ones are refused (`peerRefused`), so that one process cannot keep all others out. A connection counts from when it
-    /// is accepted until nothing of it is left.
+    /// Default: 1,000. A peer is a process of this user, or all processes of another user, which could otherwise evade
+    /// the limit by forking. Further connections are refused (`peerRefused`), so that one process cannot keep all
+    /// others out. A connection counts from the moment it is accepted until it is torn down.
     public var connectionsOfPeer = 1_000
-    /// Bytes of one message, 256 MiB; large ones come in fragments.
+    /// Bytes of one message.
     ///
-    /// Never more than `archive.bytes`, what the archive inside may have: for larger ones raise both, on both sides.
+    /// Default: 256 MiB. Large messages are sent in fragments. It is never more than `archive.bytes`, the limit of the
+    /// archive inside. For larger messages raise both, on both sides.
     public var message = 256 << 20
-    /// Bytes of answers that wait to be written because the peer does not read, 16 MiB.
+    /// Bytes of answers that may wait because the peer does not read.
     ///
-    /// While there are more, no further call that wants an answer is started; it goes on at half of that. The results of
-    /// calls that run already are added, up to four times as much and one message; then a result larger than 1 KiB is
-    /// thrown away, and its caller told so (`overloaded`).
+    /// Default: 16 MiB. Above the limit no further call is started; calls start again at half of it. The results of
+    /// running calls are still queued, up to four times the limit plus one message. After that, a result larger than 1
+    /// KiB is dropped, and its caller gets `overloaded`.
     public var unreadAnswers = 16 << 20
-    /// For how long calls may wait for that while the peer takes nothing at all, 10 seconds.
+    /// How long calls may wait for the peer to read its answers while it reads nothing.
     ///
-    /// Then those that wait are refused without having been run (`overloaded`): their callers may be what keeps the
-    /// peer from reading.
+    /// Default: 10 seconds. After that, waiting calls are refused without having been run (`overloaded`). The peer may
+    /// read nothing because it waits for these very calls.
     public var answerPatience = Duration.seconds(10)
-    /// Bounds on the archive inside a message.
+    /// Limits of the archive inside a message.
     public var archive = ArchiveLimits()
 
-    /// The defaults.
+    /// Makes limits with the defaults.
     public init() {}
 
-    /// Brings every bound into the range the protocol can work with.
+    /// Brings every limit into the range that the protocol allows.
     mutating func clamp() {
         queuedCalls = min(max(1, queuedCalls), 1 << 20)
         runningCalls = min(max(1, runningCalls), 1 << 20)

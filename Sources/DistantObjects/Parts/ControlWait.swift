@@ -1,8 +1,8 @@
-/// One wait for the answer to a ping or a barrier.
+/// A waiter for the answer to a ping or a barrier.
 ///
 /// Guarded by the connection's lock.
 final class ControlWait: @unchecked Sendable {
-    /// `nil` before it waits and after it was told.
+    /// `nil` before it waits and after it is resumed.
     var continuation: UnsafeContinuation<Void, any Error>?
     var isCancelled = false
 }

@@ -1,16 +1,16 @@
-/// Pings and barriers: those of this side, and what the peer is owed for its own.
+/// The pings and barriers of this side, and the answers to the peer's.
 struct Controls {
-    /// Those that were sent and not answered, by their token.
+    /// Those that are sent and not answered, by token.
     private var sent: [UInt64: ControlWait] = [:]
-    /// Those that wait until fewer are unanswered.
+    /// Those that wait because too many are unanswered.
     private var waiting = Fifo<(kind: FrameKind, wait: ControlWait)>()
     private var nextToken: UInt64 = 0
     /// The barriers of the peer.
     var barriers = BarrierCounts()
-    /// The numbers of our answers to the peer's, as far as they may not be written.
+    /// The frame numbers of this side's answers that may not be written yet.
     private var unwrittenPongs = Fifo<UInt64>()
 
-    /// Takes a token for one that is sent now; nil if it has to wait.
+    /// Returns a token for a ping or barrier to send now; queues it and returns nil if too many are unanswered.
     mutating func begin(_ kind: FrameKind, _ wait: ControlWait) -> UInt64? {
         guard sent.count < ProtocolLimits.barriers else {
             waiting.append((kind, wait))
@@ -21,7 +21,7 @@ struct Controls {
         return nextToken
     }
 
-    /// The peer has answered.
+    /// Returns the waiter whose ping or barrier the peer has answered.
     mutating func answered(_ token: UInt64) throws(ProtocolViolation) -> ControlWait {
         guard let wait = sent.removeValue(forKey: token) else {
             throw ProtocolViolation(.outOfStep, "a Pong answers nothing")
@@ -29,22 +29,22 @@ struct Controls {
         return wait
     }
 
-    /// Takes out the one that has waited longest for its turn.
+    /// Removes and returns the oldest one that is not sent.
     mutating func popWaiting() -> (kind: FrameKind, wait: ControlWait)? { waiting.popFirst() }
 
-    /// Nobody waits for that one any more; it is not sent if it was not.
+    /// Removes one from the queue because its waiter has given up.
     mutating func withdraw(_ wait: ControlWait) { _ = waiting.removeFirst { $0.wait === wait } }
 
-    /// Ends all of this side's.
+    /// Removes all of this side's, at the end of the connection.
     mutating func removeAll() -> [UnsafeContinuation<Void, any Error>] {
         let all = Array(sent.values) + waiting.removeAll().map(\.wait)
         sent = [:]
         return all.compactMap { $0.continuation.take() }
     }
 
-    /// An answer to the peer was written under that number.
+    /// Notes that an answer was written as the frame with this number.
     ///
-    /// - Throws: If it reads none of too many.
+    /// - Throws: If too many answers are unsent because the peer does not read.
     mutating func wrotePong(_ number: UInt64, isWritten: (UInt64) -> Bool) throws(ProtocolViolation) {
         unwrittenPongs.append(number)
         guard unwrittenPongs.count > ProtocolLimits.unwrittenPongs else { return }

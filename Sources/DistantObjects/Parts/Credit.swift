@@ -1,36 +1,36 @@
-/// How many messages each side may still begin.
+/// The number of messages that each side may still send.
 ///
-/// A message takes one when it is sent. Calls give it back when they start, one-way messages when they have ended. Both kinds
-/// share one count unless both sides separate them.
+/// A message uses one credit. A call returns it when it starts, a one-way message when it has ended. Both kinds share one
+/// count unless both sides agree to separate them.
 struct Credit {
-    /// A frame that is due now, because the peer has used much of what it has.
+    /// The credit that is due now, because the peer has used much of what it has.
     enum Due {
         case none, calls, oneWays
     }
 
-    /// Messages that this side may still begin.
+    /// Messages that this side may still send.
     private(set) var calls = 0
-    /// As `calls`, for one-way messages that have a count of their own.
+    /// One-way messages that this side may still send; nil if they share the count of `calls`.
     private(set) var oneWays: Int?
-    /// Messages that the peer may still begin.
+    /// Messages that the peer may still send.
     private var peerCalls: Int
     private var peerOneWays: Int?
-    /// What was given back and the peer was not told of yet.
+    /// Returned credit for which no frame was written yet.
     private(set) var owedCalls = 0
     private(set) var owedOneWays = 0
-    /// Nothing is given back for calls before the peer has read more of its answers.
+    /// Whether credit for calls is held back until the peer has read more of its answers.
     private(set) var isHeld = false
-    /// The peer has given something back since messages that wait were looked at.
+    /// Whether the peer has returned credit since the queued messages were last checked.
     private(set) var isFresh = false
 
     init(queuedCalls: Int) {
         peerCalls = queuedCalls
     }
 
-    /// Whether one-way messages have a count of their own.
+    /// Whether one-way messages have their own count.
     var separatesOneWays: Bool { oneWays != nil }
 
-    /// Both sides have said Hello.
+    /// Sets the initial credit, after both sides have said Hello.
     mutating func begin(_ grants: PeerGrants, runningCalls: Int) {
         calls = grants.queuedCalls
         guard grants.features & ProtocolLimits.separatesOneWays != 0 else { return }
@@ -47,7 +47,7 @@ struct Credit {
         if isOneWay, let left = oneWays { oneWays = left - 1 } else { calls -= 1 }
     }
 
-    /// The peer gives calls back.
+    /// Adds credit for calls that the peer returns.
     mutating func give(calls amount: UInt64, _ grants: PeerGrants) throws(ProtocolViolation) {
         guard amount <= UInt64(grants.queuedCalls - calls) else {
             throw ProtocolViolation(.overLimit, "more call credit is given back than was used")
@@ -56,7 +56,7 @@ struct Credit {
         isFresh = true
     }
 
-    /// The peer gives one-way messages back.
+    /// Adds credit for one-way messages that the peer returns.
     mutating func give(oneWays amount: UInt64, _ grants: PeerGrants) throws(ProtocolViolation) {
         guard let left = oneWays else {
             throw ProtocolViolation(.unknownName, "a Credit for one-way messages, which have none of their own")
@@ -68,18 +68,17 @@ struct Credit {
         isFresh = true
     }
 
-    /// Messages that wait are looked at.
+    /// Notes that the queued messages are being checked.
     mutating func takeFresh() { isFresh = false }
 
     // MARK: The peer's
 
-    /// Whether a message of the peer counts as a one-way message, which is given back when it has ended.
+    /// Whether a message of the peer uses the separate credit of one-way messages.
     func isCountedApart(isOneWay: Bool) -> Bool { isOneWay && peerOneWays != nil }
 
-    /// The peer has begun a message.
+    /// Counts a message that the peer has sent.
     ///
-    /// What it is owed is due at once when it has none left: what it waits to send need not be for the objects that those in
-    /// the queue wait for.
+    /// If the peer has no credit left, the owed credit is due at once: its next message may be for an object that is free.
     mutating func usedByPeer(isOneWay: Bool, queuedCalls: Int) throws(ProtocolViolation) -> Due {
         guard isOneWay, let left = peerOneWays else {
             guard peerCalls > 0 else {
@@ -95,25 +94,25 @@ struct Credit {
         return left == 1 && owedOneWays > 0 ? .oneWays : .none
     }
 
-    /// A call of the peer has started.
+    /// Counts a call of the peer that has started.
     ///
-    /// A frame is due for half the queue at once, so that most calls cost none.
+    /// Credit is due for half the queue at a time, so that most calls cause no frame.
     mutating func callStarted(queuedCalls: Int) -> Due {
         owedCalls += 1
         return (owedCalls >= max(1, queuedCalls / 2) || peerCalls == 0) && !isHeld ? .calls : .none
     }
 
-    /// A one-way message of the peer has ended.
+    /// Counts a one-way message of the peer that has ended.
     mutating func oneWayEnded(runningCalls: Int) -> Due {
         guard let left = peerOneWays else { return .none }
         owedOneWays += 1
         return owedOneWays >= max(1, runningCalls / 2) || left == 0 ? .oneWays : .none
     }
 
-    /// Keeps back what is owed for calls, until `takeOwedCalls`.
+    /// Holds back the credit owed for calls until `takeOwedCalls`.
     mutating func hold() { isHeld = true }
 
-    /// What the frame that is written now gives back.
+    /// Takes the credit for calls that the next frame returns.
     mutating func takeOwedCalls() -> Int {
         defer { owedCalls = 0 }
         isHeld = false
@@ -121,7 +120,7 @@ struct Credit {
         return owedCalls
     }
 
-    /// As `takeOwedCalls`, for one-way messages.
+    /// Takes the credit for one-way messages that the next frame returns.
     mutating func takeOwedOneWays() -> Int {
         defer { owedOneWays = 0 }
         if let left = peerOneWays { peerOneWays = left + owedOneWays }

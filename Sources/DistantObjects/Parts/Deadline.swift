@@ -1,19 +1,19 @@
 import PortTransport
 
-/// When a caller gives up.
+/// The time at which a caller gives up.
 struct Deadline {
-    /// As the caller gave it.
+    /// The duration that the caller gave.
     let limit: Duration
-    /// By the loop's clock.
+    /// In nanoseconds of the loop's clock.
     private let end: UInt64
 
-    /// - Parameter now: By the loop's clock.
+    /// - Parameter now: In nanoseconds of the loop's clock.
     init(after limit: Duration, at now: UInt64) {
         self.limit = limit
         let (sum, isFar) = now.addingReportingOverflow(limit.nanoseconds)
         end = isFar ? .max : sum
     }
 
-    /// How many microseconds are left, rounded up.
+    /// The microseconds left, rounded up.
     func microseconds(at now: UInt64) -> UInt64 { end > now ? (end - now - 1) / 1_000 + 1 : 0 }
 }

@@ -1,9 +1,11 @@
-/// Ids of references that are gone, nearly always one.
+/// Ids of proxies that were freed; usually there is one.
 struct DyingReferences {
     private(set) var first: ObjectID?
     private(set) var rest: [ObjectID] = []
 
-    /// Returns whether it is the first.
+    /// Adds an id.
+    ///
+    /// - Returns: Whether it is the first one.
     mutating func append(_ id: ObjectID) -> Bool {
         guard first != nil else {
             first = id

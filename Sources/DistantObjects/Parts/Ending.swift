@@ -1,8 +1,8 @@
-/// What is known of a connection's end.
+/// What is known about the end of a connection.
 struct Ending {
-    /// What the peer said in its `Goodbye`.
+    /// The content of the peer's `Goodbye`.
     struct PeerGoodbye {
-        /// How many frames of ours it took.
+        /// The number of the last frame of this side that the peer entered.
         let entered: UInt64
         let reason: GoodbyeReason?
         let text: String
@@ -15,14 +15,16 @@ struct Ending {
         if case .some = peerGoodbye { true } else { false }
     }
 
-    /// Ours was written: nothing follows it.
+    /// Whether this side's `Goodbye` was written.
+    ///
+    /// No frame follows it.
     var saidGoodbye = false
     /// The rule of the protocol that the peer broke.
     var violation: String?
-    /// Why the connection ends, once nothing more comes from the peer.
+    /// Why the connection ends, once no more input comes from the peer.
     var verdict: ConnectionEnd?
 
-    /// Why the connection ends, if its channel ended for no reason of ours.
+    /// The reason in the peer's `Goodbye`, for a channel that this side did not end.
     var reasonOfPeer: ConnectionEnd? {
         guard let peerGoodbye else { return nil }
         return peerGoodbye.reason == .closed ? .closedByPeer(peerGoodbye.text) : .refused(peerGoodbye.text)

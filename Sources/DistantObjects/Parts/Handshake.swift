@@ -1,15 +1,17 @@
-/// What both sides say before anything else.
+/// The exchange of `Hello` frames at the start of a connection.
 struct Handshake {
-    /// What the peer's `Hello` granted.
+    /// The grants in the peer's `Hello`.
     var grants = PeerGrants()
-    /// The accept rule has not refused the peer: its calls, which may come with its `Hello`, wait for that.
+    /// Whether the accept rule has accepted the peer.
+    ///
+    /// Until then its calls wait, which may come right after its `Hello`.
     var isAccepted = false
 
     var hasPeersHello: Bool { grants.message > 0 }
 
     /// Reads the peer's `Hello`.
     ///
-    /// - Parameter isInitiator: This side greets first.
+    /// - Parameter isInitiator: Whether this side sends its `Hello` first.
     static func read(
         _ bytes: UnsafeRawBufferPointer, isInitiator: Bool
     ) throws(ProtocolViolation) -> (grants: PeerGrants, name: String) {
@@ -36,7 +38,7 @@ struct Handshake {
         guard grants.queuedCalls >= 1 else {
             throw ProtocolViolation(.malformed, "the peer grants no calls at all")
         }
-        // What a later version adds stands behind; it is skipped.
+        // Skips fields that a later version adds.
         return (grants, name)
     }
 }

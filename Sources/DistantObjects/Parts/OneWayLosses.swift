@@ -1,7 +1,7 @@
-/// One-way messages that were sent and did not run.
+/// The one-way messages that were sent and did not run.
 public struct OneWayLosses: Sendable {
-    /// How many.
+    /// The number of messages.
     public let count: Int
-    /// What is known of the first.
+    /// Why the first one did not run; nil if there is none.
     public let first: ConnectionError?
 }

@@ -1,20 +1,20 @@
-/// What became of this side's one-way messages, whose senders wait for nothing.
+/// A record of this side's one-way messages, which counts those that did not run.
 struct OneWayRecord {
-    /// For so many of the last frames it is known whether they are one-way messages; a power of two.
+    /// The number of last frames for which the record knows whether they are one-way messages; a power of two.
     private static let window: UInt64 = 4_096
 
-    /// One bit for each of the last openers; no memory before the first one-way message.
+    /// One bit for each of the last frames; empty before the first one-way message.
     private var bits: [UInt64] = []
     /// The number of the last one-way message.
     private var last: UInt64 = 0
     private var lost = 0
-    /// In a box, as nearly no connection has one.
+    /// An existential, because it takes less space than a `ConnectionError?` and is rarely set.
     private var firstLoss: (any Error)?
 
-    /// Losses that were not reported yet.
+    /// The losses that were not reported yet.
     var losses: OneWayLosses { OneWayLosses(count: lost, first: firstLoss as? ConnectionError) }
 
-    /// A one-way message was written.
+    /// Notes that a one-way message was written.
     mutating func sent(_ number: UInt64) {
         if bits.isEmpty { bits = Array(repeating: 0, count: Int(Self.window / 64)) }
         if number - last >= Self.window {
@@ -42,37 +42,39 @@ struct OneWayRecord {
         }
     }
 
-    /// The peer reports a failure, which each message can have once.
+    /// Counts a failure that the peer reports.
     ///
-    /// - Returns: Whether a one-way message may have that number. Of those sent long ago nothing is known.
+    /// Each message can fail once.
+    ///
+    /// - Returns: False if no one-way message has that number. For frames older than the window the answer is true.
     mutating func failed(_ number: UInt64, _ error: ConnectionError) -> Bool {
         guard number > 0, number <= last else { return false }
         if last - number < Self.window {
             guard self[number] else { return false }
             self[number] = false
         }
-        // A method that throws has run.
+        // A message whose method threw has run and is not lost.
         if error.code != .methodFailed { lose(1, error) }
         return true
     }
 
-    /// The peer says that it took no opener after that one.
+    /// Counts the messages after this number as lost, because the peer did not take them.
     mutating func notTaken(after number: UInt64) {
         lose(
             ConnectionError(.notDelivered, "the peer closed the connection and did not take the message"),
             after: number)
     }
 
-    /// The connection ends: messages that are not written will not run.
+    /// Counts the messages that are not written as lost, at the end of the connection.
     ///
-    /// - Parameter mayBeWritten: Whether the peer may have the whole message of that number. What became of those it has is
-    ///   not known.
-    /// - Complexity: Linear in the openers that are remembered, 4,096 at most.
+    /// - Parameter mayBeWritten: Whether the whole message with that number may have reached the peer. Those messages are not
+    ///   counted, because they may have run.
+    /// - Complexity: O(*n*) in the frames in the window, at most 4,096.
     mutating func ended(_ end: ConnectionEnd, mayBeWritten: (UInt64) -> Bool) {
         lose(ConnectionError(.notSent, "\(end); the message was not sent"), after: 0) { !mayBeWritten($0) }
     }
 
-    /// Counts messages as lost, each once.
+    /// Counts messages as lost, each at most once.
     private mutating func lose(
         _ error: ConnectionError, after number: UInt64, where isLost: (UInt64) -> Bool = { _ in true }
     ) {
@@ -95,7 +97,9 @@ struct OneWayRecord {
         if firstLoss == nil { firstLoss = error }
     }
 
-    /// The error that reports the losses; they are reported once.
+    /// Takes the error that reports the losses; nil if there are none.
+    ///
+    /// Each loss is reported once.
     mutating func takeLosses() -> ConnectionError? {
         guard lost > 0 else { return nil }
         let losses = losses

@@ -1,4 +1,4 @@
-/// What the other side accepts, from its `Hello`.
+/// The features and limits in the peer's `Hello`.
 struct PeerGrants {
     var features: UInt64 = 0
     var queuedCalls: Int = 0

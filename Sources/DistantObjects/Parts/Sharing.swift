@@ -1,35 +1,35 @@
-/// How far both sides are on their way from the socket to memory they share.
+/// The progress of the switch from the socket to shared memory.
 struct Sharing {
     enum Phase: UInt8 {
-        /// One of them does not, or cannot.
+        /// One of the sides does not support it, or declined.
         case never
         case possible
-        /// We have asked the other to make the memory.
+        /// This side has asked the peer to make the memory.
         case asked
-        /// It was made, and our frames go through it, or will once the other's do.
+        /// The memory exists. The initiator sends through it; the other side does once the initiator has begun.
         case agreed
-        /// Frames go through it both ways.
+        /// Both sides send through the memory.
         case done
     }
 
     var phase: Phase
-    /// When the traffic was looked at last.
+    /// When the traffic was last checked.
     private var seenAt: UInt64 = 0
 
     init(_ phase: Phase) { self.phase = phase }
 
-    /// Whether the traffic is worth the memory: another bunch of messages has come, soon after the one before.
+    /// Whether the traffic is worth shared memory.
+    ///
+    /// Called after each batch of messages.
     mutating func isBusy(now: UInt64, within nanoseconds: UInt64) -> Bool {
         defer { seenAt = now }
         return now &- seenAt <= nanoseconds
     }
 }
 
-/// What became of the memory that the peer was asked for.
+/// The outcome of a request for shared memory.
 enum MemoryOutcome {
     case taken
-    /// There is none, or this process cannot open it.
-    ///
-    /// - isOffered: The peer has made some.
+    /// The peer made no memory, or, if `isOffered`, this process could not open it.
     case none(isOffered: Bool)
 }

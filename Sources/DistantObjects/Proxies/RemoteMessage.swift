@@ -185,7 +185,7 @@ public struct RemoteMessage: Sendable {
         defer { withExtendedLifetime(place) {} }
         connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
         let reply: Reply
-        do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
+        do { reply = try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
         return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
     }
 
@@ -196,7 +196,7 @@ public struct RemoteMessage: Sendable {
         defer { withExtendedLifetime(place) {} }
         connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
         let reply: Reply
-        do { reply = try await Connection.send(message, over: connection) } catch { throw named(error) }
+        do { reply = try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
         try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
     }
 
@@ -225,7 +225,7 @@ public struct RemoteMessage: Sendable {
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
         applyDefaultDeadline(to: message, of: connection)
         let reply: Reply
-        do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
+        do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
         return try connection.coder.result(of: reply, from: name)
     }
 
@@ -235,7 +235,7 @@ public struct RemoteMessage: Sendable {
         guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
         applyDefaultDeadline(to: message, of: connection)
         let reply: Reply
-        do { reply = try connection.sendBlocking(message) } catch { throw named(error) }
+        do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
         try connection.coder.completion(of: reply, from: name)
     }
 

@@ -9,7 +9,7 @@ final class PendingMessage<Waiter, RoomWaiter>: @unchecked Sendable {
 
     let message: OutboundMessage
     let kind: Kind
-    /// Its place among all that waited, from the first.
+    /// Its position among all messages that have waited on the connection.
     let order: UInt64
 
     init(message: OutboundMessage, kind: Kind, order: UInt64) {

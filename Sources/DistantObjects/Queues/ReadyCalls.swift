@@ -1,4 +1,4 @@
-/// Calls whose turn has come: those that want an answer and those that do not, each in order.
+/// Calls and one-way messages of the peer that can start, each kind in order.
 struct ReadyCalls {
     private var calls = Fifo<InboundCall>()
     private var oneWays = Fifo<InboundCall>()
@@ -6,14 +6,14 @@ struct ReadyCalls {
     @inline(__always)
     var isEmpty: Bool { calls.isEmpty && oneWays.isEmpty }
 
-    /// Whether some of them want no answer.
+    /// Whether there are one-way messages among them.
     var hasOneWays: Bool { !oneWays.isEmpty }
 
     mutating func append(_ call: consuming InboundCall) {
         if call.question == nil { oneWays.append(call) } else { calls.append(call) }
     }
 
-    /// The next one: of both kinds the one that came first.
+    /// Removes and returns the earliest one of either kind.
     @inline(__always)
     mutating func popFirst() -> InboundCall? {
         if oneWays.isEmpty { return calls.popFirst() }
@@ -23,7 +23,7 @@ struct ReadyCalls {
         return calls.popFirst()
     }
 
-    /// The next one that wants no answer.
+    /// Removes and returns the earliest one-way message.
     mutating func popFirstOneWay() -> InboundCall? { oneWays.popFirst() }
 
     mutating func removeAll() -> [InboundCall] { calls.removeAll() + oneWays.removeAll() }

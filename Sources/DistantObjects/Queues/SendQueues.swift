@@ -1,11 +1,11 @@
-/// Messages that wait at their sender, for credit of the peer's or for room in this side's own queue.
+/// Messages that wait at their sender for the peer's credit or for room in the channel.
 ///
-/// There are four lines: calls and one-way messages have credits of their own, and small and large messages have bounds of
-/// their own. No message waits behind one of another line.
+/// There are four queues, because calls and one-way messages have separate credits, and small and large messages have
+/// separate limits. No message waits behind one of another queue.
 struct SendQueues<Waiter, RoomWaiter> {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
-    private enum Line: Int, CaseIterable {
+    private enum Kind: Int, CaseIterable {
         case calls, oneWays, largeCalls, largeOneWays
 
         init(oneWay: Bool, large: Bool) {
@@ -21,8 +21,8 @@ struct SendQueues<Waiter, RoomWaiter> {
         var isLarge: Bool { self == .largeCalls || self == .largeOneWays }
     }
 
-    /// One for each line; none while nothing waits, as on an idle connection.
-    private var lines: [Fifo<Pending>] = []
+    /// One for each kind; empty while nothing waits, so that an idle connection needs no memory for them.
+    private var queues: [Fifo<Pending>] = []
     private var nextOrder: UInt64 = 0
     private(set) var count = 0
 
@@ -30,58 +30,58 @@ struct SendQueues<Waiter, RoomWaiter> {
 
     /// Whether no message of this kind waits.
     func isEmpty(oneWay: Bool, large: Bool) -> Bool {
-        lines.isEmpty || lines[Line(oneWay: oneWay, large: large).rawValue].isEmpty
+        queues.isEmpty || queues[Kind(oneWay: oneWay, large: large).rawValue].isEmpty
     }
 
-    /// - Parameter oneWay: It uses the credit of one-way messages.
+    /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     mutating func append(_ message: OutboundMessage, _ kind: Pending.Kind, oneWay: Bool) {
-        if lines.isEmpty { lines = Line.allCases.map { _ in Fifo() } }
+        if queues.isEmpty { queues = Kind.allCases.map { _ in Fifo() } }
         let pending = Pending(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
-        lines[Line(oneWay: oneWay, large: message.isLarge).rawValue].append(pending)
+        queues[Kind(oneWay: oneWay, large: message.isLarge).rawValue].append(pending)
     }
 
-    /// Takes out the message that has waited longest of those that may go.
+    /// Removes and returns the oldest message that may be sent.
     ///
     /// - Parameters:
-    ///   - calls: There is credit for calls.
-    ///   - oneWays: There is credit for one-way messages.
-    ///   - fits: Whether a large message of so many bytes has room.
+    ///   - calls: Whether there is credit for calls.
+    ///   - oneWays: Whether there is credit for one-way messages.
+    ///   - fits: Whether there is room for a large message of the given size.
     mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> Pending? {
-        guard !lines.isEmpty else { return nil }
-        var best: (line: Line, order: UInt64)?
-        for line in Line.allCases where line.isOneWay ? oneWays : calls {
-            guard let first = lines[line.rawValue].first, best.map({ first.order < $0.order }) ?? true,
-                !line.isLarge || fits(first.message.encoder.byteCount)
+        guard !queues.isEmpty else { return nil }
+        var best: (kind: Kind, order: UInt64)?
+        for kind in Kind.allCases where kind.isOneWay ? oneWays : calls {
+            guard let first = queues[kind.rawValue].first, best.map({ first.order < $0.order }) ?? true,
+                !kind.isLarge || fits(first.message.encoder.byteCount)
             else { continue }
-            best = (line, first.order)
+            best = (kind, first.order)
         }
-        guard let best, let first = lines[best.line.rawValue].popFirst() else { return nil }
+        guard let best, let first = queues[best.kind.rawValue].popFirst() else { return nil }
         removed(1)
         return first
     }
 
-    /// Takes out a message that is given up.
+    /// Removes and returns a message that is given up.
     mutating func removeFirst(where matches: (Pending) -> Bool) -> Pending? {
-        for index in lines.indices {
-            guard let first = lines[index].removeFirst(where: matches) else { continue }
+        for index in queues.indices {
+            guard let first = queues[index].removeFirst(where: matches) else { continue }
             removed(1)
             return first
         }
         return nil
     }
 
-    /// All of them, in the order they came.
+    /// Removes and returns all messages, in the order they were added.
     mutating func removeAll() -> [Pending] {
         var all: [Pending] = []
-        for index in lines.indices { all += lines[index].removeAll() }
+        for index in queues.indices { all += queues[index].removeAll() }
         removed(count)
         return all.sorted { $0.order < $1.order }
     }
 
     private mutating func removed(_ number: Int) {
         count -= number
-        if count == 0 { lines = [] }
+        if count == 0 { queues = [] }
     }
 }

@@ -1,52 +1,54 @@
 import PortTransport
 
-/// What a transition leaves to be done once the lock is given up.
+/// Work that a transition leaves to its caller, to be done after the lock is released.
 enum Action<Host: PortHost>: @unchecked Sendable {
     // Owned by one thread at a time: handed over, never shared.
 
+    /// Resume the waiter of a call with an error.
     case fail(Host.Waiter, any Error)
-    /// A one-way message is on its way, or never will be.
+    /// Resume the sender of a one-way message, which was written or has failed.
     case oneWay(Host.RoomWaiter, (any Error)?)
-    /// The answer to a ping or a barrier has come, or never will.
+    /// Resume the waiter for a ping or a barrier, which was answered or has failed.
     case pong(UnsafeContinuation<Void, any Error>, (any Error)?)
-    /// An answer that nobody waits for any more.
+    /// Drop an answer that has no waiter any more.
     case discard(Reply)
-    /// The encoder of a message that was sent, or never will be.
+    /// Reuse a message that was sent or has failed.
     case recycle(OutboundMessage)
-    /// An object whose `deinit` is the user's.
+    /// Release an object whose `deinit` may be user code.
     case release(AnyObject)
-    /// The peer has let go of an object of this side.
+    /// Release an object of this side that the peer has released.
     case unexport(Export)
+    /// Cancel the method of a call of the peer.
     case cancel(Host.RunningCall)
-    /// A call of ours that nobody waits for any more: what is left of it need not be written.
+    /// Stop writing a call of this side, by the number of its opener: it has no waiter any more.
     case abort(UInt64)
     case cancelTimer(TimerToken)
     case event(ConnectionEvent)
-    /// The peer has said Hello under this name; the accept rule, the user's code, decides about it.
+    /// Ask the accept rule, which is user code, about a peer that has said Hello under this name.
     case decideOnPeer(name: String)
     case peerSaidGoodbye
-    /// What an orderly close waited for may have been the last.
+    /// Go on with an orderly close if it has nothing left to wait for.
     case closeIfIdle
-    /// Large messages may go on.
+    /// Flush the channel: large messages have credit again.
     case flush
-    /// The connection has to look again once no more than so many bytes of answers are unsent.
+    /// Have the channel call back once at most this many bytes of answers are unsent.
     case awaitAnswers(atMost: Int)
-    /// The patience with a peer that does not read its answers runs.
+    /// Start the timer for a peer that does not read its answers.
     case startAnswerTimer
-    /// A burst of large answers is over.
+    /// Return free memory to the system after a burst of large answers.
     case releaseFreeMemory
-    /// Lets the roots go.
+    /// Release the root objects.
     case endRoots
-    /// The last of all: those who wait for the end are resumed.
+    /// Resume those that wait for the end of the connection. This is the last action.
     case ended(ConnectionEnd)
 
-    /// Whether the user's code runs, which belongs on the loop.
+    /// Whether the action runs user code, which has to run on the loop.
     var runsUserCode: Bool {
         switch self {
         case .release, .cancel, .event, .decideOnPeer, .endRoots, .ended: true
-        // Else the last reference is the user's, and goes where the user lets it go.
+        // If the export does not hold the last reference, its release runs no `deinit`.
         case .unexport(let export): export.holdsObjectAlone
-        // Their objects are let go.
+        // Objects in their tables are released.
         case .discard(let reply): reply.tables != nil
         case .recycle(let message): message.encoder.hasTables
         case .fail, .oneWay, .pong, .abort, .cancelTimer, .peerSaidGoodbye, .closeIfIdle, .flush,
@@ -56,11 +58,11 @@ enum Action<Host: PortHost>: @unchecked Sendable {
     }
 }
 
-/// What the frames of a read want done: answers first, then all else in order.
+/// The actions that the frames of one read leave: answers first, then the others in order.
 ///
-/// Nearly always it is one answer, which has a place of its own: moved, not counted on the way, and without an allocation.
+/// Usually there is one answer. It has its own property, so that it is moved without an allocation or a retain.
 struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
-    // Owned by one thread at a time, as each of them.
+    // Owned by one thread at a time, like each action.
 
     private struct Answer {
         let waiter: Host.Waiter
@@ -80,7 +82,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
         if first == nil { first = answer } else { answers.append(answer) }
     }
 
-    /// Takes out the answer, if it comes first and its waiter is the one meant.
+    /// Removes and returns the first answer if its waiter matches.
     @inline(__always)
     mutating func takeAnswer(where isMeant: (Host.Waiter) -> Bool) -> Reply? {
         guard let answer = first, isMeant(answer.waiter) else { return nil }
@@ -89,14 +91,14 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
         return answer.reply
     }
 
-    /// Takes everything out.
+    /// Removes and returns all actions.
     mutating func takeAll() -> Actions<Host> {
         var taken = Actions<Host>()
         swap(&taken, &self)
         return taken
     }
 
-    /// Hands everything out.
+    /// Passes all actions to the closures.
     @inline(__always)
     consuming func perform(
         answer: (consuming Host.Waiter, consuming Reply) -> Void, others: (consuming [Action<Host>]) -> Void

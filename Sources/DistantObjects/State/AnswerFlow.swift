@@ -1,108 +1,117 @@
-/// Whether the peer takes the answers it asked for.
+/// Tracks whether the peer reads the answers to its calls.
 ///
-/// Answers need no credit, so a peer that asks and does not read could fill this side's memory with them. Therefore calls
-/// that want an answer wait while too many bytes of answers are unsent. One-way messages do not: they add nothing.
+/// Answers need no credit, so a peer that calls and does not read could fill this side's memory with them. Therefore calls
+/// wait while too many bytes of answers are unsent. One-way messages have no answer and do not wait.
 ///
-///     open --(unsent above the bound)--> held --(nothing taken for the time allowed)--> refusing
-///     held, refusing --(unsent at most half the bound)--> open
-///     refusing --(something is taken again)--> held
+///     open --(unsent bytes above the limit)--> held --(nothing read for the time allowed)--> refusing
+///     held, refusing --(unsent bytes at most half the limit)--> open
+///     refusing --(the peer reads again)--> held
 struct AnswerFlow {
     enum Phase: Equatable {
         /// Calls start.
         case open
-        /// Calls that want an answer wait; in the last ticks, so many, nothing was taken.
+        /// Calls wait. The peer has read nothing in the last `quietTicks` ticks.
         case held(quietTicks: Int)
-        /// Calls that want an answer are refused without being run, so that their callers do not wait for nothing.
+        /// Calls are refused without being run, so that their callers do not wait in vain.
         case refusing
     }
 
-    /// An answer up to this size is sent whatever else is unsent: to say that it is not would take as much.
+    /// An answer up to this size is always sent: an error instead would be as large.
     static let smallAnswer = 1_024
-    /// The patience is measured in so many ticks.
+    /// The number of ticks that the time allowed is divided into.
     static let ticks = 4
 
     private(set) var phase = Phase.open
-    /// No fewer bytes of answers than are unsent: what was unsent when the channel was asked last, and all since.
+    /// An upper bound of the unsent bytes: those unsent when the channel was last asked, and all bytes added since.
     private var unsent = 0
-    /// What the channel had written, or still to write, when it was looked at last.
+    /// The bytes that the channel had written when it was last checked.
     private var written: UInt64 = 0
+    /// The bytes that the channel had still to write when it was last checked.
     private var unsentBefore = 0
-    /// The peer has given bulk credit since.
+    /// Whether the peer has given bulk credit since the last check.
     private var gotCredit = false
-    /// Calls were held, and not all answers from then are sent: the memory they take is to be given back.
-    private(set) var isEbbing = false
-    /// A timer runs that will call `tick`.
+    /// Whether calls were held and not all answers from that time are sent.
+    ///
+    /// Once they are, their memory can be freed.
+    private(set) var isDraining = false
+    /// Whether a timer runs that will call `tick`.
     private var isTicking = false
-    private let bound: Int
+    private let limit: Int
 
-    init(bound: Int) {
-        self.bound = bound
+    init(limit: Int) {
+        self.limit = limit
     }
 
-    /// No answer is added to more than this.
-    private var hardBound: Int { 4 * bound }
+    /// Above this no large answer is added.
+    private var hardLimit: Int { 4 * limit }
 
-    /// So many bytes of answers were handed to the channel, or a few less.
+    /// Counts bytes of an answer that the channel gets.
+    ///
+    /// The count may be a few bytes too high.
     mutating func add(_ bytes: Int) { unsent &+= bytes }
 
-    /// Whether calls that want an answer are started, to run or to be refused, as far as is known.
+    /// Whether calls are started, either to run or to be refused.
+    ///
+    /// The channel is not asked.
     var mayStartCalls: Bool {
         if case .held = phase { false } else { true }
     }
 
-    /// Whether calls that want an answer have to wait.
+    /// Whether calls have to wait.
     @inline(__always)
     mutating func isHolding(_ host: some PortHost) -> Bool {
-        if phase == .open, unsent <= bound { return false }
-        return look(host)
+        if phase == .open, unsent <= limit { return false }
+        return checkUnsent(host)
     }
 
-    /// Whether the peer has read little enough of its answers for credit to be kept back.
-    mutating func isAbove(_ host: some PortHost) -> Bool {
-        guard unsent > bound else { return false }
+    /// Whether so many bytes are unsent that credit for calls is held back.
+    mutating func isAboveLimit(_ host: some PortHost) -> Bool {
+        guard unsent > limit else { return false }
         unsent = host.unsentAnswers
-        return unsent > bound
+        return unsent > limit
     }
 
-    /// Whether even the answer to a call that has run is too much now.
+    /// Whether so many bytes are unsent that even the answer of a call that has run is dropped.
     mutating func isFull(_ host: some PortHost) -> Bool {
-        guard unsent > hardBound else { return false }
+        guard unsent > hardLimit else { return false }
         unsent = host.unsentAnswers
-        return unsent > hardBound
+        return unsent > hardLimit
     }
 
     @inline(never)
-    private mutating func look(_ host: some PortHost) -> Bool {
+    private mutating func checkUnsent(_ host: some PortHost) -> Bool {
         unsent = host.unsentAnswers
         if phase == .open {
-            guard unsent > bound else { return false }
+            guard unsent > limit else { return false }
             phase = .held(quietTicks: 0)
             remember(host)
-        } else if unsent <= bound / 2 {
+        } else if unsent <= limit / 2 {
             phase = .open
-            isEbbing = true
+            isDraining = true
             return false
         }
         return phase != .refusing
     }
 
-    /// How far the answers from a time of holding are sent.
-    enum Ebb {
-        case held
-        case goesOn
-        case over
+    /// How far the answers are sent that piled up while calls were held.
+    enum Draining {
+        /// Calls are held again, or there are no such answers.
+        case notDraining
+        case draining
+        /// All are sent. Returned once.
+        case drained
     }
 
-    /// Looks, while `isEbbing`, whether all answers are sent; that is told once.
-    mutating func ebb(_ host: some PortHost) -> Ebb {
-        guard isEbbing, phase == .open else { return .held }
+    /// Checks whether the answers are sent that piled up while calls were held.
+    mutating func checkDraining(_ host: some PortHost) -> Draining {
+        guard isDraining, phase == .open else { return .notDraining }
         unsent = host.unsentAnswers
-        guard unsent == 0 else { return .goesOn }
-        isEbbing = false
-        return .over
+        guard unsent == 0 else { return .draining }
+        isDraining = false
+        return .drained
     }
 
-    /// The peer has decoded what it was sent.
+    /// Notes that the peer has given bulk credit, so it has decoded a large message.
     mutating func creditCame() { gotCredit = true }
 
     private mutating func remember(_ host: some PortHost) {
@@ -111,37 +120,37 @@ struct AnswerFlow {
         gotCredit = false
     }
 
-    /// - Returns: Whether a timer has to be started, as none runs.
+    /// - Returns: Whether the caller has to start a timer, because none runs.
     mutating func startTicking() -> Bool {
         defer { isTicking = true }
         return !isTicking
     }
 
-    /// A part of the patience has passed.
+    /// Counts one tick of the time for which calls may wait.
     ///
-    /// - Returns: Whether a timer has to be started for the next one.
+    /// - Returns: Whether the caller has to start a timer for the next tick.
     mutating func tick(_ host: some PortHost) -> Bool {
         isTicking = false
-        judge(host)
+        updatePhase(host)
         return phase != .open && startTicking()
     }
 
-    private mutating func judge(_ host: some PortHost) {
-        _ = look(host)
+    private mutating func updatePhase(_ host: some PortHost) {
+        _ = checkUnsent(host)
         switch phase {
         case .open: return
         case .held(let quietTicks):
             if gotCredit || host.writtenAnswers != written {
                 phase = .held(quietTicks: 0)
             } else if quietTicks < Self.ticks {
-                // The first one may come early: the timer runs on from one time of waiting to the next.
+                // The first tick may come early: the timer of an earlier wait may still run.
                 phase = .held(quietTicks: quietTicks + 1)
             } else {
                 phase = .refusing
             }
             remember(host)
         case .refusing:
-            // Refusals are answers themselves, and written meanwhile: only what was there before them counts.
+            // Refusals are answers, too, so the written bytes grow in any case. Only fewer unsent bytes show progress.
             guard gotCredit || unsent < unsentBefore else { return }
             phase = .held(quietTicks: 0)
             remember(host)

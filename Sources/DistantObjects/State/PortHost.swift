@@ -1,46 +1,46 @@
-/// What the state of a connection is told by its surroundings: the clock, the channel, and who stands for the peer's objects.
+/// What `PortState` needs from outside: the clock, the channel, and proxies for the peer's objects.
 ///
-/// The state asks only while its lock is held, and only where the answer decides a transition. `Connection` is the host in
-/// programs; tests of the state have one of their own, without sockets, threads or a clock.
+/// The state calls its host only with the lock held, and only if the answer decides a transition. In programs the host is
+/// `Connection`; the state's tests have one without sockets, threads or a clock.
 protocol PortHost: AnyObject {
     /// Waits for the answer to a call.
     associatedtype Waiter
-    /// Waits until a one-way message has found room.
+    /// Waits until a one-way message has been written.
     associatedtype RoomWaiter
-    /// A call of the peer that runs and can be cancelled.
+    /// A running call of the peer, which can be cancelled.
     associatedtype RunningCall
-    /// Stands for an object of the peer.
+    /// A proxy for an object of the peer.
     associatedtype Proxy: AnyObject
 
-    /// Nanoseconds of the clock that deadlines and timers go by.
+    /// The time in nanoseconds, by the clock of deadlines and timers.
     var now: UInt64 { get }
-    /// Whether this side greets first.
+    /// Whether this side sends its `Hello` first.
     var isInitiator: Bool { get }
 
-    /// A proxy for an object of the peer that has none yet.
+    /// Makes a proxy for an object of the peer that has none.
     ///
     /// - Parameter described: The object's class, if the peer describes it.
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
-    /// The id of the object that a proxy stands for; `nil` if it is no proxy of the peer's.
+    /// The id of a proxy's object; `nil` if the object is no proxy for one of the peer's.
     static func id(ofProxy object: AnyObject) -> ObjectID?
 
-    /// Whether so many whole frames lie unsent that messages wait.
+    /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }
-    /// Whether a large message of so many bytes may be enqueued; if not, the host is told when it may.
+    /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once it may.
     func hasRoom(forLargeMessage byteCount: Int) -> Bool
-    /// Bytes of answers that lie unsent.
+    /// Bytes of answers that are unsent.
     var unsentAnswers: Int { get }
     /// Bytes of answers ever written.
     var writtenAnswers: UInt64 { get }
     /// Whether a frame was written completely.
     func isWritten(_ number: UInt64) -> Bool
-    /// Whether the peer may have every byte of a frame.
+    /// Whether every byte of a frame may have reached the peer.
     func mayBeWritten(_ number: UInt64) -> Bool
     /// Counts bytes of large messages that the peer has consumed.
     func creditLargeMessages(_ byteCount: UInt64) -> BulkCredit
 
     /// Whether the peer is a process of the same user, so that both may share memory.
     var isPeerTrusted: Bool { get }
-    /// Whether the memory that was made for the peer is still there.
+    /// Whether the channel has the shared memory that was made for the peer.
     var hasSharedMemory: Bool { get }
 }

@@ -1,7 +1,9 @@
-/// What a connection's state is configured with; nearly all connections of a process hold the same.
+/// The configuration of a connection's state.
+///
+/// Connections with the defaults share one object.
 final class PortSettings: Sendable {
     let limits: ConnectionLimits
-    /// From which traffic on a connection shares memory; nil if it never does.
+    /// The traffic at which the connection switches to shared memory; nil if it never does.
     let sharesMemoryWhen: BusyTraffic?
 
     private init(_ limits: ConnectionLimits, _ sharesMemoryWhen: BusyTraffic?) {

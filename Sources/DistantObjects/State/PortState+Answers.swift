@@ -32,7 +32,7 @@ extension PortState {
         if let waiter {
             actions.append(answer: waiter, with: reply)
         } else {
-            // Given up: its references are let go.
+            // The caller has given up; the answer's references are released.
             actions.append(.discard(reply))
         }
     }

@@ -1,8 +1,8 @@
-// Closing in order, and the end.
+// The orderly close, and the end of the connection.
 extension PortState {
-    /// Begins an orderly close: calls that wait for credit fail, those under way are answered.
+    /// Begins an orderly close: calls that wait for credit fail, and calls under way are answered.
     ///
-    /// - Returns: Whether the connection was ever open; else it has to be cut.
+    /// - Returns: False if the connection was never open and has to be cut.
     mutating func beginClosing(_ actions: inout [Action<Host>]) -> Bool {
         guard phase == .open else { return phase != .handshake }
         enter(.closing)
@@ -10,7 +10,7 @@ extension PortState {
         return true
     }
 
-    /// Says goodbye, in an orderly close, once every call that was read is answered and every answer waited for here has come.
+    /// Writes the Goodbye of an orderly close, once all calls in both directions are answered.
     mutating func sayGoodbyeIfIdle() -> Bool {
         guard phase == .closing, unfinished == 0, !ending.saidGoodbye, !questions.isAwaited else { return false }
         writeGoodbye(.closed, "")
@@ -37,13 +37,13 @@ extension PortState {
         ending.peerGoodbye = Ending.PeerGoodbye(entered: watermark, reason: reason, text: text)
         oneWays.notTaken(after: watermark)
         actions.append(.peerSaidGoodbye)
-        // It ends its stream now, and reads ours until what it asked for is answered.
+        // The peer ends its stream now, and reads this side's until its calls are answered.
         return reason == .closed ? .outliveInput : .none
     }
 
-    /// The peer has answered, before its Goodbye, every call it took: no answer comes to the others.
+    /// Fails the calls that the peer had not answered by its Goodbye: it answers no more.
     ///
-    /// They may be what a method waits for whose answer the peer waits for.
+    /// They fail at once because the peer may wait for a method of this side that waits for one of them.
     mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout [Action<Host>]) {
         guard let goodbye = ending.peerGoodbye else { return }
         let end = ConnectionEnd.closedByPeer(goodbye.text)
@@ -51,7 +51,7 @@ extension PortState {
         failControls(end, name, &actions)
     }
 
-    /// Whether the connection takes no more messages, because it has ended or is about to.
+    /// Whether the connection takes no more messages because it has ended or is ending.
     var isEnded: Bool {
         switch phase {
         case .handshake: false
@@ -60,9 +60,10 @@ extension PortState {
         }
     }
 
-    /// Nothing more comes from the peer: what waits for it fails.
+    /// Fails everything that waits for the peer, because no more input comes from it.
     ///
-    /// The last transition but one: no message is sent after it. The first caller says why; others get to know.
+    /// No message is sent after this transition; `end(_:)` is the only one that follows. The first call decides the reason.
+    /// - Returns: The reason that the first call gave.
     mutating func endCalls(
         _ host: Host, _ name: String, _ actions: inout [Action<Host>], because reason: (Ending) -> ConnectionEnd
     ) -> ConnectionEnd {
@@ -77,9 +78,10 @@ extension PortState {
         return end
     }
 
-    /// The last transition: every table is empty after it.
+    /// The last transition.
     ///
-    /// What is left to the user's code: methods are cancelled, and what the peer held of ours is let go.
+    /// It empties every table. Its actions cancel the running methods and release the objects that the peer referred
+    /// to.
     mutating func end(_ actions: inout [Action<Host>]) {
         enter(.ended)
         let (freed, waiting) = exports.removeAll()
@@ -92,7 +94,7 @@ extension PortState {
         actions.append(.release(leftovers))
     }
 
-    // MARK: What fails
+    // MARK: Failing calls
 
     private mutating func fail(
         _ questions: [Question<Waiter>], _ end: ConnectionEnd, _ host: Host, _ name: String,
@@ -124,7 +126,7 @@ extension PortState {
         }
     }
 
-    /// Fails what waits for credit or room.
+    /// Fails the messages that wait for credit or room.
     private mutating func failPending(_ error: ConnectionError, _ actions: inout [Action<Host>]) {
         for item in pending.removeAll() {
             switch item.kind {
@@ -141,9 +143,9 @@ extension PortState {
     }
 }
 
-/// What a connection held when it ended.
+/// Objects that a connection held when it ended.
 private final class Leftovers: @unchecked Sendable {
-    // Made under the lock, owned by one thread after it.
+    // Made under the lock, then owned by one thread.
     let exports: [Export]
     let calls: [InboundCall]
     let partials: [PartialMessage]

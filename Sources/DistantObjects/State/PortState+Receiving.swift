@@ -1,25 +1,25 @@
 import KeyedArchive
 import PortTransport
 
-/// What the host does at once, while the frame is still being delivered.
+/// What the host has to do at once, while it still handles the frame.
 enum DeliveryStep: UInt8 {
     case none
-    /// The peer ends its stream in order; what it asked for is still answered.
+    /// Keep the channel open after the end of its input, which the peer announced: its calls are still answered.
     case outliveInput
-    /// Get ready for descriptors of shared memory, then `askForMemory()`.
+    /// Get ready for descriptors of shared memory, then call `askForMemory()`.
     case expectMemory
-    /// Make memory for both sides, then `memoryWasMade(_:)`.
+    /// Make memory for both sides, then call `memoryWasMade(_:)`.
     case makeMemory
-    /// Open what came with this frame, then `memoryWasTaken(_:)`.
+    /// Open the memory whose descriptors came with this frame, then call `memoryWasTaken(_:)`.
     case takeMemory
-    /// What follows comes through shared memory.
+    /// Read the frames that follow from shared memory.
     case moveInput
-    /// The peer does not use the memory that was made for it.
+    /// Free the memory that was made: the peer does not use it.
     case dropMemory
 }
 
 extension FrameKind {
-    /// What frames of a kind may have, or may do.
+    /// What frames of a kind may carry, and when they may come.
     struct Allowance: OptionSet {
         let rawValue: UInt8
 
@@ -40,11 +40,11 @@ extension FrameKind {
     }
 }
 
-// Entering: the header and tables of each frame, in order, before the next frame is looked at. No user code runs here.
+// Entering a frame: its header and tables are processed, in order, before the next frame. No user code runs here.
 extension PortState {
     /// Enters one frame.
     ///
-    /// - Throws: The rule that the peer broke; `fail(_:)` is the transition that follows.
+    /// - Throws: The rule that the peer broke. The caller then calls `fail(_:)`.
     mutating func receive(
         _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
     ) throws(ProtocolViolation) -> DeliveryStep {
@@ -90,7 +90,7 @@ extension PortState {
         return host.isInitiator && wantsMemory(host) ? .expectMemory : .none
     }
 
-    /// The kind of a frame that has nothing its kind must not have.
+    /// The kind of a frame, once checked that the kind may have its flags, descriptors, fragments and size.
     @inline(__always)
     private func checkedKind(of frame: borrowing InboundFrame) throws(ProtocolViolation) -> FrameKind {
         guard let kind = FrameKind(rawValue: frame.kind) else {
@@ -115,12 +115,12 @@ extension PortState {
         return kind
     }
 
-    /// The fragments of a message are complete, or its sender gave it up.
+    /// Enters the complete fragments of a message, or its abort by the sender.
     mutating func receive(
         fragmentsOf number: UInt64, _ bytes: ByteSlice?, _ actions: inout Actions<Host>
     ) throws(ProtocolViolation) {
         guard let partial = partials.removeValue(forKey: number) else {
-            // A call that crossed our Goodbye was not kept.
+            // The call was dropped because it arrived after this side's Goodbye.
             if ending.saidGoodbye { return }
             throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
         }
@@ -137,7 +137,7 @@ extension PortState {
         }
     }
 
-    /// The peer broke a rule: says which, and nothing more is taken from it.
+    /// Ends the connection because the peer broke a rule, which the Goodbye names.
     mutating func fail(_ violation: ProtocolViolation) {
         ending.violation = violation.message
         writeGoodbye(violation.reason, violation.message)
@@ -154,18 +154,18 @@ extension PortState {
         let (grants, name) = try Handshake.read(frame.bytes, isInitiator: host.isInitiator)
         handshake.grants = grants
         credit.begin(grants, runningCalls: limits.runningCalls)
-        // The other side has accepted this one by saying Hello, and may call from here on.
+        // By its Hello the peer has accepted this side. It may call from now on.
         if host.isInitiator { enter(.open) }
         actions.append(.decideOnPeer(name: name))
     }
 
-    /// The accept rule refuses the peer.
+    /// Refuses the peer, as the accept rule decided.
     mutating func refusePeer(_ reason: String, _ actions: inout [Action<Host>]) {
         writeGoodbye(.refused, reason)
         for call in ready.removeAll() { actions.append(.release(call)) }
     }
 
-    /// The accept rule has let the peer in.
+    /// Accepts the peer, as the accept rule decided.
     ///
     /// - Returns: Whether the connection is open now, and whether calls wait to be started.
     mutating func acceptPeer(_ programName: String, sharesMemory: Bool) -> (isOpen: Bool, hasCalls: Bool) {
@@ -177,9 +177,9 @@ extension PortState {
         return (phase == .open, !ready.isEmpty)
     }
 
-    /// Greets the peer.
+    /// Writes this side's `Hello`.
     ///
-    /// - Parameter sharesMemory: The channel can.
+    /// - Parameter sharesMemory: Whether the channel supports shared memory.
     mutating func writeHello(_ programName: String, isInitiator: Bool, sharesMemory: Bool) {
         if !sharesMemory { sharing.phase = .never }
         for byte in ProtocolLimits.magic { outbox.append(byte: byte) }
@@ -255,7 +255,7 @@ extension PortState {
 
     // MARK: Pings and barriers
 
-    /// Sends a ping or a barrier, or has it wait until fewer are unanswered.
+    /// Writes a ping or a barrier, or queues it if too many are unanswered.
     mutating func writeControl(_ kind: FrameKind, _ wait: ControlWait) {
         if let token = controls.begin(kind, wait) { write(kind, number: token) }
     }
@@ -279,7 +279,7 @@ extension PortState {
         for token in controls.barriers.barrier(token) { try writePong(token, host) }
     }
 
-    /// Answers a ping, or a barrier that waits for nothing.
+    /// Answers a ping, or a barrier that has no more calls to wait for.
     private mutating func writePong(_ token: UInt64, _ host: Host) throws(ProtocolViolation) {
         write(.pong, number: token)
         try controls.wrotePong(sent) { host.isWritten($0) }

@@ -1,17 +1,17 @@
 import KeyedArchive
 import PortTransport
 
-/// What became of a message that is ready to be sent.
+/// The outcome of an attempt to send a message.
 enum SendOutcome<Value: Sendable>: Sendable {
     case written(Value)
-    /// It waits for credit or room.
+    /// The message waits for credit or room.
     case waiting(Value)
     case failed(any Error)
 }
 
-// Messages of this side: names are given, watermarks written and a frame completed in one step.
+// Sending messages. Each transition assigns ids, writes watermarks and completes the frame in one step.
 //
-// Functions that only read are `mutating`, too: for others the compiler copies the whole state first.
+// Functions that only read are `mutating`, too: otherwise the compiler copies the whole state first.
 extension PortState {
     /// Whether messages may be sent.
     var isOpen: Bool {
@@ -43,8 +43,8 @@ extension PortState {
 
     // MARK: Calls
 
-    /// Writes a call, or has it wait for credit or room.
-    mutating func send(
+    /// Writes a call, or queues it if there is no credit or room.
+    mutating func sendCall(
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {
         guard mayWrite(message, isOneWay: false, host) else {
@@ -55,12 +55,12 @@ extension PortState {
         return .written(ticket)
     }
 
-    /// Frees the slot of a question that cannot be written any more.
+    /// Checks that a reserved question can be written; else frees its slot.
     ///
-    /// - Throws: Why; the caller gave it up, or the connection takes no calls any more.
+    /// - Throws: `CancellationError` if the caller has given up; a `ConnectionError` if the connection is closed.
     mutating func checkReserved(_ ticket: Ticket) throws {
         guard questions.phase(of: ticket) == .reserved else {
-            // Given up since it was reserved.
+            // The caller has given up since it reserved the question.
             if questions.phase(of: ticket) == .withdrawn { questions.finish(ticket.index) }
             throw CancellationError()
         }
@@ -70,9 +70,9 @@ extension PortState {
         }
     }
 
-    /// Nobody waits for the answer any more.
+    /// Fails a call whose caller stops waiting.
     ///
-    /// What was written stays a question until its `Return` comes.
+    /// A call that was written keeps its question until the peer's `Return` comes.
     mutating func giveUp(_ ticket: Ticket, _ error: any Error, _ actions: inout [Action<Host>]) {
         switch questions.phase(of: ticket) {
         case .reserved:
@@ -82,7 +82,7 @@ extension PortState {
                     return false
                 }), case .call(_, let waiter) = waiting.kind
             else {
-                // The caller is about to send it, and will see this.
+                // The caller is about to send it, and will see the withdrawal.
                 return questions.withdraw(ticket)
             }
             if let timer = questions.finish(ticket.index).timer { actions.append(.cancelTimer(timer)) }
@@ -102,25 +102,25 @@ extension PortState {
     // MARK: One-way messages
 
     /// Writes a one-way message if there is credit and room.
-    mutating func offer(_ message: OutboundMessage, _ host: Host) -> Bool {
+    mutating func offerOneWay(_ message: OutboundMessage, _ host: Host) -> Bool {
         guard mayWrite(message, isOneWay: true, host) else { return false }
         writeOneWay(message, host)
         return true
     }
 
-    /// Writes a one-way message, or has it wait for credit or room.
-    mutating func send(
+    /// Writes a one-way message, or queues it if there is no credit or room.
+    mutating func sendOneWay(
         _ message: OutboundMessage, _ place: OneWayPlace, _ waiter: RoomWaiter, _ host: Host
     ) -> SendOutcome<Void> {
         if let whyClosed { return .failed(whyClosed) }
         if let withdrawal = place.withdrawal { return .failed(withdrawal) }
-        if offer(message, host) { return .written(()) }
+        if offerOneWay(message, host) { return .written(()) }
         pending.append(message, .oneWay(place, waiter), oneWay: credit.separatesOneWays)
         return .waiting(())
     }
 
-    /// The sender of a one-way message waits no longer.
-    mutating func withdraw(_ place: OneWayPlace, _ error: any Error, _ actions: inout [Action<Host>]) {
+    /// Removes a one-way message from the queue because its sender stops waiting.
+    mutating func withdrawOneWay(_ place: OneWayPlace, _ error: any Error, _ actions: inout [Action<Host>]) {
         place.withdrawal = error
         let withdrawn = pending.removeFirst {
             if case .oneWay(let other, _) = $0.kind { return other === place }
@@ -135,8 +135,8 @@ extension PortState {
 
     /// Whether a message may be written now.
     ///
-    /// Whatever the peer grants, no more than a bound of our own lies unsent: small messages and large ones have one each. A
-    /// message also waits behind those that wait for the same.
+    /// Besides the peer's credit, this side limits how many bytes are unsent, separately for small and large messages. A message
+    /// also queues behind earlier ones of its kind.
     @inline(__always)
     private mutating func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
         guard credit.mayBegin(isOneWay: isOneWay), !host.isQueueFull else { return false }
@@ -150,10 +150,11 @@ extension PortState {
             && (!message.isLarge || host.hasRoom(forLargeMessage: message.encoder.byteCount))
     }
 
-    /// Writes the message that has waited longest of those that may go.
+    /// Writes the oldest queued message that has credit and room.
     ///
-    /// One at a time: what the channel has room for shows when it has the one before.
-    /// - Returns: Whether there was one.
+    /// It writes only one, because the channel knows its remaining room once it has that message.
+    ///
+    /// - Returns: Whether a message was written.
     mutating func writeNextPending(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {
         credit.takeFresh()
         guard !host.isQueueFull,
@@ -177,7 +178,7 @@ extension PortState {
     private mutating func writeCall(
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) {
-        outbox.append(questions.name(ticket))
+        outbox.append(questions.assignNumber(to: ticket))
         credit.use(isOneWay: false)
         writeMessage(message, [], host)
         questions.wrote(ticket, number: sent, waiter: waiter)
@@ -212,9 +213,9 @@ extension PortState {
         write(.call, flags: flags.rawValue, with: message.encoder)
     }
 
-    /// Writes the reference table and the shapes.
+    /// Writes the reference table and the shapes of a message.
     ///
-    /// Ids are found or given here and nowhere else.
+    /// This is the only place that assigns ids to objects and numbers to shapes.
     mutating func writeTables(of encoder: ObjectEncoder) {
         guard encoder.hasTables else {
             outbox.append(byte: 0)
@@ -286,15 +287,15 @@ extension PortState {
         definition.withUnsafeBytes { outbox.append(contentsOf: $0) }
     }
 
-    /// Gives back the room of a large message that was decoded.
+    /// Returns the credit of a large message that was decoded.
     mutating func writeLargeMessageCredit(_ byteCount: Int) {
         guard phase != .ended else { return }
         write(.credit, number: UInt64(byteCount), flags: 1)
     }
 
-    /// Tells the owner which of its objects are no longer referred to here.
+    /// Writes Release frames for objects of the peer that this side no longer refers to.
     ///
-    /// The ids of one frame and the watermark are taken together, in one step with all mentions.
+    /// The watermark and the ids of a frame belong together: no frame is entered between reading the two.
     mutating func writeReleases(_ dead: DyingReferences) {
         guard phase != .ended, let first = dead.first else { return }
         if dead.rest.isEmpty {
@@ -319,7 +320,7 @@ extension PortState {
 
     // MARK: Sizes
 
-    /// Whether header and tables fit in an opener, and the whole in what the peer takes.
+    /// Checks that the header and tables fit in an opener, and the whole message in the peer's limit.
     mutating func checkSize(of message: OutboundMessage) throws {
         let encoder = message.encoder
         guard message.name.utf8.count <= ProtocolLimits.nameBytes else {

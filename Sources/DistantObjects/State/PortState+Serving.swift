@@ -1,7 +1,8 @@
 import KeyedArchive
 import PortTransport
 
-// Calls of the peer: entered, made ready when their object's turn comes, started, answered.
+// Calls of the peer. Each is entered, becomes ready once the earlier messages to its object have started, is started, and is
+// answered.
 extension PortState {
     mutating func receiveCall(
         _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
@@ -22,8 +23,8 @@ extension PortState {
         let argumentCount = Int(clamping: try reader.number())
         let tables = try readTables(&reader, host, &actions)
         if frame.bulkLength != nil { try checkOpener(reader, tables, &actions) }
-        // After our Goodbye nothing is answered; its watermark tells the peer that this was not delivered. The references
-        // were entered and are let go like those of any message.
+        // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
+        // references were entered, and are released as those of any message.
         guard !ending.saidGoodbye else {
             if let tables { actions.append(.release(tables)) }
             return
@@ -38,7 +39,7 @@ extension PortState {
             export: consume export, message: consume message, argumentCount: argumentCount, tables: consume tables,
             deadline: deadline, epoch: controls.barriers.enter(), isLate: phase != .open, body: consume body)
         if call.tables?.fault != nil { call.obstacle = .tables }
-        // The call holds the export, and that its mailbox.
+        // The call holds the export, and the export its mailbox.
         if startsAtOnce { ready.append(consume call) } else { mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) } }
     }
 
@@ -50,12 +51,12 @@ extension PortState {
             partials[frame.number] = partial
             return .arriving(partial)
         }
-        // What has to wait shares memory with what came with it, instead of holding a whole read buffer.
+        // The arguments of waiting calls are copied into shared blocks, so that they do not keep whole read buffers.
         if startsAtOnce { return .whole(frame.retain(offset..<frame.bytes.count)) }
         return .whole(waitingBytes.copy(UnsafeRawBufferPointer(rebasing: frame.bytes[offset...])))
     }
 
-    /// The call waits for the messages to its object that came before it.
+    /// Queues a call behind the earlier messages to its object.
     @inline(never)
     private mutating func queue(_ call: InboundCall, in mailbox: Mailbox) {
         mailbox.waiting.append(call)
@@ -67,7 +68,7 @@ extension PortState {
     ) throws(ProtocolViolation) -> MessageBody {
         let reference = try reader.number()
         guard reference >= 2 else { return try readNewName(&reader, isInterned: reference == 0, export.messages) }
-        return try namesIn.meaning(reference - 2, in: export.messages)
+        return try namesIn.message(reference - 2, in: export.messages)
     }
 
     @inline(never)
@@ -79,7 +80,7 @@ extension PortState {
         return table._withUnsafeGuaranteedRef { $0.message(named: name) }
     }
 
-    /// Nothing stands behind the tables in the opener of a message in fragments.
+    /// Checks that the opener of a message in fragments ends after its tables.
     @inline(never)
     mutating func checkOpener(
         _ reader: WireReader, _ tables: MessageTables?, _ actions: inout [Action<Host>]
@@ -92,7 +93,7 @@ extension PortState {
         }
     }
 
-    /// The object's next message becomes ready if its turn has come and its bytes are there.
+    /// Makes the next message to an object ready if no other is being started and its bytes have arrived.
     mutating func makeNextReady(of export: Export) {
         guard phase != .ended else { return }
         let mailbox = export.mailbox
@@ -104,11 +105,11 @@ extension PortState {
 
     // MARK: Starting
 
-    /// Whether a call may start now, as far as is known without asking the channel.
+    /// Whether a call can probably start now; the channel is not asked.
     @inline(__always)
     var hasStartable: Bool { !ready.isEmpty && (answerFlow.mayStartCalls || ready.hasOneWays) }
 
-    /// Starts the next call whose turn has come; its room in the queue is given back.
+    /// Starts the next ready call and returns its credit to the peer.
     mutating func startCall(_ host: Host, _ actions: inout [Action<Host>]) -> InboundCall? {
         guard phase != .ended, handshake.isAccepted, let call = popReady(host, &actions) else { return nil }
         if !credit.isCountedApart(isOneWay: call.question == nil) {
@@ -140,7 +141,7 @@ extension PortState {
         return ready.popFirstOneWay()
     }
 
-    /// The object's next message may start: its method has returned or suspended for the first time.
+    /// Lets the object's next message start, after the method has returned or suspended for the first time.
     mutating func firstJobReturned(_ call: InboundCall) {
         guard phase != .ended, !call.firstJobIsOver else { return }
         call.firstJobIsOver = true
@@ -151,10 +152,10 @@ extension PortState {
 
     // MARK: Answering
 
-    /// What became of an answer.
+    /// The outcome of an attempt to write an answer.
     enum AnswerOutcome: UInt8 {
         case written
-        /// It was not written: too many answers are unread.
+        /// The answer was not written because too many are unread.
         case tooMuch
         /// The connection has ended.
         case ended
@@ -176,9 +177,9 @@ extension PortState {
         return .written
     }
 
-    /// Ends a one-way message, whose sender is told if it failed.
+    /// Ends a one-way message, and notifies its sender if it failed.
     ///
-    /// - Returns: Whether the connection goes on.
+    /// - Returns: False if the connection has ended.
     mutating func oneWayEnded(
         _ call: InboundCall, _ failure: ConnectionError?, _ host: Host, _ actions: inout [Action<Host>]
     ) -> Bool {
@@ -188,7 +189,9 @@ extension PortState {
         return true
     }
 
-    /// - Returns: Whether the connection goes on.
+    /// Counts the end of a call or one-way message.
+    ///
+    /// - Returns: False if the connection has ended.
     private mutating func callEnded(_ call: InboundCall) -> Bool {
         if !credit.isCountedApart(isOneWay: call.question == nil) { runningCalls -= 1 }
         unfinished -= 1
@@ -205,7 +208,7 @@ extension PortState {
 
     // MARK: Credit
 
-    /// Gives the peer the credit that is due.
+    /// Writes the credit that is due to the peer.
     @inline(__always)
     private mutating func write(_ due: Credit.Due, _ host: Host, _ actions: inout [Action<Host>]) {
         switch due {
@@ -215,14 +218,14 @@ extension PortState {
         }
     }
 
-    /// What a peer that reads its answers again is owed.
+    /// Writes the credit that was held back, now that the peer reads its answers again.
     mutating func writeHeldCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         if credit.isHeld { writeCallCredit(host, &actions) }
     }
 
     private mutating func writeCallCredit(_ host: Host, _ actions: inout [Action<Host>]) {
-        // Answers need no credit: a peer that asks and does not read must not fill this side's memory with them.
-        guard !answerFlow.isAbove(host) else {
+        // Answers need no credit. A peer that calls but does not read must not fill this side's memory with them.
+        guard !answerFlow.isAboveLimit(host) else {
             credit.hold()
             return actions.append(.awaitAnswers(atMost: limits.unreadAnswers / 2))
         }
@@ -238,23 +241,23 @@ extension PortState {
 
     // MARK: Unread answers
 
-    /// The peer may have read some of its answers.
+    /// Checks again whether the peer reads its answers.
     @inline(__always)
     mutating func lookAtAnswers(_ host: Host, _ actions: inout [Action<Host>]) {
         if answerFlow.phase != .open { _ = answerFlow.isHolding(host) }
-        if answerFlow.isEbbing { lookWhetherEbbed(host, &actions) }
+        if answerFlow.isDraining { checkDraining(host, &actions) }
     }
 
     @inline(never)
-    private mutating func lookWhetherEbbed(_ host: Host, _ actions: inout [Action<Host>]) {
-        switch answerFlow.ebb(host) {
-        case .goesOn: actions.append(.awaitAnswers(atMost: 0))
-        case .over: actions.append(.releaseFreeMemory)
-        case .held: break
+    private mutating func checkDraining(_ host: Host, _ actions: inout [Action<Host>]) {
+        switch answerFlow.checkDraining(host) {
+        case .draining: actions.append(.awaitAnswers(atMost: 0))
+        case .drained: actions.append(.releaseFreeMemory)
+        case .notDraining: break
         }
     }
 
-    /// A part of the time has passed for which calls may wait for the peer to read.
+    /// Counts one tick of the time for which calls may wait for the peer to read.
     ///
     /// - Returns: Whether calls may start.
     mutating func answersTick(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {

@@ -1,8 +1,8 @@
 import PortTransport
 
-// From the socket to memory that both sides share. The channel's part is the host's to do while the frame is delivered.
+// The switch from the socket to shared memory. The host does the channel's part while it handles the frame.
 extension PortState {
-    /// Whether this side, which greeted first, asks for memory now: another bunch of messages has come, and came fast.
+    /// Whether this side, the initiator, asks for shared memory now: the last batch of messages came fast enough.
     @inline(__always)
     mutating func wantsMemory(_ host: Host) -> Bool {
         guard sharing.phase == .possible, let busy = settings.sharesMemoryWhen, entered & (busy.messages - 1) == 0
@@ -20,7 +20,9 @@ extension PortState {
         return sharing.isBusy(now: host.now, within: busy.nanoseconds)
     }
 
-    /// The channel is ready for descriptors.
+    /// Asks the peer for memory.
+    ///
+    /// The channel must be ready to receive descriptors.
     mutating func askForMemory() {
         guard !ending.saidGoodbye else { return }
         sharing.phase = .asked
@@ -39,8 +41,8 @@ extension PortState {
         }
         switch (step, host.isInitiator, sharing.phase) {
         case (.ask, false, .possible):
-            // Another user that had a doorbell could make this side wait where it rings that; one of this user could stop
-            // this process anyway.
+            // A doorbell lets the peer block this side's writes to it. A process of the same user could stop this process
+            // anyway, so only another user's process is refused.
             if host.isPeerTrusted, !ending.saidGoodbye { return .makeMemory }
             memoryWasMade(nil)
             return .none
@@ -61,17 +63,17 @@ extension PortState {
         }
     }
 
-    /// This side has made memory for both, or has none to give.
+    /// Sends the peer the descriptors of shared memory, or that there is none.
     ///
-    /// - Parameter descriptors: The peer's, given over to the channel.
+    /// - Parameter descriptors: The peer's descriptors, which the channel owns from now on; nil if no memory could be made.
     mutating func memoryWasMade(_ descriptors: [CInt]?) {
         sharing.phase = descriptors == nil ? .never : .agreed
-        // The channel refuses and closes what comes behind a Goodbye.
+        // The channel closes the descriptors of a frame that follows a Goodbye.
         if ending.saidGoodbye, descriptors == nil { return }
         write(.share, flags: ShareStep.give.rawValue, descriptors: descriptors ?? [])
     }
 
-    /// What the peer has made was opened, or could not be.
+    /// Goes on after this side has opened the memory that the peer made, or could not open it.
     mutating func memoryWasTaken(_ outcome: MemoryOutcome) {
         switch outcome {
         case .taken:
@@ -79,14 +81,14 @@ extension PortState {
             writeMove()
         case .none(let isOffered):
             sharing.phase = .never
-            // This process has no descriptor left for the memory, say; its maker need not keep it.
+            // Opening can fail, for example if this process has no descriptors left. The peer can then free the memory.
             guard isOffered, !ending.saidGoodbye, handshake.grants.features & ProtocolLimits.knowsDecline != 0
             else { return }
             write(.share, flags: ShareStep.decline.rawValue)
         }
     }
 
-    /// The last frame on the socket.
+    /// Writes the last frame on the socket.
     private mutating func writeMove() {
         guard !ending.saidGoodbye else { return }
         write(.share, flags: ShareStep.move.rawValue, .lastOnSocket)

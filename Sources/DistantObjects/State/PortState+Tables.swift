@@ -1,8 +1,8 @@
 import KeyedArchive
 
-// The tables of a message: what its archive names by number. Both are entered before the next frame is looked at.
+// The tables of a message, to whose entries its archive refers by index. They are entered before the next frame is.
 extension PortState {
-    /// The references and shapes of a message; `nil` if it has none, as most.
+    /// Reads the references and shapes of a message; `nil` if it has none, like most messages.
     mutating func readTables(
         _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> MessageTables? {
@@ -10,7 +10,7 @@ extension PortState {
         let before = imports.count
         let references = try readReferences(&reader, host)
         let (shapes, unreadable) = try readShapes(&reader)
-        // They are released as soon as nothing holds them: a message that waits for its turn must not keep them.
+        // A message that waits in a queue must not keep too many references, so they are released at once.
         if imports.isOverLimit, imports.count > before {
             actions.append(.release(MessageTables(references: references, shapes: [])))
             let fault = ArchiveError(.limit, "more than \(limits.references) references are held on this connection")
@@ -41,7 +41,7 @@ extension PortState {
             case 0:
                 references.append(try exports.resolve(id).object)
             case 1 where id.slot == ObjectID.rootDirectory.slot, 2 where id.slot == ObjectID.rootDirectory.slot:
-                // It is known from the beginning and never released, so it takes no place in the table.
+                // The root directory is known from the start and never released, so it has no table entry.
                 guard id == .rootDirectory else {
                     throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
                 }

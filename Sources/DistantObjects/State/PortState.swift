@@ -1,13 +1,13 @@
 import KeyedArchive
 import PortTransport
 
-/// All that one side of a connection knows: its tables, its counters and what waits.
+/// The protocol state of one side of a connection: its tables, its counters and its queues.
 ///
-/// A struct of pure transitions: none does I/O, calls user code, takes a lock or asks the system. A transition writes frames
-/// into `outbox`, which is emptied into the channel before the lock is given up: number, watermark and append are one step,
-/// so the order of transitions is the order on the wire. All else that a transition wants done it appends to the `actions`
-/// that its caller performs after the lock. What it has to know of the channel, the clock and the objects that stand for
-/// those of the peer it asks the host.
+/// Its methods are pure transitions: none does I/O, calls user code, takes a lock or makes a system call. A transition writes
+/// frames into `outbox`, which is emptied into the channel before the lock is released. A frame gets its number, its watermark
+/// and its place in the queue in one step, so the order of transitions is the order on the wire. A transition appends all other
+/// work to `actions`, which the caller performs after it has released the lock. The host answers questions about the channel,
+/// the clock and the proxies for the peer's objects.
 struct PortState<Host: PortHost>: ~Copyable {
     typealias Waiter = Host.Waiter
     typealias RoomWaiter = Host.RoomWaiter
@@ -15,12 +15,12 @@ struct PortState<Host: PortHost>: ~Copyable {
     typealias Proxy = Host.Proxy
 
     enum Phase: UInt8 {
-        /// No `Hello` of the peer has been accepted.
+        /// The peer's `Hello` has not been accepted.
         case handshake
         case open
-        /// Our side has begun an orderly close: no new calls in either direction, answers still go out.
+        /// This side has begun an orderly close: no new calls in either direction; answers are still sent.
         case closing
-        /// Nothing more comes from the peer: calls of ours have failed. Those of the peer that were read still start.
+        /// No more input comes from the peer, and this side's calls have failed. Calls of the peer that were read still start.
         case ending
         case ended
     }
@@ -29,8 +29,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     private(set) var phase = Phase.handshake
     var outbox = Outbox()
 
-    /// Frames written and entered so far: the two watermarks.
+    /// The number of frames written so far.
     private(set) var sent: UInt64 = 0
+    /// The number of the last frame entered, which is the watermark that this side sends.
     var entered: UInt64 = 0
     var framesIn: UInt64 = 0
 
@@ -52,25 +53,25 @@ struct PortState<Host: PortHost>: ~Copyable {
     var shapesIn = InboundInterning<InboundShape>()
     var classesOut = OutboundInterning<UnsafeRawPointer>()
     var classesIn = InboundInterning<DescribedClass>()
-    /// Messages whose fragments are on the way here, by the number of their opener.
+    /// Incoming messages whose fragments are still arriving, by the number of their opener.
     var partials: [UInt64: PartialMessage] = [:]
 
-    // MARK: Messages that wait
+    // MARK: Waiting messages
 
-    /// Messages encoded and waiting for credit or room.
+    /// Encoded messages that wait for credit or room.
     var pending = SendQueues<Waiter, RoomWaiter>()
-    /// What became of one-way messages.
+    /// The record of sent one-way messages and of those that were lost.
     var oneWays = OneWayRecord()
-    /// Calls of the peer whose turn has come.
+    /// Calls of the peer that can start.
     var ready = ReadyCalls()
     var answerFlow: AnswerFlow
-    /// The loop will look at `ready`, should the method that runs now block.
+    /// Whether a job on the loop will start the calls in `ready` if the method that runs now blocks.
     var hasHelper = false
-    /// Calls of the peer that run, without the one-way messages that have a credit of their own.
+    /// Running calls of the peer, without one-way messages that have their own credit.
     var runningCalls = 0
-    /// Calls of the peer entered and not finished, one-way messages too.
+    /// Calls and one-way messages of the peer that are entered and not finished.
     var unfinished = 0
-    /// Where the arguments of calls lie that came in this read and have to wait.
+    /// The memory for arguments of calls that arrived in the current read and have to wait.
     var waitingBytes = ByteBatch()
 
     init(_ settings: PortSettings) {
@@ -78,7 +79,7 @@ struct PortState<Host: PortHost>: ~Copyable {
         let limits = settings.limits
         sharing = Sharing(settings.sharesMemoryWhen == nil ? .never : .possible)
         credit = Credit(queuedCalls: limits.queuedCalls)
-        answerFlow = AnswerFlow(bound: limits.unreadAnswers)
+        answerFlow = AnswerFlow(limit: limits.unreadAnswers)
         imports = ImportTable(limit: limits.references)
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
     }
@@ -90,12 +91,12 @@ struct PortState<Host: PortHost>: ~Copyable {
     /// Whether references in messages name the class of their object.
     var describesClasses: Bool { handshake.grants.features & ProtocolLimits.describesClasses != 0 }
 
-    /// Whether frames of the last read still want something done, besides actions.
+    /// Whether the last read left no work besides actions.
     var isSettled: Bool {
         ready.isEmpty && waitingBytes.isEmpty && !credit.isHeld && !(credit.isFresh && !pending.isEmpty)
     }
 
-    /// Moves on; phases never go back.
+    /// Enters a later phase.
     mutating func enter(_ next: Phase) {
         assert(next.rawValue > phase.rawValue)
         phase = next
@@ -103,13 +104,13 @@ struct PortState<Host: PortHost>: ~Copyable {
 
     // MARK: Writing
 
-    /// Completes the frame that the outbox holds, and gives it its number.
+    /// Completes the frame in the outbox and gives it its number.
     mutating func write(_ kind: FrameKind, flags: UInt8 = 0, _ form: Outbox.Form = .whole) {
         sent += 1
         outbox.finish(kind, flags: flags, form)
     }
 
-    /// Completes a frame that is followed by a message.
+    /// Completes a frame whose body is the encoder's message.
     mutating func write(_ kind: FrameKind, flags: UInt8, with encoder: ObjectEncoder) {
         sent += 1
         guard outbox.count + encoder.byteCount <= ProtocolLimits.wholeFrame else {
@@ -129,7 +130,7 @@ struct PortState<Host: PortHost>: ~Copyable {
         outbox.finish(kind, flags: flags, descriptors: descriptors)
     }
 
-    /// Writes a frame that is one number.
+    /// Writes a frame that consists of one number.
     mutating func write(_ kind: FrameKind, number: UInt64, flags: UInt8 = 0) {
         outbox.append(number)
         write(kind, flags: flags)

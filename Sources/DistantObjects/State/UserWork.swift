@@ -1,17 +1,21 @@
-/// The part of a connection's work that runs the user's code: hooks, cancellations of methods, last releases.
+/// The queue of actions that run user code: event handlers, cancellations of methods, last releases.
 ///
-/// It runs on the loop, one piece at a time, in the order in which it was found. A thread that reads while it waits for an
-/// answer hands it over instead of running it.
+/// They run on the loop, one at a time and in order. A thread that reads while it waits for an answer adds them here instead
+/// of running them.
 struct UserWork<Host: PortHost>: ~Copyable {
     private var waiting = Fifo<Action<Host>>()
-    /// A thread runs it, or the loop was asked to.
+    /// Whether a thread runs the actions, or a job on the loop will.
     private var isBusy = false
-    /// The end was added: no event follows it.
+    /// Whether the end of the connection was added.
+    ///
+    /// No event follows it.
     private var hasEnded = false
 
-    /// Takes the pieces over, so that no reference to what they hold stays behind.
+    /// Moves actions into the queue.
     ///
-    /// - Returns: Whether the caller has to see to it that they run.
+    /// The array is empty afterwards, so that the caller keeps no reference to their objects.
+    ///
+    /// - Returns: Whether the caller has to arrange that the queue runs.
     mutating func add(_ work: inout [Action<Host>]) -> Bool {
         for piece in work {
             switch piece {

@@ -1,23 +1,23 @@
-/// The peer's calls that have not had their `Return`, by the number the peer gave them.
+/// The peer's calls that are not answered yet, by question number.
 struct AnswerTable<RunningCall> {
     enum Entry {
         case free
-        /// Entered, not started.
+        /// Entered, but not started.
         case waiting(isCancelled: Bool)
-        /// Started, and no task runs it: the method is synchronous, or its task is not made yet.
+        /// Started without a task: the method is synchronous, or its task does not exist yet.
         case started(isCancelled: Bool)
-        /// Runs in a task.
+        /// Running in a task.
         case running(RunningCall)
-        /// Returned, and kept until a `Drop`.
+        /// Answered, and kept until a `Drop`.
         case kept
     }
 
     private var entries: [Entry] = []
-    /// Calls under way whose answers the peer has dropped before they were sent.
+    /// Unanswered calls whose answers the peer has already dropped.
     private var dropped: Set<UInt32> = []
     private let limit: Int
 
-    /// Calls entered and not returned.
+    /// The number of unanswered calls.
     private(set) var count = 0
 
     init(limit: Int) {
@@ -38,23 +38,25 @@ struct AnswerTable<RunningCall> {
 
     /// Marks a call as started.
     ///
-    /// - Returns: Whether the peer has cancelled it already.
+    /// - Returns: Whether the peer has already cancelled it.
     mutating func start(_ index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
         entries[Int(index)] = .started(isCancelled: isCancelled)
         return isCancelled
     }
 
-    /// Gives a started call the task that can be cancelled.
+    /// Attaches the task of a started call, so that the call can be cancelled.
     ///
-    /// - Returns: Whether it is to be cancelled at once: the peer has cancelled the call meanwhile, or is gone.
+    /// - Returns: Whether the caller has to cancel the task, because the peer has cancelled the call or the connection ended.
     mutating func attach(_ call: RunningCall, to index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .started(let isCancelled) = entries[Int(index)] else { return true }
         entries[Int(index)] = .running(call)
         return isCancelled
     }
 
-    /// - Returns: The task to cancel, outside the lock.
+    /// Notes that the peer has cancelled a call.
+    ///
+    /// - Returns: The running task, which the caller cancels without the lock.
     mutating func cancel(_ index: UInt32) throws(ProtocolViolation) -> RunningCall? {
         guard Int(index) < entries.count else {
             throw ProtocolViolation(.unknownName, "a Cancel names a question that was never asked")
@@ -69,7 +71,7 @@ struct AnswerTable<RunningCall> {
         case .running(let call):
             return call
         case .free, .kept:
-            // It crossed the Return on the way.
+            // The call was answered before the Cancel arrived.
             return nil
         }
     }
@@ -92,7 +94,9 @@ struct AnswerTable<RunningCall> {
         count -= 1
     }
 
-    /// Every running task, to be cancelled at the end.
+    /// Empties the table at the end of the connection.
+    ///
+    /// - Returns: The running tasks, which the caller cancels.
     mutating func removeAll() -> [RunningCall] {
         let running = entries.compactMap { entry -> RunningCall? in
             if case .running(let call) = entry { return call }

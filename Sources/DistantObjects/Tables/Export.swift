@@ -1,15 +1,15 @@
 import PortTransport
 
-/// An object of this process that the peer may name, and the mailbox of the messages to it.
+/// An object of this process to which the peer may send messages, and the mailbox of those messages.
 ///
-/// Everything mutable is read and written under the connection's lock.
+/// Its mutable state is read and written under the connection's lock.
 final class Export: @unchecked Sendable {
     let id: ObjectID
     let object: AnyObject
     let messages: Unmanaged<ClassMessages>
     /// The number of the last opener that mentions it.
     ///
-    /// A release that was sent before that one arrived is ignored.
+    /// A Release that the peer sent before it entered that opener is ignored.
     var lastMention: UInt64
     let mailbox: Mailbox
 
@@ -21,13 +21,15 @@ final class Export: @unchecked Sendable {
         self.mailbox = mailbox
     }
 
-    /// Whether nothing else refers to the object, so that its `deinit` runs when this export goes.
+    /// Whether the export holds the last reference to the object, so that releasing it runs the object's `deinit`.
     var holdsObjectAlone: Bool {
         let object = ObjectAddress(object)
         return object.isHeldOnce
     }
 
-    /// Whether a message may start at once; from then on the object is busy with it.
+    /// Marks the object as busy if it is idle.
+    ///
+    /// - Returns: Whether a message may start at once.
     func begin() -> Bool {
         guard mailbox.isIdle else { return false }
         mailbox.isBusy = true

@@ -1,4 +1,4 @@
-/// The objects of this process that the peer may name: slots, each with a generation.
+/// The objects of this process that the peer may refer to: slots, each with a generation.
 struct ExportTable {
     private struct Slot {
         var export: Export?
@@ -8,17 +8,18 @@ struct ExportTable {
     private var slots: [Slot] = []
     private var free: [UInt32] = []
     private var byObject = SmallDictionary<ObjectIdentifier, Export>()
-    /// Mailboxes of released objects that are not idle.
+    /// Mailboxes of released objects that still have messages.
     ///
-    /// Their messages hold the objects, so the keys stay valid.
+    /// The messages hold the objects, so the keys stay valid.
     private var lingering = SmallDictionary<ObjectIdentifier, Mailbox>()
 
-    /// How many objects are exported now, the root directory included.
+    /// The number of exported objects, with the root directory.
     private(set) var count = 0
 
-    /// The id of an object, found or given now, mentioned by the opener with that number.
+    /// The id of an object, which is exported if it was not.
     ///
-    /// Called only while the message is written: an id picked earlier could name another object by then.
+    /// Notes that the opener with that number mentions it. Call it only while the message is written. An id found
+    /// earlier could refer to another object by then.
     mutating func mention(_ object: AnyObject, messages: @autoclosure () -> Unmanaged<ClassMessages>, number: UInt64)
         -> ObjectID
     {
@@ -45,10 +46,10 @@ struct ExportTable {
         return id
     }
 
-    /// Whether naming the object in a message takes no slot, as it has one.
+    /// Whether the object is exported.
     func contains(_ object: AnyObject) -> Bool { byObject[ObjectIdentifier(object)] != nil }
 
-    /// The object a peer's message names.
+    /// The object that a message of the peer refers to.
     func resolve(_ id: ObjectID) throws(ProtocolViolation) -> Export {
         guard Int(id.slot) < slots.count else {
             throw ProtocolViolation(.unknownName, "an object was named that this connection was never given")
@@ -60,9 +61,9 @@ struct ExportTable {
         return export
     }
 
-    /// Frees an object, unless a message that the peer had not entered mentions it.
+    /// Removes an object, unless a message that the peer had not entered mentions it.
     ///
-    /// - Returns: What was freed. The caller releases it outside the lock.
+    /// - Returns: The removed export, which the caller releases without the lock.
     mutating func release(_ id: ObjectID, entered: UInt64) throws(ProtocolViolation) -> Export? {
         let export = try resolve(id)
         guard export.lastMention <= entered else { return nil }
@@ -77,7 +78,7 @@ struct ExportTable {
             lingering.insert(export.mailbox, for: key)
         }
         count -= 1
-        // A slot whose generation would start again at 0 is never used again.
+        // A slot is not reused once its generations are used up.
         if id.generation < .max {
             slots[Int(id.slot)].generation = id.generation + 1
             free.append(id.slot)
@@ -85,16 +86,18 @@ struct ExportTable {
         return export
     }
 
-    /// The last message to an object that was released has been handled.
+    /// Forgets the mailbox of a released object, whose last message has been handled.
     mutating func forget(_ export: Export) {
         export.mailbox.isLingering = false
         lingering.removeValue(forKey: ObjectIdentifier(export.object))
     }
 
-    /// All exports, for the statistics and the end.
+    /// All exports.
     var all: [Export] { slots.compactMap(\.export) }
 
-    /// - Returns: All exports, and the calls that still wait in a mailbox.
+    /// Empties the table.
+    ///
+    /// - Returns: All exports, and the calls that still wait in mailboxes.
     mutating func removeAll() -> (exports: [Export], calls: [InboundCall]) {
         let exports = all
         // A mailbox and the calls in it hold each other.

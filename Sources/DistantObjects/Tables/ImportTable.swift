@@ -1,9 +1,9 @@
-/// The objects of the peer that are known here, each with its one proxy.
+/// The objects of the peer that this side refers to, each with at most one proxy.
 struct ImportTable<Proxy: AnyObject> {
     private struct Entry {
         let generation: UInt32
         weak var proxy: Proxy?
-        /// Proxies made for the object whose end was not sent: the living one, and earlier ones.
+        /// The number of proxies made for the object whose end was not processed: the current one and earlier ones.
         var references = 1
     }
 
@@ -16,12 +16,14 @@ struct ImportTable<Proxy: AnyObject> {
 
     var count: Int { entries.count }
 
-    /// Whether more references are held than allowed; the message that brought the last ones is refused.
+    /// Whether more objects are referred to than the limit allows.
+    ///
+    /// The message that exceeds it is refused.
     var isOverLimit: Bool { entries.count > limit }
 
-    /// The proxy for an object that a message mentions: the living one, or a new one.
+    /// The proxy for an object that a message mentions: the existing one, or a new one.
     ///
-    /// The caller holds the proxy until the message is decoded or dropped: an entry with a living proxy is never released.
+    /// The caller holds the proxy until the message is decoded or dropped. An entry is not released while its proxy exists.
     mutating func proxy(
         for id: ObjectID, make: () -> Proxy
     ) throws(ProtocolViolation) -> Proxy {
@@ -44,9 +46,9 @@ struct ImportTable<Proxy: AnyObject> {
         return proxy
     }
 
-    /// A reference is gone.
+    /// Counts the end of one proxy.
     ///
-    /// - Returns: Whether it was the last: the object was not mentioned again since, and the id is removed.
+    /// - Returns: Whether it was the last proxy of the object, whose entry is removed then.
     mutating func releaseOne(_ id: ObjectID) -> Bool {
         let rest = entries.update(id.slot) { entry -> Int in
             guard entry.generation == id.generation else { return .max }

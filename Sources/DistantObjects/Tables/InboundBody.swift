@@ -4,10 +4,10 @@ import PortTransport
 enum InboundBody {
     case whole(ByteSlice)
     case arriving(PartialMessage)
-    /// The arguments were decoded.
+    /// Decoded, so that the bytes are no longer needed.
     case taken
 
-    /// Bytes of the large-message window that the message takes.
+    /// The bytes that the message takes of the window for large messages.
     var bulk: Int {
         switch self {
         case .whole, .taken: 0
@@ -15,7 +15,7 @@ enum InboundBody {
         }
     }
 
-    /// The bytes, and how many of them the large-message window counts; `nil` if the sender gave the message up.
+    /// The bytes, and how many of them the window for large messages counts; `nil` if the sender aborted the message.
     var bytes: (ByteSlice, bulk: Int)? {
         switch self {
         case .whole(let slice):

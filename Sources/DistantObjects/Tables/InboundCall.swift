@@ -1,37 +1,45 @@
 import KeyedArchive
 import PortTransport
 
-/// A call of the peer whose header and tables have been entered and whose arguments have not been decoded.
+/// A call of the peer whose header and tables have been entered.
 ///
-/// It holds the message's references until the call is decoded or dropped. It is a class because it passes through several
-/// queues: moving it costs one reference count, not one for each field.
+/// It holds the message's references until the arguments are decoded or the call is dropped. It is a class because it moves
+/// through several queues, and a class instance costs one retain where a struct costs one for each field.
 final class InboundCall: @unchecked Sendable {
-    // The reading thread makes it, the connection's lock guards it while it waits, and the thread or task that serves it owns it.
+    // The reading thread makes it. While it waits, the connection's lock guards it. Then the thread or task that serves it
+    // owns it.
 
     /// `nil` for a one-way message.
     let question: UInt32?
     let keepsAnswer: Bool
     /// The number of its opener.
     let number: UInt64
+    /// The object that it is for.
     let export: Export
     let message: MessageBody
     let argumentCount: Int
     let tables: MessageTables?
-    /// Nanoseconds of the monotonic clock; `nil` without a deadline.
+    /// In nanoseconds of the monotonic clock; `nil` without a deadline.
     let deadline: UInt64?
-    /// Which barriers it stands behind.
+    /// The number of barriers entered before it.
     let epoch: UInt32
-    /// It came after an orderly close had begun.
+    /// Whether it came after an orderly close had begun.
     let isLate: Bool
-    /// Until the arguments are decoded; then nothing keeps the memory they came in.
+    /// The arguments, until they are decoded.
     @exclusivity(unchecked) private(set) var body: InboundBody
-    /// The peer had cancelled it when its turn came.
+    /// Whether the peer had cancelled it before it started.
     @exclusivity(unchecked) var isCancelled = false
-    /// Set when it was entered, or when its turn came.
+    /// Why it must not run.
+    ///
+    /// Set when it is entered or started.
     @exclusivity(unchecked) var obstacle = Obstacle.none
-    /// Others were behind it when its turn came, and its method may block.
+    /// Whether other calls were ready when it started.
+    ///
+    /// They need another thread if its method blocks.
     @exclusivity(unchecked) var needsHelper = false
-    /// The object's next message may start; under the connection's lock.
+    /// Whether the object's next message may start.
+    ///
+    /// Guarded by the connection's lock.
     @exclusivity(unchecked) var firstJobIsOver = false
 
     init(
@@ -54,7 +62,7 @@ final class InboundCall: @unchecked Sendable {
 
     /// Releases the bytes of the arguments.
     ///
-    /// - Returns: Bytes of the large-message window that they took.
+    /// - Returns: The bytes that they took of the window for large messages.
     func takeBody() -> Int {
         let bulk = body.bulk
         body = .taken
@@ -67,19 +75,19 @@ final class InboundCall: @unchecked Sendable {
     }
 }
 
-/// Why a call is not run.
+/// Why a call must not run.
 enum Obstacle {
     case none
     /// Its tables cannot be used.
     case tables
-    /// Too many calls were running.
+    /// Too many calls are running.
     case calls
-    /// Too many answers were unread, for too long.
+    /// Too many answers have been unread for too long.
     case answers
 }
 
 extension ByteSlice {
-    /// No bytes.
+    /// A slice without bytes.
     static var empty: ByteSlice {
         ByteSlice(owner: Nothing.shared, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
     }

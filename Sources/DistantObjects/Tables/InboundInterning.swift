@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// The names, shapes or classes that the peer has given numbers.
+/// The names, shapes or classes to which the peer has given numbers.
 struct InboundInterning<Value> {
     var values: [Value] = []
     private var bytes = 0

@@ -1,14 +1,14 @@
-/// A name that the peer has given a number, with the message that it means in the class it was sent to last.
+/// A name to which the peer has given a number.
 struct InternedName {
     let name: String
-    // Nearly every name is sent to objects of one class: only the last one is remembered.
+    // Most names are sent to objects of one class, so a cache of the last table and message is enough.
     var lastTable: UnsafeMutableRawPointer?
     var lastMessage: MessageBody?
 }
 
 extension InboundInterning where Value == InternedName {
-    /// The message that a name means to objects of a class.
-    mutating func meaning(_ number: UInt64, in table: Unmanaged<ClassMessages>) throws(ProtocolViolation) -> MessageBody
+    /// The message of a class that has the name with this number.
+    mutating func message(_ number: UInt64, in table: Unmanaged<ClassMessages>) throws(ProtocolViolation) -> MessageBody
     {
         guard number < UInt64(values.count) else {
             throw ProtocolViolation(.unknownName, "a message name was never given")

@@ -1,6 +1,7 @@
-/// Message names, shapes and descriptions of classes that were sent once and are named by number from then on.
+/// Message names, shapes or descriptions of classes that are written out once and then referred to by number.
 ///
-/// The sender counts them as it writes, the receiver as it enters, so both agree. When 4,096 are in use, or the definitions of shapes come to 4 MiB, further ones are written out each time.
+/// The sender numbers them as it writes, the receiver as it enters, so both agree. Beyond 4,096 names or shapes, or 4 MiB of
+/// shape definitions, further ones are written out each time.
 struct OutboundInterning<Key: Hashable> {
     static var limit: Int { 4_096 }
     static var byteLimit: Int { 4 << 20 }
@@ -16,13 +17,14 @@ struct OutboundInterning<Key: Hashable> {
         case inline
     }
 
-    /// The number of a key; a new one is given its number if there is room for the bytes of its definition.
+    /// The number of a key.
     ///
-    /// - Parameter room: The most that the definition of a new one may take.
+    /// A new key gets one, unless the limits are reached.
+    /// - Parameter room: The most that the definition of a new key may take.
     mutating func reference(
         to key: Key, taking size: @autoclosure () -> Int = 0, within room: Int = .max
     ) -> Reference {
-        // Most calls repeat the last name: a comparison costs less than a hash.
+        // Most calls repeat the last name, and a comparison costs less than a hash.
         if key == lastKey { return .known(lastNumber) }
         if let number = numbers[key] {
             lastKey = key

@@ -1,12 +1,12 @@
 import PortTransport
 
-/// A fragmented message whose continuations are on the way.
+/// A fragmented message whose fragments are still arriving.
 ///
 /// Read and written under the connection's lock.
 final class PartialMessage: @unchecked Sendable {
     enum Purpose {
         case call(Export)
-        /// With what the opener brought.
+        /// With the status and tables from the opener.
         case reply(question: UInt32, ReturnStatus, MessageTables?)
     }
 

@@ -1,25 +1,26 @@
 import PortTransport
 
-/// A call that was given a number here and has not had its `Return`.
+/// A call of this side that is not answered yet.
 struct Question<Waiter> {
     var phase: QuestionPhase
-    /// Counts the uses of the slot: a cancellation that comes late means an earlier one.
+    /// Counts the uses of the slot, so that a late cancellation of an earlier use is recognised.
     var serial: UInt32
     var waiter: Waiter?
     /// The number of its opener, once written.
     var number: UInt64
-    /// What the frames call it, once written.
+    /// Its question number in frames, once written.
     var wire: UInt32 = 0
     var timer: TimerToken?
-    /// What cancels it: it lives until the question is answered or given up.
+    /// The scope that cancels it, which lives until the question is answered or given up.
     var scope: ObjectIdentifier?
-    /// The opener of its `Return` has come, the rest is on the way.
+    /// Whether the opener of a fragmented `Return` has come.
     var isArriving = false
 
     /// Frees the slot for another use.
     ///
-    /// It works in place because copying a whole question costs more than the rest.
-    /// - Returns: Who waited, the timer of its deadline, and the number that was written, if one was.
+    /// Works in place, because copying a question is expensive.
+    ///
+    /// - Returns: The waiter, the timer of the deadline, and the question number if the call was written.
     @inline(__always)
     mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?) {
         let wasWritten = phase == .sent || phase == .abandoned
@@ -32,12 +33,12 @@ struct Question<Waiter> {
 
 enum QuestionPhase: UInt8 {
     case free
-    /// Given out, not written.
+    /// Reserved, but not written.
     case reserved
     /// Given up before it was written.
     case withdrawn
-    /// Written; somebody waits.
+    /// Written; a waiter waits for the answer.
     case sent
-    /// Written and given up; only the `Return` is still to come.
+    /// Written, then given up; only the `Return` is still to come.
     case abandoned
 }

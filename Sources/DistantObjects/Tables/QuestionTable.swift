@@ -2,15 +2,13 @@ import PortTransport
 
 /// The calls of this side that are under way.
 ///
-/// Slots are used again, the one freed last first.
-///
-/// A question gets its number on the wire when it is written: any number of callers may wait for credit, but the peer's table is
-/// bounded by what it granted.
+/// Slots are reused, the last freed one first. A question gets its number on the wire only when it is written: any number of
+/// callers may wait for credit, but the peer limits the numbers.
 struct QuestionTable<Waiter> {
     private(set) var slots: [Question<Waiter>] = []
     private var free: [UInt32] = []
-    /// For each number on the wire the slot that has it.
-    private var committed: [UInt32] = []
+    /// The slot of each number on the wire.
+    private var slotOfNumber: [UInt32] = []
     private var freeNumbers: [UInt32] = []
     private(set) var count = 0
 
@@ -25,13 +23,13 @@ struct QuestionTable<Waiter> {
         return Ticket(index: UInt32(slots.count - 1), serial: 0)
     }
 
-    /// Whether a ticket is of a question that is under way and that the scope cancels.
+    /// Whether a ticket's question is under way and belongs to the scope.
     func isOpen(_ ticket: Ticket, in scope: ObjectIdentifier) -> Bool {
         let phase = phase(of: ticket)
         return (phase == .reserved || phase == .sent) && slots[Int(ticket.index)].scope == scope
     }
 
-    /// How far the question is; nil if the ticket is of an earlier use of the slot.
+    /// The phase of a ticket's question; nil if the ticket is for an earlier use of the slot.
     func phase(of ticket: Ticket) -> QuestionPhase? {
         let index = Int(ticket.index)
         guard index < slots.count, slots[index].serial == ticket.serial, slots[index].phase != .free else { return nil }
@@ -39,21 +37,21 @@ struct QuestionTable<Waiter> {
     }
 
     /// Gives a question its number on the wire.
-    mutating func name(_ ticket: Ticket) -> UInt32 {
+    mutating func assignNumber(to ticket: Ticket) -> UInt32 {
         let wire: UInt32
         if let reused = freeNumbers.popLast() {
             wire = reused
-            committed[Int(wire)] = ticket.index
+            slotOfNumber[Int(wire)] = ticket.index
         } else {
-            wire = UInt32(committed.count)
-            committed.append(ticket.index)
+            wire = UInt32(slotOfNumber.count)
+            slotOfNumber.append(ticket.index)
         }
         slots[Int(ticket.index)].wire = wire
         slots[Int(ticket.index)].phase = .sent
         return wire
     }
 
-    /// A question was written, after `name(_:)`.
+    /// Notes that a question was written, after `assignNumber(to:)`.
     mutating func wrote(_ ticket: Ticket, number: UInt64, waiter: consuming Waiter) {
         let index = Int(ticket.index)
         slots[index].number = number
@@ -67,20 +65,24 @@ struct QuestionTable<Waiter> {
         return true
     }
 
-    /// Another waits for the answer from here on.
+    /// Replaces the waiter of a written question.
     ///
-    /// - Returns: False if the question has been answered, waits for credit, or its waiter is not as it should be.
-    mutating func replaceWaiter(of ticket: Ticket, with waiter: Waiter, if isRight: (Waiter) -> Bool) -> Bool {
+    /// - Returns: False if the question is answered or not written, or if its waiter does not match.
+    mutating func replaceWaiter(of ticket: Ticket, with waiter: Waiter, if matches: (Waiter) -> Bool) -> Bool {
         let index = Int(ticket.index)
-        guard phase(of: ticket) == .sent, let before = slots[index].waiter, isRight(before) else { return false }
+        guard phase(of: ticket) == .sent, let before = slots[index].waiter, matches(before) else { return false }
         slots[index].waiter = waiter
         return true
     }
 
-    /// A question that is not written is given up: who is about to write it will see that.
+    /// Gives up a question that is not written.
+    ///
+    /// The thread that is about to write it checks for this.
     mutating func withdraw(_ ticket: Ticket) { slots[Int(ticket.index)].phase = .withdrawn }
 
-    /// A question that was written is given up: only its `Return` is still to come.
+    /// Gives up a question that was written.
+    ///
+    /// Only its `Return` is still to come.
     mutating func abandon(_ ticket: Ticket) -> (waiter: Waiter, timer: TimerToken?, wire: UInt32, number: UInt64)? {
         let index = Int(ticket.index)
         guard phase(of: ticket) == .sent, let waiter = slots[index].waiter.take() else { return nil }
@@ -88,9 +90,9 @@ struct QuestionTable<Waiter> {
         return (waiter, slots[index].timer.take(), slots[index].wire, slots[index].number)
     }
 
-    /// Ends a question; its slot, and its number if it has one, may be used again.
+    /// Ends a question and frees its slot and number.
     ///
-    /// - Returns: Who waited, and the timer of its deadline.
+    /// - Returns: The waiter, and the timer of the deadline.
     @discardableResult
     mutating func finish(_ index: UInt32) -> (waiter: Waiter?, timer: TimerToken?) {
         free.append(index)
@@ -100,12 +102,12 @@ struct QuestionTable<Waiter> {
         return (ended.waiter, ended.timer)
     }
 
-    /// The slot of the open question that a `Return` of the peer names.
+    /// The slot of the question that a `Return` names.
     func answered(_ wire: UInt32) throws(ProtocolViolation) -> UInt32 {
-        guard Int(wire) < committed.count else {
+        guard Int(wire) < slotOfNumber.count else {
             throw ProtocolViolation(.unknownName, "a Return names a question that was never asked")
         }
-        let index = committed[Int(wire)]
+        let index = slotOfNumber[Int(wire)]
         let phase = slots[Int(index)].phase
         guard phase == .sent || phase == .abandoned, slots[Int(index)].wire == wire else {
             throw ProtocolViolation(.outOfStep, "a Return names a question that is not open")
@@ -117,10 +119,10 @@ struct QuestionTable<Waiter> {
 
     mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
 
-    /// Whether somebody waits for the answer to a call that was written.
+    /// Whether any written call has a waiter.
     var isAwaited: Bool { slots.contains { $0.phase == .sent } }
 
-    /// Ends those that were written and whose answer has not begun to come.
+    /// Ends the written questions whose answer has not begun to arrive.
     mutating func removeUnanswered() -> [Question<Waiter>] {
         let indices = slots.indices.filter {
             (slots[$0].phase == .sent || slots[$0].phase == .abandoned) && !slots[$0].isArriving
@@ -130,7 +132,7 @@ struct QuestionTable<Waiter> {
         return open
     }
 
-    /// Ends all that were written.
+    /// Ends all written questions.
     mutating func removeAll() -> [Question<Waiter>] {
         let open = slots.filter { $0.phase == .sent || $0.phase == .abandoned }
         for index in slots.indices where slots[index].phase == .sent || slots[index].phase == .abandoned {

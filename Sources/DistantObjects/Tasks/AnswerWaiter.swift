@@ -1,11 +1,13 @@
-/// What waits for an answer.
+/// A waiter for the answer to a call.
 enum AnswerWaiter {
     case task(UnsafeContinuation<Reply, any Error>)
-    /// The scope's task, which waits without having suspended, or is about to suspend.
+    /// The scope's task, which waits inside its job, or is about to suspend.
     case scope(Unmanaged<CallScope>)
     case blocking(BlockingCall)
 
-    /// As `complete(_:_:)`, for what happens often: the answer is moved.
+    /// Completes the call with an answer.
+    ///
+    /// Unlike `complete(_:_:)` it moves the answer, for the usual case.
     func complete(with reply: consuming Reply, _ connection: Connection) {
         switch self {
         case .task(let continuation):
@@ -35,7 +37,7 @@ enum AnswerWaiter {
 }
 
 extension AnswerWaiter {
-    /// Whether it is the task of that scope, which has not suspended.
+    /// Whether it is that scope's task, waiting inside its job.
     @inline(__always)
     func isScope(_ scope: Unmanaged<CallScope>) -> Bool {
         if case .scope(let own) = self { own.toOpaque() == scope.toOpaque() } else { false }

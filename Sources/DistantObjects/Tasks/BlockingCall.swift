@@ -1,25 +1,27 @@
 import Synchronization
 
-/// A plain thread that waits for an answer.
+/// A blocked thread that waits for an answer.
 final class BlockingCall: @unchecked Sendable {
-    // The thread that moves `phase` from waiting writes `outcome`; it is read once `phase` says done.
+    // The thread that changes `phase` from waiting writes `outcome`. It is read only once `phase` is done.
     private enum Phase {
         static let waiting: UInt8 = 0
         static let completing: UInt8 = 1
         static let done: UInt8 = 2
     }
 
-    /// Identifies the thread that waits; only compared.
+    /// Identifies the waiting thread; only compared.
     private let thread = ThreadState.current
     private let phase = Atomic<UInt8>(Phase.waiting)
     @exclusivity(unchecked) private var outcome: Result<Reply?, any Error>?
 
-    /// Whether the calling thread is the one that waits: it needs no signal.
+    /// Whether the calling thread is the waiting one, which needs no signal.
     var isOwn: Bool { thread != nil && thread == ThreadState.current }
 
     var isDone: Bool { phase.load(ordering: .acquiring) == Phase.done }
 
-    /// - Returns: False if it was completed before; nobody takes the result then.
+    /// Sets the outcome.
+    ///
+    /// - Returns: False if an outcome was set before. The new one is dropped then.
     func complete(_ result: Result<Reply?, any Error>) -> Bool {
         let (isFirst, _) = phase.compareExchange(
             expected: Phase.waiting, desired: Phase.completing, ordering: .acquiringAndReleasing)
@@ -29,7 +31,7 @@ final class BlockingCall: @unchecked Sendable {
         return true
     }
 
-    /// The answer, to be taken once; `nil` for a one-way message that was written, or if there is none yet.
+    /// Takes the answer, once; `nil` for a one-way message that was written, or if there is no outcome yet.
     func get() throws -> Reply? {
         guard isDone else { return nil }
         return try outcome.take()?.get()

@@ -1,23 +1,23 @@
 import KeyedArchive
 import PortTransport
 
-/// A task whose calls are given up when it is cancelled: one in `Connection.run`, or one that serves a call of the peer.
+/// The scope of a task whose calls are cancelled with it: a task in `Connection.run`, or one that serves a call of the peer.
 ///
-/// Its calls need no cancellation handler of their own, which costs more than all else that a call does in the runtime.
-/// Tasks it starts are other tasks, and theirs have one. It is the task's preferred executor, and hands every job to the
-/// connection's loop, so that a thread knows the scope it works in.
+/// Calls in a scope need no cancellation handler of their own, which is the most expensive part of a call in the runtime.
+/// Tasks that the task starts are outside the scope, and their calls have a handler. The scope is the task's preferred
+/// executor. It passes every job to the connection's loop, so that a thread knows the scope whose job it runs.
 ///
-/// The task waits for one call at a time, first in its job, without having suspended; the two ways to an answer:
+/// The task waits for one call at a time, at first inside its job, without suspending. The handover of an answer from another
+/// thread has two forms:
 ///
-///     nothing --(another thread has the answer)--> answered --(the task takes it)--> nothing
-///     nothing --(suspended, the answer is about to come)--> suspended --(it comes and resumes the task)--> nothing
+///     nothing --(another thread leaves the answer)--> answered --(the task takes it)--> nothing
+///     nothing --(the task suspends before the answer is there)--> suspended --(the answer resumes the task)--> nothing
 ///
-/// Nearly always the thread that waits reads the answer itself, or the question holds the suspended task: then nothing is
-/// left here at all.
+/// Usually neither is needed: the waiting thread reads the answer itself, or the question holds the task's continuation.
 class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
-    // `task` is written once, before anybody can compare it; the connection's lock protects the rest.
+    // `task` is written once, before another thread can compare it. The connection's lock protects the rest.
 
-    /// What another thread or the task has left for the other.
+    /// What the answering thread has left for the task, or the task for that thread.
     enum Handover {
         case nothing
         case answered(Result<Reply, any Error>)
@@ -25,14 +25,16 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     let connection: Connection
-    /// The task was cancelled: by the peer, the user or itself.
+    /// Whether the task was cancelled: by the peer, the user or itself.
     @exclusivity(unchecked) final var isCancelled = false
-    /// Identifies the task, which sets it when it begins; only compared.
+    /// Identifies the task, which sets it when it starts; only compared.
     @exclusivity(unchecked) private final var task: UInt = 0
 
     /// The call that the task waits for.
     @exclusivity(unchecked) final var ticket = Ticket(index: 0, serial: 0)
-    /// So many of the next calls suspend at once, because an earlier one waited in vain; only the task uses it.
+    /// The number of next calls that suspend at once, because an earlier one waited in vain.
+    ///
+    /// Only the task uses it.
     @exclusivity(unchecked) private final var suspending = 0
     @exclusivity(unchecked) private final var handover = Handover.nothing
 
@@ -40,10 +42,12 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         self.connection = connection
     }
 
-    /// The calling task is the one whose scope this is.
+    /// Makes this the scope of the calling task.
     final func enter() { task = currentTask() }
 
-    /// The scope of the calling task, if it has one on that connection; held by the job that runs.
+    /// The scope of the calling task, if it has one on that connection.
+    ///
+    /// The running job holds it.
     @inline(__always)
     static func current(on connection: Connection) -> Unmanaged<CallScope>? {
         guard let scope = ThreadTasks.current?.pointee.scope,
@@ -52,32 +56,36 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         return scope
     }
 
-    /// After a wait in vain, so many calls suspend at once before the next wait.
+    /// The number of calls that suspend at once after a wait in vain.
     private static let retry = 16
 
-    /// Whether the task waits for its next answer inside its job, without suspending.
+    /// Whether the task waits for its next answer inside its job.
+    ///
+    /// Counts down the calls that do not.
     final func mayWait() -> Bool {
         if suspending == 0 { return true }
         suspending -= 1
         return false
     }
 
-    /// Something other than the answer came, most often a call of the peer; the next time it probably does, too.
+    /// Notes that a wait inside the job brought something else than the answer, usually a call of the peer.
+    ///
+    /// This is likely to happen again.
     final func waitedInVain() { suspending = Self.retry }
 
     // MARK: The answer, under the connection's lock
 
-    /// The answer that another thread has left.
+    /// Takes the answer that another thread has left.
     final func takeAnswer() -> Result<Reply, any Error>? {
         guard case .answered(let answer) = handover else { return nil }
         handover = .nothing
         return answer
     }
 
-    /// The task has suspended, and the thread that is about to have its answer does not know.
+    /// Leaves the continuation of the task, which suspended before the answer was there.
     final func suspend(_ continuation: UnsafeContinuation<Reply, any Error>) { handover = .suspended(continuation) }
 
-    /// Leaves the answer, or gives the task to resume with it.
+    /// Leaves the answer for the task; if the task has suspended, returns its continuation instead.
     final func leave(_ answer: Result<Reply, any Error>) -> UnsafeContinuation<Reply, any Error>? {
         guard case .suspended(let continuation) = handover else {
             handover = .answered(answer)
@@ -87,12 +95,10 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         return continuation
     }
 
-    /// The task is going to wait for a call, in its job.
-    ///
-    /// Called with the connection's lock held.
-    func waits(_ state: inout PortState<Connection>) {}
+    /// Called when the task is about to wait for an answer inside its job, with the connection's lock held.
+    func willWait(_ state: inout PortState<Connection>) {}
 
-    /// The connection whose call the task serves.
+    /// The connection whose call the task serves; nil if it serves none.
     var serves: Connection? { nil }
 
     /// Whether the task serves a one-way message.

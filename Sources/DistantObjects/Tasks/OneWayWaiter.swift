@@ -1,4 +1,4 @@
-/// What waits until a one-way message has found room.
+/// A waiter for a one-way message to be written.
 enum OneWayWaiter {
     case task(UnsafeContinuation<Void, any Error>)
     case blocking(BlockingCall)

@@ -1,10 +1,10 @@
-/// How far a `ServingTask` is, as far as a cancellation has to know.
+/// The progress of a `ServingTask`, as far as cancellation depends on it.
 struct ServingProgress {
     private enum Phase: UInt8 {
-        /// It serves no call: it is new, rests, or is about to.
+        /// The task serves no call: it is new, rests, or is about to rest.
         case idle
         case serving
-        /// Its call was cancelled: it serves no other.
+        /// The call was cancelled. The task serves no other call.
         case cancelled
         case over
     }
@@ -12,44 +12,44 @@ struct ServingProgress {
     private var phase = Phase.idle
     /// The number of the call that is served.
     private var call: UInt64 = 0
-    /// What a cancellation cancels.
+    /// The task that a cancellation cancels.
     ///
-    /// The task holds its `ServingTask`, and this is a part of it: the circle ends with `end`.
+    /// This is a reference cycle, because the task holds its `ServingTask`. `end` breaks it.
     private var task: Task<Void, Never>?
 
-    /// It serves a call from here on.
+    /// Begins to serve a call.
     mutating func take(_ call: UInt64) {
         phase = .serving
         self.call = call
     }
 
-    /// Its task was made, for the first call.
+    /// Stores the task, which was made for the first call.
     ///
-    /// - Returns: Whether that call was cancelled meanwhile.
+    /// - Returns: Whether that call has been cancelled already.
     mutating func started(_ task: Task<Void, Never>) -> Bool {
         if phase != .over { self.task = task }
         return phase == .cancelled
     }
 
-    /// Its call is answered.
+    /// Notes that the call is answered.
     ///
-    /// - Returns: Whether it may serve another.
+    /// - Returns: Whether the task may serve another call.
     mutating func answered() -> Bool {
         guard phase == .serving else { return false }
         phase = .idle
         return true
     }
 
-    /// A call is cancelled, which may be an earlier one.
+    /// Cancels a call, which may be an earlier one.
     ///
-    /// - Returns: The task to be cancelled; nil if it does not serve that call, or is not made yet.
+    /// - Returns: The task to cancel; nil if it does not serve that call, or does not exist yet.
     mutating func cancel(_ call: UInt64) -> Task<Void, Never>? {
         guard phase == .serving, self.call == call else { return nil }
         phase = .cancelled
         return task
     }
 
-    /// It serves no further call.
+    /// Notes that the task serves no further call.
     mutating func end() {
         phase = .over
         task = nil

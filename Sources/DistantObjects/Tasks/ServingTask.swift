@@ -2,11 +2,11 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
-/// A task that answers calls of the peer with `async` methods, one call after the other, and the executor it prefers.
+/// A task that runs `async` methods for calls of the peer, one call after the other, and its preferred executor.
 ///
-/// The thread that starts a call runs the task's *first* job for it, and only then may the next message to the object start.
-/// Between two calls the task rests: to make a task and to free it costs more than all else that a call does in the runtime.
-/// It keeps what the deepest of its calls took of memory, until it ends with the connection or a cancellation.
+/// The thread that starts a call runs the task's *first* job for it. Only after that job may the next message to the object
+/// start. Between two calls the task rests, because making and freeing a task is the most expensive part of a call in the
+/// runtime. A resting task keeps the memory of its largest call until the connection ends or a call is cancelled.
 ///
 ///     idle --(takes a call)--> serving --(answered)--> idle --(the connection keeps it)--> rests, until it takes a call
 ///                                 |                      |
@@ -14,20 +14,20 @@ import Synchronization
 ///                                 v                      v
 ///                             cancelled --(answered)--> over
 ///
-/// The way of an argument and of the result, within a call: `decoder` is there from the first argument to the last, `result`
-/// from the method's return to the answer.
 final class ServingTask: CallScope, Serving, @unchecked Sendable {
-    // `progress` is under `lock`; the rest belongs to the task, and before a call runs to the thread that starts it.
+    // `progress` has its own lock. The rest belongs to the task; before a call runs, to the thread that starts it.
 
-    /// Until the method has returned or thrown; held, and by hand, as each argument would count it.
+    /// The call, until the method has returned or thrown.
+    ///
+    /// Retained by hand, so that each argument does not retain it again.
     private var served: Unmanaged<InboundCall>?
-    /// From the moment the result is there.
+    /// The result, from the method's return until the answer is written.
     private var result: OutboundMessage?
-    /// Until the last argument is decoded.
+    /// The decoder, from the first argument to the last.
     private var decoder: ObjectDecoder?
-    /// Where the task goes on after a rest, with whether there is another call.
+    /// Resumes the resting task, with whether there is another call.
     private var rest: UnsafeContinuation<Bool, Never>?
-    /// Kept back from the loop, for the thread that starts the call.
+    /// The first job for a call, which the starting thread runs instead of the loop.
     private var firstJob: UnownedJob?
     private let progress = Mutex(ServingProgress())
 
@@ -72,7 +72,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         }
     }
 
-    /// On no actor, so that it switches executors only where a method may have left its own.
+    /// Runs on no actor, so that it switches executors only after a method that has changed them.
     @concurrent
     private func serveCalls() async {
         while true {
@@ -83,10 +83,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
                 finish(MethodFailure.from(error))
             }
             guard let thread = mayRest() else { return }
-            // The form that never leaves this thread; see “Workarounds”.
+            // This form of the function does not switch executors; see “Workarounds”.
             let isCalled = await _unsafeInheritExecutor_withUnsafeContinuation { continuation in
                 rest = continuation
-                // The next call must not start it before this job is over.
+                // The next call must not start the task before this job is over.
                 thread.pointee.resting = Unmanaged.passUnretained(self)
             }
             guard isCalled else { return }
@@ -104,7 +104,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         connection.channel.setNeedsFlush()
     }
 
-    /// Whether the task waits for the next call, on this thread.
+    /// The state of this thread, if the task may rest until the next call.
     private func mayRest() -> UnsafeMutablePointer<ThreadTasks>? {
         // Only this scope's own `run` sees the end of the job.
         guard progress.withLock({ $0.answered() }), let thread = ThreadTasks.current,
@@ -118,27 +118,25 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     // MARK: Starting
 
-    /// Takes a call over.
-    ///
-    /// The task is new or rests.
+    /// Gives a new or resting task a call.
     func take(_ call: InboundCall) {
         served = Unmanaged.passRetained(call)
         progress.withLock { $0.take(call.number) }
     }
 
-    /// Runs the task's first job for the call that it has taken, until it suspends or returns.
+    /// Runs the task's first job for its call, until the method suspends or returns.
     func start() {
-        // The method asks for no argument, so the memory of the call is free now.
+        // Without arguments to decode, the memory of the call can be freed now.
         call._withUnsafeGuaranteedRef { call in
             if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
         }
-        // The runtime enqueues the job before this returns. Taking it here costs less than a way through the loop's queue.
+        // The runtime enqueues the job before it returns. Running it here is cheaper than a detour through the loop's queue.
         let thread = ThreadTasks.current
         thread?.pointee.starting = Unmanaged.passUnretained(self)
         if let rest = rest.take() {
             rest.resume(returning: true)
         } else {
-            // Detached: it serves other calls later, and must inherit nothing from the place that starts it.
+            // It is detached because it serves other calls later and must not inherit from the code that starts it.
             let task = Task.detached(executorPreference: self) { await self.serve() }
             if progress.withLock({ $0.started(task) }) { task.cancel() }
         }
@@ -151,7 +149,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     override var servesOneWay: Bool { served?._withUnsafeGuaranteedRef { $0.question == nil } ?? false }
 
     override func enqueue(_ job: consuming ExecutorJob) {
-        // Only the starting thread's job: others may enqueue other jobs that prefer this executor.
+        // Keeps only the job that the starting thread enqueues. Other threads may enqueue other jobs of this executor.
         if let thread = ThreadTasks.current,
             thread.pointee.starting?.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
         {
@@ -162,24 +160,24 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         }
     }
 
-    /// Ends the task, which rests.
+    /// Ends the resting task.
     func dismiss() {
         progress.withLock { $0.end() }
         rest.take()?.resume(returning: false)
     }
 
-    // MARK: The connection's
+    // MARK: Called by the connection
 
-    /// The peer has cancelled a call, or is gone.
+    /// Cancels a call because the peer has cancelled it or the connection has ended.
     func cancel(_ call: UInt64) { progress.withLock { $0.cancel(call) }?.cancel() }
 
-    /// Counts as the end of the first job: what the call waits for may depend on the object's next message.
-    override func waits(_ state: inout PortState<Connection>) {
+    /// Counts as the end of the first job, because the answer may depend on the object's next message.
+    override func willWait(_ state: inout PortState<Connection>) {
         served?._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
     }
 }
 
-/// A call of the peer and the task that serves it, or did.
+/// A call of the peer and the task that serves or served it.
 struct ServedCall {
     private let task: ServingTask
     private let number: UInt64

@@ -1,17 +1,21 @@
-/// What a thread runs now, for code that asks where it is.
+/// The connection, scope and tasks that a thread works for now.
 struct ThreadTasks {
-    // Each is a word, and 0 is nil: they lie in the room that `ThreadState` keeps for them.
+    // Each property is one word, and nil is 0: `ThreadState` stores them as integers.
 
-    /// The connection whose synchronous method or hook runs; the caller of that holds it.
+    /// The connection whose synchronous method or hook runs.
+    ///
+    /// The caller of the method holds it.
     var serving: Unmanaged<Connection>?
-    /// The scope whose job runs; that job holds it.
+    /// The scope whose job runs.
+    ///
+    /// The job holds it.
     var scope: Unmanaged<CallScope>?
-    /// The task that is being started, whose first job is to be kept back.
+    /// The task that is being started, which keeps its first job for this thread.
     var starting: Unmanaged<ServingTask>?
-    /// The task that the job which runs has put to rest; it is its own.
+    /// The task of the running job, if it rests after this job.
     var resting: Unmanaged<ServingTask>?
 
-    /// The calling thread's; nil while the thread ends.
+    /// The tasks of the calling thread; nil while the thread exits.
     @inline(__always)
     static var current: UnsafeMutablePointer<ThreadTasks>? {
         guard let thread = ThreadState.current, let offset = MemoryLayout<ThreadState>.offset(of: \.tasks) else {

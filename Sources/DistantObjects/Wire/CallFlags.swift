@@ -6,9 +6,9 @@ package struct CallFlags: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// No `Return` is wanted; the question field is absent.
+    /// A one-way message: the caller wants no `Return`, and the question field is absent.
     package static let oneWay = CallFlags(rawValue: 1)
-    /// The time left until the caller gives up stands in the header.
+    /// The header contains the time left until the deadline.
     package static let deadline = CallFlags(rawValue: 2)
     /// The answer is kept until a `Drop` names it.
     package static let keepAnswer = CallFlags(rawValue: 4)

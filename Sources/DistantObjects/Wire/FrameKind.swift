@@ -1,6 +1,6 @@
-/// What a frame says, the `kind` byte of its header.
+/// The kind of a frame, a byte in its header.
 ///
-/// `WireProtocol.md` describes each; the numbers are fixed for protocol version 1.
+/// `WireProtocol.md` describes each kind. The numbers are fixed for protocol version 1.
 package enum FrameKind: UInt8, Sendable {
     case hello = 1
     case call = 2

@@ -1,14 +1,14 @@
 import KeyedArchive
 
-/// The references and class shapes of a message that has any: most have not, and pay nothing for them.
+/// The references and class shapes of a message.
 ///
-/// It holds the references until the message is decoded or dropped.
+/// Messages without any have no object of this class. It holds the references until the message is decoded or dropped.
 final class MessageTables: Sendable {
     nonisolated(unsafe) let references: [AnyObject]
     let shapes: [Shape]
-    /// Why the message cannot be decoded.
+    /// Why the message cannot be decoded; nil if it can.
     ///
-    /// Its tables were entered all the same, so that later ones mean the same on both sides.
+    /// Its tables were entered nevertheless, so that both sides agree on the numbers in later messages.
     let fault: ArchiveError?
 
     init(references: [AnyObject], shapes: [Shape], fault: ArchiveError? = nil) {

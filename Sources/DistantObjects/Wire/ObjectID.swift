@@ -1,11 +1,11 @@
-/// The name of an exported object on one connection: a slot of its owner's table and the slot's generation.
+/// The id of an exported object on one connection: a slot in its owner's table, and the slot's generation.
 ///
-/// A slot is used again after its object was released, each time under the next generation, so that a message meant for
-/// an earlier object can never reach a later one.
+/// A slot is reused after its object was released, with the next generation, so that a message for an earlier object never
+/// reaches a later one.
 package struct ObjectID: Hashable, Sendable {
     package var slot: UInt32
     package var generation: UInt32
 
-    /// The root directory of each party, exported from the first moment and never released.
+    /// The root directory of each side, which is exported from the start and never released.
     package static let rootDirectory = ObjectID(slot: 0, generation: 0)
 }

@@ -1,23 +1,23 @@
 import KeyedArchive
 
-/// The frames that transitions have written and the channel has not been given yet.
+/// The frames that transitions have written and that the channel does not have yet.
 ///
-/// Used under the connection's lock and emptied before it is given up: the order of transitions is the order on the wire.
-/// Its memory is used again; the first frame of each round, nearly always the only one, has a place without an allocation.
+/// It is used under the connection's lock and emptied before the lock is released, so that the order of transitions is the
+/// order on the wire. Its memory is reused. The first frame, usually the only one, needs no allocation.
 struct Outbox: ~Copyable {
-    /// How the channel takes a frame.
+    /// How the channel sends a frame.
     enum Form: UInt8 {
-        /// The bytes written here are the frame.
+        /// The bytes in the outbox are the whole frame.
         case whole
-        /// The values of a message follow, which lie in its encoder.
+        /// The values of a message follow, which are in its encoder.
         case withValues
         /// The segments of a large message follow in fragments.
         case withFragments
-        /// Descriptors of shared memory go with it.
+        /// Descriptors of shared memory are sent with it.
         case withDescriptors
-        /// Nothing follows it on the socket.
+        /// It is the last frame on the socket.
         case lastOnSocket
-        /// Nothing follows it at all.
+        /// It is the last frame of the connection.
         case last
     }
 
@@ -25,26 +25,30 @@ struct Outbox: ~Copyable {
         let kind: FrameKind
         let flags: UInt8
         let form: Form
-        /// Where its bytes end, and those of the next begin.
+        /// The offset where its bytes end and those of the next frame begin.
         let end: Int
-        /// What holds the rest; its owner keeps it until the outbox is emptied.
+        /// The encoder with the rest of the frame.
+        ///
+        /// Its owner keeps it until the outbox is emptied.
         let encoder: Unmanaged<ObjectEncoder>?
     }
 
     private var bytes = PrefixBuffer()
-    /// Where the frame that is being written starts.
+    /// The offset where the current frame starts.
     private var start = 0
     private var first: Frame?
     private var others: [Frame] = []
-    /// The descriptors of the one frame that can have some; the channel owns them once it has the frame.
+    /// The descriptors of the one frame that has some.
+    ///
+    /// The channel owns them once it has the frame.
     private(set) var descriptors: [CInt] = []
 
     var isEmpty: Bool { first == nil }
 
-    /// The bytes of the frame that is being written.
+    /// The bytes of the current frame.
     var count: Int { bytes.count - start }
 
-    /// Completes the frame that is being written.
+    /// Completes the current frame.
     mutating func finish(
         _ kind: FrameKind, flags: UInt8 = 0, _ form: Form = .whole, encoder: Unmanaged<ObjectEncoder>? = nil
     ) {
@@ -53,13 +57,15 @@ struct Outbox: ~Copyable {
         if first == nil { first = frame } else { others.append(frame) }
     }
 
-    /// As `finish`, with descriptors, which the outbox owns until it is emptied.
+    /// Completes the current frame, with descriptors that the outbox owns until it is emptied.
     mutating func finish(_ kind: FrameKind, flags: UInt8, descriptors: [CInt]) {
         self.descriptors = descriptors
         finish(kind, flags: flags, .withDescriptors)
     }
 
-    /// Hands each frame out, in order, and is empty afterwards.
+    /// Passes each frame to the closure, in order.
+    ///
+    /// The outbox is empty afterwards.
     @inline(__always)
     mutating func empty(into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
         guard let frame = first else { return }
@@ -80,7 +86,7 @@ struct Outbox: ~Copyable {
         others.removeAll(keepingCapacity: others.count <= 16)
     }
 
-    // MARK: Bytes of the frame that is being written
+    // MARK: Bytes of the current frame
 
     mutating func append(byte: UInt8) { bytes.append(byte: byte) }
     @inline(__always)

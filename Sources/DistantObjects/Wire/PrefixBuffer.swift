@@ -1,6 +1,6 @@
-/// Memory in which a frame is put together.
+/// The memory in which a frame is assembled.
 ///
-/// It is not an array, so that writing costs no uniqueness check. The memory is used again for the next frame.
+/// It is not an array, so that writing costs no uniqueness check. The memory is reused for the next frame.
 package struct PrefixBuffer: ~Copyable {
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
@@ -12,14 +12,14 @@ package struct PrefixBuffer: ~Copyable {
         base?.deallocate()
     }
 
-    /// What has been written since `reset()`.
+    /// The bytes written since `reset()`.
     var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base, count: count)
     }
 
     /// Starts the next frame.
     ///
-    /// It frees the memory of an unusually large frame.
+    /// Frees the memory of an unusually large one.
     mutating func reset() {
         count = 0
         if capacity > 16_384 {
@@ -36,7 +36,9 @@ package struct PrefixBuffer: ~Copyable {
         count += 1
     }
 
-    /// Writes an unsigned number in groups of seven bits, the lowest first; the top bit says that more follow.
+    /// Writes an unsigned number in groups of seven bits, lowest first.
+    ///
+    /// The top bit is set if more groups follow.
     @inline(__always)
     mutating func append(_ value: UInt64) {
         if value < 0x80 { return append(byte: UInt8(truncatingIfNeeded: value)) }
@@ -70,7 +72,7 @@ package struct PrefixBuffer: ~Copyable {
         count += bytes.count
     }
 
-    /// Writes a length in bytes and the UTF-8 of the text.
+    /// Writes the length in bytes, then the text in UTF-8.
     mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { utf8 in
@@ -81,7 +83,7 @@ package struct PrefixBuffer: ~Copyable {
 
     /// Writes the body of a `Goodbye`.
     ///
-    /// - Parameter entered: How many openers of the peer were entered.
+    /// - Parameter entered: The number of the peer's last frame that was entered.
     mutating func appendGoodbye(entered: UInt64, _ reason: GoodbyeReason, _ text: String) {
         append(entered)
         append(reason.rawValue)

@@ -1,15 +1,17 @@
 import PortTransport
 
-/// An answer whose header and tables were entered; its waiter decodes the body.
+/// An answer whose header and tables are entered.
+///
+/// Its waiter decodes the body.
 final class Reply: @unchecked Sendable {
-    // The reading thread makes it, then the waiter owns it.
+    // The reading thread makes it; then the waiter owns it.
     let status: ReturnStatus
     let body: ByteSlice
-    /// Bytes of the large-message window that the body takes.
+    /// The bytes that the body takes of the window for large messages.
     let bulk: Int
     let tables: MessageTables?
 
-    /// Whether it is the answer of a method that has no result.
+    /// Whether it is the answer of a method without a result.
     var isWithoutValue: Bool { body.bytes.count <= 2 && body.bytes.allSatisfy { $0 == 0 } }
 
     init(status: ReturnStatus, body: consuming ByteSlice, bulk: Int, tables: consuming MessageTables?) {

@@ -1,4 +1,4 @@
-/// How a call ended, the flags of a `Return` frame.
+/// How a call ended: the flags of a `Return` frame.
 package enum ReturnStatus: UInt8, Sendable {
     /// The body is the result.
     case result = 0

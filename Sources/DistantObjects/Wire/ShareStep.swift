@@ -1,11 +1,11 @@
-/// What a `Share` frame says, its flags.
+/// The step that a `Share` frame takes: its flags.
 package enum ShareStep: UInt8, Sendable {
-    /// The initiator asks the other party to make memory for both.
+    /// The initiator asks the other side to make shared memory.
     case ask = 0
-    /// The other party has made it; without descriptors: it has not.
+    /// The other side has made it; without descriptors it has not.
     case give = 1
-    /// All that follows comes through the memory.
+    /// All further frames come through the memory.
     case move = 2
-    /// The initiator has no use for the memory it was given, and stays; only where the other party knows this step.
+    /// The initiator does not use the memory and stays on the socket. Sent only if the other side knows this step.
     case decline = 3
 }

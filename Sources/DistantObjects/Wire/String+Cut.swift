@@ -1,7 +1,7 @@
 extension String {
-    /// The beginning of the text, of at most so many bytes of UTF-8, cut between two scalars.
+    /// The longest prefix of at most this many bytes of UTF-8 that ends between two Unicode scalars.
     ///
-    /// Counted in bytes, not characters: one character can have any number of bytes.
+    /// The limit is in bytes because a character can have any number of bytes.
     func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(utf8.startIndex, offsetBy: limit)

@@ -1,4 +1,6 @@
-/// Reads the header and tables of a frame; every step is checked against the bytes that are there.
+/// Reads the header and tables of a frame.
+///
+/// Every read is checked against the remaining bytes.
 package struct WireReader {
     private let bytes: UnsafeRawBufferPointer
     package private(set) var offset = 0
@@ -16,7 +18,7 @@ package struct WireReader {
         return value
     }
 
-    /// Whether the next bytes are that many zeros, which are then read.
+    /// Skips that many bytes if they are all zero, and returns whether they are.
     mutating func skipZeros(_ count: Int) -> Bool {
         guard remaining >= count else { return false }
         for index in offset..<(offset + count) where bytes[index] != 0 { return false }
@@ -26,7 +28,7 @@ package struct WireReader {
 
     @inline(__always)
     mutating func number() throws(ProtocolViolation) -> UInt64 {
-        // Nearly all are small.
+        // Most numbers are small.
         if offset < bytes.count, bytes[offset] < 0x80 {
             defer { offset += 1 }
             return UInt64(bytes[offset])
@@ -40,7 +42,7 @@ package struct WireReader {
         var shift: UInt64 = 0
         while true {
             let next = try byte()
-            // The tenth group has room for one bit only.
+            // The tenth group has only one bit left.
             if shift == 63, next > 1 { throw ProtocolViolation(.malformed, "a number does not fit in 64 bits") }
             value |= UInt64(next & 0x7F) << shift
             if next < 0x80 { return value }
@@ -57,7 +59,7 @@ package struct WireReader {
         return narrow
     }
 
-    /// A count of things of which each takes at least `minimum` bytes of this frame.
+    /// Reads a count of items that take at least `minimum` bytes each in this frame.
     mutating func count(minimum: Int) throws(ProtocolViolation) -> Int {
         let value = try number()
         guard value <= UInt64(remaining / max(1, minimum)) else {
@@ -93,7 +95,7 @@ package struct WireReader {
         return ObjectID(slot: slot, generation: generation)
     }
 
-    /// The frame must end here.
+    /// Checks that the frame ends here.
     func end() throws(ProtocolViolation) {
         guard offset == bytes.count else {
             throw ProtocolViolation(.malformed, "a frame is longer than its content")

@@ -281,7 +281,7 @@ final class StateSide {
         messages.append(message)
         try state.checkOpen(message)
         let ticket = state.questions.reserve()
-        _ = state.send(message, ticket, waiter, host)
+        _ = state.sendCall(message, ticket, waiter, host)
         collect()
         return ticket
     }
@@ -295,7 +295,7 @@ final class StateSide {
     func offer(to target: ObjectID = .rootDirectory) throws -> Bool {
         let message = try Self.message(to: target)
         messages.append(message)
-        let isSent = state.offer(message, host)
+        let isSent = state.offerOneWay(message, host)
         collect()
         return isSent
     }
