@@ -84,7 +84,7 @@ struct FooBarServer {
         Console.say("FooBarServer: listening at \(listener.address)")
         // One that forgets its children as they end: a server has any number of clients in its life.
         try await withThrowingDiscardingTaskGroup { clients in
-            for try await connection in listener {
+            for await connection in listener {
                 let session = Session(connection) { listener.close() }
                 connection.vend(["": Directory(), "session": session])
                 clients.addTask {

@@ -29,7 +29,7 @@ struct ChurnTests {
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Mutex<[Connection]>([])
         let serving = Task {
-            for try await connection in listener {
+            for await connection in listener {
                 connection.vend(Directory())
                 accepted.withLock { $0.append(connection) }
             }
@@ -100,7 +100,7 @@ private final class Churn: Sendable {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
-            for try await connection in listener { serve(connection) }
+            for await connection in listener { serve(connection) }
         }
         try await measured {
             try await withThrowingTaskGroup(of: Void.self) { group in

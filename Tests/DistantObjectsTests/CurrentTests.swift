@@ -58,7 +58,7 @@ struct CurrentTests {
         let seen = Mutex<[ObjectIdentifier?]>([])
         var server = Connection.Configuration.patient
         server.onEvent = { event in
-            guard case .ended = event else { return }
+            guard event.code == .ended else { return }
             seen.withLock { $0.append(Connection.current.map { ObjectIdentifier($0) }) }
         }
         let pairs = [try await Pair(server: server), try await Pair(server: server)]

@@ -29,7 +29,7 @@ struct DroppedTests {
             configuration.loop = loop
             configuration.keepalive = keepalive
             configuration.onEvent = { event in
-                guard case .dropped = event else { return }
+                guard event.code == .dropped else { return }
                 dropped.send()
                 Connection.current?.invalidate()
             }

@@ -45,9 +45,13 @@ struct ErrorTests {
     func onwardOneWay() async throws {
         let (reported, here) = (Signal(), Signal())
         var (first, second) = (Connection.Configuration.patient, Connection.Configuration.patient)
-        first.onEvent = { if case .oneWayFailed(_, let error) = $0, error.code == .methodFailed { reported.send() } }
-        second.onEvent = {
-            if case .oneWayFailedHere(_, let error) = $0, (error as? ConnectionError)?.code == .notSent { here.send() }
+        first.onEvent = { event in
+            let code = (event.error as? ConnectionError)?.code
+            if event.code == .oneWayFailed, code == .methodFailed { reported.send() }
+        }
+        second.onEvent = { event in
+            let code = (event.error as? ConnectionError)?.code
+            if event.code == .oneWayFailedHere, code == .notSent { here.send() }
         }
         let (client, server) = try await Connection.pair(first: first, second: second)
         server.vend(Middle())
@@ -92,12 +96,12 @@ struct ErrorTests {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Task {
-            for try await connection in listener { return connection as Connection? }; return nil
+            for await connection in listener { return connection as Connection? }; return nil
         }
         let connection = try await Connection.open(.path(place.socket), configuration: .patient)
         await expectCode(.deadlineExceeded) { _ = try await connection.root(named: "", deadline: .milliseconds(20)) }
         connection.invalidate()
-        _ = try await accepted.value?.ended
+        _ = await accepted.value?.ended
         listener.close()
     }
 

@@ -28,7 +28,7 @@ struct HostilePeerTests {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
-            for try await connection in listener { connection.vend(Directory()) }
+            for await connection in listener { connection.vend(Directory()) }
         }
         let raw = try RawPeer(connectingTo: place.socket)
         let bodies: [[UInt8]] = [
@@ -147,7 +147,7 @@ struct HostilePeerTests {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
-            for try await connection in listener { connection.vend(Directory()) }
+            for await connection in listener { connection.vend(Directory()) }
         }
         let raw = try RawPeer(connectingTo: place.socket)
         raw.send(1, RawPeer.hello)

@@ -115,7 +115,7 @@ private final class Helper: Sendable {
         var configuration = Connection.Configuration.patient
         if inSharedMemory { configuration.busy = .always }
         let end = end
-        configuration.onEvent = { if case .ended = $0 { end.send() } }
+        configuration.onEvent = { if $0.code == .ended { end.send() } }
         connection = try await Connection.launch(
             try builtProgram("FooBarServer"), environment: Patience.environment, over: transport,
             configuration: configuration)

@@ -16,7 +16,7 @@ struct ListenerTests {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
-            for try await connection in listener { connection.vend(Directory()) }
+            for await connection in listener { connection.vend(Directory()) }
         }
         let one = try await Connection.open(.path(place.socket), configuration: .patient)
         let two = try await Connection.open(.path(place.socket), configuration: .patient)
@@ -35,7 +35,7 @@ struct ListenerTests {
     func heldByIteration() async throws {
         let place = try Place()
         let serving = Task {
-            for try await connection in try Listener(at: .path(place.socket), configuration: .patient) {
+            for await connection in try Listener(at: .path(place.socket), configuration: .patient) {
                 connection.vend(Directory())
             }
         }
@@ -65,7 +65,7 @@ struct ListenerTests {
             }
             let listener = try Listener(at: .path(place.socket), configuration: .patient)
             let serving = Task {
-                for try await connection in listener { connection.vend(Directory()) }
+                for await connection in listener { connection.vend(Directory()) }
             }
             let connection = try await opening.value
             let back: Int = try await connection.root.echo(1)
@@ -132,13 +132,14 @@ struct ListenerTests {
             let paused = Signal()
             var configuration = Connection.Configuration.patient
             configuration.onEvent = { event in
-                guard case .acceptPaused(let error) = event else { return }
-                #expect(error.code == .transport && error.context == place.socket)
+                guard event.code == .acceptPaused else { return }
+                let error = event.error as? ConnectionError
+                #expect(error?.code == .transport && error?.context == place.socket)
                 paused.send()
             }
             let listener = try Listener(at: .path(place.socket), configuration: configuration)
             let serving = Task {
-                for try await connection in listener { connection.vend(Directory()) }
+                for await connection in listener { connection.vend(Directory()) }
             }
             let raw = try RawPeer(connectingTo: place.socket)
             // Who connects while nothing is left waits in the kernel.

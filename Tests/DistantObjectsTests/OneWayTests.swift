@@ -32,13 +32,13 @@ struct OneWayTests {
         let code = Mutex<ConnectionError.Code?>(nil)
         var client = Connection.Configuration.patient
         client.onEvent = { event in
-            guard case .oneWayFailed(_, let error) = event else { return }
-            code.withLock { $0 = error.code }
+            guard event.code == .oneWayFailed else { return }
+            code.withLock { $0 = (event.error as? ConnectionError)?.code }
             here.send()
         }
         var server = Connection.Configuration.patient
         server.onEvent = { event in
-            if case .oneWayFailedHere = event { there.send() }
+            if event.code == .oneWayFailedHere { there.send() }
         }
         let pair = try await Pair(client: client, server: server)
         let directory = try await pair.client.root
@@ -68,7 +68,7 @@ struct OneWayTests {
         let failed = Signal()
         var client = Connection.Configuration.patient
         client.onEvent = { event in
-            if case .oneWayFailed = event { failed.send() }
+            if event.code == .oneWayFailed { failed.send() }
         }
         let pair = try await Pair(client: client)
         let directory = try await pair.client.root
@@ -85,7 +85,7 @@ struct OneWayTests {
         let failures = Signal()
         var server = Connection.Configuration.patient
         server.onEvent = { event in
-            switch event {
+            switch event.code {
             case .oneWayFailedHere, .callRefused: failures.send()
             default: break
             }
@@ -104,7 +104,7 @@ struct OneWayTests {
         let failed = Signal()
         var client = Connection.Configuration.patient
         client.onEvent = { event in
-            if case .oneWayFailed = event { failed.send() }
+            if event.code == .oneWayFailed { failed.send() }
         }
         let pair = try await Pair(client: client)
         pair.server.vend(Curious(pair.server))
@@ -118,8 +118,7 @@ struct OneWayTests {
         let events = Mutex<[String]>([])
         var server = Connection.Configuration.patient
         server.onEvent = { event in
-            let name = "\(event)".prefix { $0 != "(" }
-            events.withLock { $0.append(String(name)) }
+            events.withLock { $0.append(event.code.rawValue) }
         }
         let pair = try await Pair(server: server)
         let curious = Curious(nil)

@@ -25,16 +25,16 @@ struct PeerLimitTests {
             var configuration = Connection.Configuration.patient
             configuration.limits.connectionsOfPeer = connectionsOfPeer
             configuration.accept = accept
-            configuration.onEvent = {
-                guard case .tooManyConnections(let peer, let error) = $0 else { return }
-                #expect(error.code == .peerRefused)
-                refusals.peers.withLock { $0.append(peer) }
+            configuration.onEvent = { event in
+                guard event.code == .tooManyConnections else { return }
+                #expect((event.error as? ConnectionError)?.code == .peerRefused)
+                refusals.peers.withLock { $0.append(event.peer) }
             }
             let listener = try Listener(at: .path(place.socket), configuration: configuration)
             (self.place, self.refusals, self.listener) = (place, refusals, listener)
             // Not on the threads of other tasks: tests that wait for a process hold them, and that may wait for this one.
             serving = Task(executorPreference: EventLoop.shared) { [directory] in
-                for try await connection in listener { connection.vend(directory) }
+                for await connection in listener { connection.vend(directory) }
             }
         }
 

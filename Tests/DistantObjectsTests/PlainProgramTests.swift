@@ -8,7 +8,7 @@ struct PlainProgramTests {
         let place = try Place()
         let directory = Directory()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
-        let serving = Task { for try await connection in listener { connection.vend(directory) } }
+        let serving = Task { for await connection in listener { connection.vend(directory) } }
         let back = try await onThread {
             let connection = try Connection.blockingOpen(
                 .path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)

@@ -228,8 +228,10 @@ private final class World: @unchecked Sendable {
         configuration.errorTypes = [NotFound.self]
         configuration.onEvent = { [self] event in
             // Calls of either side may fail when a connection is cut, but neither ever breaks the protocol.
-            if case .ended(.protocolViolation(let text)) = event { complain(text) }
-            if case .ended(.refused(let text)) = event { complain(text) }
+            switch event.end {
+            case .protocolViolation(let text), .refused(let text): complain(text)
+            default: break
+            }
         }
         let (first, second) = MemoryLink.pair(
             seed: random.value.next(), capacity: [64, 700, 65_536].randomElement(using: &random.value) ?? 64)

@@ -32,7 +32,7 @@
             let raw = try RawPeer(connectingTo: place.socket)
             #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
             let serving = Task {
-                for try await connection in listener { connection.vend(Directory()) }
+                for await connection in listener { connection.vend(Directory()) }
             }
             raw.send(1, RawPeer.hello)
             #expect(try await onThread { raw.read()?.kind } == 1)

@@ -17,7 +17,7 @@ struct UserCodeTests {
     func threads() async throws {
         let log = ThreadLog()
         var client = Connection.Configuration.patient
-        client.onEvent = { if case .oneWayFailed = $0 { log.note("event") } }
+        client.onEvent = { if $0.code == .oneWayFailed { log.note("event") } }
         // The thread in the call is the only reader here.
         let pair = try await Pair(client: client, over: .pipes)
         let other = Directory()
@@ -63,7 +63,7 @@ struct UserCodeTests {
         await #expect(processExitsWith: .success) {
             let exhausted = Signal()
             var client = Connection.Configuration.patient
-            client.onEvent = { if case .threadsExhausted = $0 { exhausted.send() } }
+            client.onEvent = { if $0.code == .threadsExhausted { exhausted.send() } }
             // The peer has a loop of its own.
             var server = Connection.Configuration.patient
             server.spin = .nanoseconds(1)
@@ -102,7 +102,7 @@ struct UserCodeTests {
                 let exhausted = Signal()
                 var configuration = Connection.Configuration.patient
                 configuration.busy = .always
-                configuration.onEvent = { if case .threadsExhausted = $0 { exhausted.send() } }
+                configuration.onEvent = { if $0.code == .threadsExhausted { exhausted.send() } }
                 let connection = try await Connection.launch(
                     try builtProgram("FooBarServer"), over: .socketpair, configuration: configuration)
                 while !connection.isInSharedMemory { try await connection.ping() }

@@ -109,7 +109,7 @@ extension Connection {
         case .endRoots:
             roots.end()
         case .ended(let end):
-            tell(end)
+            reportEnd(end)
         }
     }
 

@@ -3,75 +3,84 @@ public import PortTransport
 import Synchronization
 
 extension Connection {
-    /// What a connection allows and reports.
+    /// The settings of a connection.
     ///
-    /// Every value has a default that suits two processes of one user.
+    /// Every setting has a default that suits two processes of one user.
     public struct Configuration: Sendable {
-        /// Bounds on what the peer can make this process hold.
+        /// Limits on the resources that the peer can make this process use.
         public var limits = Limits()
-        /// Classes that may be made besides those the types of arguments name, and other names for classes.
+        /// Classes that the peer may name besides those of declared types, and other names for classes.
         public var classes = ClassRegistry()
-        /// Errors of the other process that arrive as themselves; others arrive as `RemoteError`.
+        /// Error types that are decoded when the peer throws them.
+        ///
+        /// Errors of other types arrive as `RemoteError`.
         public var errorTypes: [any (Error & Codable).Type] = []
         /// Whether the text of errors that are not `Codable` is sent to the peer.
         ///
-        /// Off: such texts often name files and
-        /// values that are not the peer's business.
+        /// Default: false. Such texts often contain file names and values that the peer should not see.
         public var exposesErrorText = false
-        /// How long the handshake may take; a peer that connects and says nothing is not kept.
+        /// How long the handshake may take.
+        ///
+        /// Default: 5 seconds. A peer that connects and stays silent is cut off then.
         public var handshakeTimeout = Duration.seconds(5)
-        /// How long to wait for a root of the peer, unless the look-up says otherwise: a peer that vends nothing would be waited
-        /// for without end.
+        /// How long to wait for a root of the peer, if the look-up gives no deadline.
         ///
-        /// `nil`: as long as `callDeadline` says.
+        /// Default: 60 seconds. Without a deadline a look-up at a peer that vends nothing would never end. `nil` for
+        /// `callDeadline`.
         public var lookupDeadline: Duration? = .seconds(60)
-        /// How long to wait for the answer to a call, unless the call says otherwise; `nil`: as long as it takes.
+        /// How long to wait for the answer to a call, if the call gives no deadline; `nil`, the default, for no limit.
         ///
-        /// One-way messages have none.
+        /// It does not apply to one-way messages.
         public var callDeadline: Duration?
-        /// Asks a peer that has sent nothing for so long for a sign of life, and ends the connection when three such times have
-        /// passed in silence; `nil`: not at all.
+        /// The interval after which a silent peer gets a ping; `nil`, the default, for no pings.
         ///
-        /// For links that break without a word, as pipes to a program that leads to another machine. The death of a local
-        /// peer is told by the system.
+        /// After three silent intervals the connection ends. This is for links that can break without notice, such as pipes to a
+        /// program that connects to another machine. If a local peer dies, the system reports it.
         public var keepalive: Duration?
-        /// Who may be at the other end.
+        /// Decides which processes may connect.
         public var accept = AcceptRule.sameUser
-        /// How long the loop's thread looks for new bytes before it sleeps.
+        /// How long the loop's thread polls for input before it sleeps; `nil`, the default, for no polling.
         ///
-        /// `nil`: not at all. With two idle cores a call
-        /// gets several times faster; on busy ones it takes time from others. Connections with one duration share a loop.
+        /// With two idle cores, polling makes a call several times faster. On busy cores it takes time from other threads.
+        /// Connections with the same duration share a loop.
         public var spin: Duration?
-        /// Whether a connection over a socket that is busy goes on in memory shared with the other process, if that wants it
-        /// too and runs as the same user.
+        /// Whether a busy socket connection switches to shared memory.
         ///
-        /// A message then costs one system call less on each side, and none where both look for new bytes before they sleep
-        /// (`spin`). Such a connection has two more descriptors on each side and 260 KiB of memory that belong to both
-        /// processes, each of which does this for 512 connections at most. Linux alone has memory fit for that; elsewhere,
-        /// and over pipes, nothing changes. Off for a peer that must not be able to make this process wait: see <doc:Trust>.
+        /// Default: true. It switches only if the peer agrees and runs as the same user. A message then costs one
+        /// system call less on each side, and none if both sides poll (`spin`). The connection uses two more
+        /// descriptors on each side and 260 KiB of memory that both processes can write. Each process does this for at
+        /// most 512 connections. It works on Linux only, and not over pipes. Turn it off for a peer that must not be
+        /// able to block this process: see <doc:Trust>.
         public var sharesMemory = true
-        /// Called with what happens to the connection, which is `Connection.current`, on the loop's thread, in order.
+        /// Called for each event of the connection, on the loop's thread, in order.
         ///
-        /// Must not block. `threadsExhausted` comes on a thread of its own, since the loop has none left; `acceptPaused` and
-        /// `tooManyConnections` are the listener's and of no connection.
+        /// It must not block. `Connection.current` is the connection. The event `threadsExhausted` comes on another
+        /// thread, because the loop has none left. The events `acceptPaused` and `tooManyConnections` belong to a
+        /// listener and have no connection.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
-        /// A name for log lines; `nil`: where the peer was reached.
+        /// A name for log lines; `nil` for the address of the peer.
         public var name: String?
-        /// What this program calls itself to the peer.
+        /// The name of this program that the peer gets.
+        ///
+        /// Default: the name of the executable.
         public var programName = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") } ?? ""
 
-        /// The loop tests drive by hand; `nil` for the process's own.
+        /// A loop that a test runs step by step; `nil` for the process's loop.
         package var loop: (any PortLoop)?
-        /// From which traffic on a connection shares memory.
+        /// The traffic at which the connection switches to shared memory.
         package var busy = BusyTraffic()
-        /// Whether the kernel is asked to refuse descriptors; false: as on one that cannot, for tests.
+        /// Whether the kernel is asked to refuse descriptors.
+        ///
+        /// Tests set it to false, to do as on a kernel that cannot.
         package var asksKernel = true
 
-        /// The defaults.
+        /// Makes a configuration with the defaults.
         public init() {}
     }
 
-    /// A configuration with its limits in range, held once by all connections that have it.
+    /// A configuration with its limits in range.
+    ///
+    /// Connections of one listener share it.
     final class SharedConfiguration: Sendable {
         let value: Configuration
         let settings: PortSettings
@@ -84,42 +93,41 @@ extension Connection {
         }
     }
 
-    /// Bounds on what a peer can make this process hold, each checked before memory is taken.
+    /// Limits on the resources that a peer can make this process use.
     public typealias Limits = ConnectionLimits
 
-    /// Decides by the peer's credentials whether a connection is accepted.
+    /// Decides whether to accept a connection, by the peer's credentials.
     public struct AcceptRule: Sendable {
         let decide: @Sendable (PeerCredentials?) -> String?
 
-        /// A rule of your own.
+        /// Makes a custom rule.
         ///
-        /// - Parameter decide: Given the peer's credentials (`nil` over pipes), returns `nil` to accept or the reason for
-        ///   refusing, which the peer is told. Runs on the loop's thread.
+        /// - Parameter decide: Gets the peer's credentials (`nil` over pipes). Returns `nil` to accept, or the reason for a
+        ///   refusal, which is sent to the peer. Called on the loop's thread.
         public init(_ decide: @escaping @Sendable (PeerCredentials?) -> String?) {
             self.decide = decide
         }
 
-        /// Processes of the same user, and the process at the other end of a pipe that this one made or was given.
+        /// Accepts processes of the same user, and the process at the other end of a pipe.
         ///
-        /// In a user namespace of Linux that does not know all users, those without a number there share one (65534).
-        /// A process that runs under it itself cannot tell its own user from others, and refuses all of that number: there,
-        /// use a rule of your own.
+        /// In a Linux user namespace that does not map all users, unmapped users share one number (65534). A process that
+        /// runs as this user itself cannot tell its own user from others, and refuses them all. Use a custom rule there.
         public static let sameUser = AcceptRule { peer in
             guard let peer, !peer.isOfThisUser else { return nil }
             let own = PeerCredentials.current.uid
             guard peer.uid != own else {
-                return "the peer may be anybody: user \(own) stands for all without a number in this user namespace"
+                return "the peer may be any user: \(own) stands for all users that this user namespace does not map"
             }
             return "only processes of user \(own) may connect, the peer runs as user \(peer.uid)"
         }
 
-        /// Everybody who can reach the socket.
+        /// Accepts every process that can reach the socket.
         public static let everybody = AcceptRule { _ in nil }
     }
 }
 
 extension Connection {
-    /// The counters now.
+    /// The current counters.
     public var statistics: ConnectionStatistics {
         state.withLock { state in
             ConnectionStatistics(

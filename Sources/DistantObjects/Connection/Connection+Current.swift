@@ -1,18 +1,18 @@
-// Who calls: what a method or a hook may want to know, and no argument says.
+// The connection that the running code works for.
 extension Connection {
-    /// The connection whose call runs here, or whose event a hook is told; `nil` elsewhere.
+    /// The connection whose call or event handler runs on this thread; `nil` elsewhere.
     ///
-    /// A method asks it for its caller's credentials. In an `async` method it is the same after every `await`, in its child
-    /// tasks, and in actors with the default executor; not on the main actor, and not in a `Task` that the method makes, which
-    /// may outlive the call: ask before, and pass on what you need. An object called within its own process sees what its
-    /// caller sees.
+    /// A method can ask it for the credentials of its caller. In an `async` method it stays the same after each `await`, in
+    /// child tasks, and on actors with the default executor. It is `nil` on the main actor and in a `Task` that the method
+    /// makes, which may outlive the call: read it before, and pass on what you need. A method that is called directly within
+    /// its own process sees the value of its caller.
     public static var current: Connection? {
         guard let thread = ThreadTasks.current else { return nil }
         if let serving = thread.pointee.serving { return serving.takeUnretainedValue() }
         return thread.pointee.scope?.takeUnretainedValue().serves
     }
 
-    /// Runs synchronous code of the user's as this connection's.
+    /// Runs synchronous user code with this connection as `current`.
     @inline(__always)
     func asCurrent<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         guard let thread = ThreadTasks.current else { return try body() }
@@ -24,7 +24,7 @@ extension Connection {
 }
 
 extension PortCoder {
-    /// The connection that messages of this coder go over; `nil` once it has ended.
+    /// The connection of this coder's messages; `nil` once it has ended.
     public var connection: Connection? { owner as? Connection }
 }
 

@@ -1,23 +1,26 @@
 import PortTransport
 import Synchronization
 
-// A connection stays open when its user forgets it. One that nobody can reach any more is told of, as nothing else ever would.
+// A connection stays open when its user forgets to close it. The event `dropped` reports a connection that no code can close
+// any more.
 extension Connection {
-    /// How long after the handshake it is looked for the first time.
-    private static let firstLook = Duration.seconds(1)
-    /// Each look comes twice as long after the one before, but not longer.
+    /// The time from the handshake to the first check.
+    private static let firstCheck = Duration.seconds(1)
+    /// The longest time between two checks.
+    ///
+    /// Each is twice as long as the one before, up to this.
     private static let longestPause = Duration.seconds(64)
 
-    /// Looks from time to time whether anything can still use the connection, for those who hear of events.
+    /// Checks from time to time whether the connection was dropped, if there is an event handler.
     ///
-    /// What is vended is there for the peer, so that a connection with roots is never forgotten.
-    func lookWhetherDropped(after pause: Duration = firstLook) {
+    /// A connection with roots is never dropped, because the peer can use them.
+    func checkWhetherDropped(after pause: Duration = firstCheck) {
         guard configuration.onEvent != nil else { return }
-        // The channel lasts as long as the connection is open, and alone holds one that was dropped.
+        // The channel exists while the connection is open, and is the only holder of a dropped connection.
         let timer = loop.addTimer(after: pause) { [channel] in
             guard let connection = Self.dropped(channel) else {
                 guard let connection = channel.handler as? Connection, connection.roots.isEmpty else { return }
-                return connection.lookWhetherDropped(after: min(pause * 2, Self.longestPause))
+                return connection.checkWhetherDropped(after: min(pause * 2, Self.longestPause))
             }
             connection.reportOnLoop(.dropped)
         }
@@ -28,11 +31,11 @@ extension Connection {
         if isOver { loop.cancelTimer(timer) }
     }
 
-    /// The channel's connection, if nothing but the channel refers to it.
+    /// The channel's connection, if only the channel refers to it.
     ///
-    /// A call of ours and its task, a method that runs, a proxy: each holds its connection.
+    /// Calls of this side and their tasks, running methods and proxies hold their connection.
     private static func dropped(_ channel: Channel) -> Connection? {
-        // A task that only waits to serve another call holds it as well.
+        // A resting task holds the connection, too.
         (channel.handler as? Connection)?.dismissResting()
         guard channel.holdsHandlerAlone, let connection = channel.handler as? Connection else { return nil }
         let isReachable = connection.state.withLock { $0.phase != .open || $0.exports.count > 1 }

@@ -4,14 +4,18 @@ import Synchronization
 extension Connection {
     // MARK: Closing
 
-    /// Closes in order: new calls are refused, those under way are answered in both directions, both sides say goodbye.
+    /// Closes the connection in order.
     ///
-    /// - Parameter limit: How long that may take; then the connection is cut. A method that never returns must not hold a
-    ///   program up. A method of this very connection that awaits it waits for itself until then: there, start a
-    ///   task that closes.
-    /// - Returns: When the connection has ended and nothing of it is left: the one-way messages that did not run, as far as
-    ///   that is known and nothing has thrown it yet. Known are those that the peer refused or did not take, and those that
-    ///   were not written.
+    /// New calls are refused, calls under way are answered in both directions, and both sides say goodbye. Returns once the
+    /// connection is torn down.
+    ///
+    /// A method that serves a call of this connection must not await this: it would wait for itself until the limit. Close
+    /// the connection from a new task instead.
+    ///
+    /// - Parameter limit: How long this may take. After that the connection is cut, so that a method that never returns does
+    ///   not block the program.
+    /// - Returns: The one-way messages that did not run, except those already reported by an error: messages that the peer
+    ///   refused or did not take, and messages that were not written.
     @discardableResult
     public func close(within limit: Duration = .seconds(5)) async -> OneWayLosses {
         beginClosing(decision: .closedHere)
@@ -21,7 +25,9 @@ extension Connection {
         return state.withLock { $0.oneWays.losses }
     }
 
-    /// Ends the connection at once: every call that waits fails, on both sides.
+    /// Ends the connection at once.
+    ///
+    /// Waiting calls fail on both sides.
     public func invalidate() {
         life.withLock { life in
             if life.decision == nil { life.decision = .closedHere }
@@ -29,7 +35,7 @@ extension Connection {
         channel.cancel(.byThisSide)
     }
 
-    /// Why the connection ended, once it has.
+    /// Waits for the end of the connection, and returns the reason.
     ///
     /// Any number of tasks may wait.
     public var ended: ConnectionEnd {
@@ -47,7 +53,9 @@ extension Connection {
     /// Whether `ended` has a value.
     var hasEnded: Bool { life.withLock { $0.end != nil } }
 
-    /// Calls the hook once the connection has ended; to be set before it begins.
+    /// Sets a hook that is called when the connection has ended.
+    ///
+    /// Call this before `begin()`.
     func whenEnded(_ hook: @escaping @Sendable () -> Void) { life.withLock { $0.endHook = hook } }
 
     private func beginClosing(decision: ConnectionEnd?) {
@@ -57,7 +65,7 @@ extension Connection {
         finishClosingIfIdle()
     }
 
-    /// Says goodbye once every call that was read is answered, and every answer waited for here has come.
+    /// Writes the Goodbye of an orderly close, once all calls in both directions are answered.
     func finishClosingIfIdle() {
         if state.withLock({ $0.sayGoodbyeIfIdle() }) { channel.finishWriting() }
     }
@@ -67,24 +75,25 @@ extension Connection {
         if reason == .closed {
             transition { state, actions in state.failUnanswered(self, name, &actions) }
             beginClosing(decision: nil)
-            boundGoodbye(unsent: .max)
+            limitTimeAfterGoodbye(unsent: .max)
         } else {
             channel.finishWriting()
-            // It takes nothing more, so nothing has to be waited for.
-            boundGoodbye(unsent: 0)
+            // The peer takes no more messages, so there is nothing to wait for.
+            limitTimeAfterGoodbye(unsent: 0)
         }
     }
 
-    /// Ends a connection whose peer has said goodbye and then keeps the stream open.
+    /// Ends the connection if its peer has said goodbye but keeps the stream open.
     ///
-    /// - Parameter unsent: The bytes that lay unsent when this was looked at last. While the peer takes some, and while it
-    ///   may wait for answers of methods that run here, the end is not due.
-    private func boundGoodbye(unsent: Int) {
+    /// It waits while the peer reads, and while the peer may wait for answers of methods that run here.
+    ///
+    /// - Parameter unsent: The unsent bytes at the last check.
+    private func limitTimeAfterGoodbye(unsent: Int) {
         let timer = loop.addTimer(after: configuration.handshakeTimeout) { [self] in
             let isAwaited = unsent > 0 && state.withLock { !$0.ending.saidGoodbye }
             let left = channel.queuedBytes
             guard isAwaited || left < unsent && left > 0 else { return channel.cancel(.byThisSide) }
-            boundGoodbye(unsent: isAwaited ? .max : left)
+            limitTimeAfterGoodbye(unsent: isAwaited ? .max : left)
         }
         let isOver = life.withLock { life in
             life.goodbyeTimer = timer
@@ -93,31 +102,33 @@ extension Connection {
         if isOver { loop.cancelTimer(timer) }
     }
 
-    /// Nothing more is taken from the peer; what is queued, the Goodbye last, is still written.
+    /// Ends the connection after this side's Goodbye.
+    ///
+    /// Queued frames are still written.
     func endAfterGoodbye(_ decision: ConnectionEnd) {
         life.withLock { if $0.decision == nil { $0.decision = decision } }
         channel.setNeedsFlush()
         channel.finishWriting()
-        // The Goodbye gets a turn to be written; a peer that does not read it cannot hold this side up.
+        // The Goodbye is written in the next loop iteration, if the peer reads. This side does not wait for it.
         loop.perform { self.channel.flushAndCancel(.byThisSide) }
     }
 
     // MARK: The end
 
-    /// Whether the connection takes no more calls, because it has ended or is about to.
+    /// Whether the connection takes no more calls because it has ended or is ending.
     ///
-    /// True before any call fails for that reason, so that a loop of calls can ask it. Why it ended, says `ended`.
+    /// It is true before any call fails for that reason, so that a loop of calls can check it. `ended` gives the reason.
     public var isEnded: Bool { state.withLock { $0.isEnded } }
 
-    /// Fails what waits for the peer, once nothing more comes from it.
+    /// Fails everything that waits for the peer, because no more input comes from it.
     ///
-    /// The first thread that finds the end does this, also one that waits for an answer: an error does not wait for a loop
-    /// whose threads are all in methods that block.
+    /// The first thread that finds the end of the input does this, even one that waits for an answer. So an error arrives even
+    /// if all threads of the loop run methods that block.
     @discardableResult
     func failCalls(_ reason: ChannelEnd, onLoop: Bool) -> ConnectionEnd {
         let decision = life.withLock { $0.decision }
         let failed = state.withContent { content in
-            // Answers that have come count.
+            // Answers that have arrived still count.
             var actions = content.delivered.takeAll()
             let end = content.port.endCalls(self, name, &actions.others) { ending in
                 if let violation = ending.violation { return .protocolViolation(violation) }
@@ -134,7 +145,7 @@ extension Connection {
         let end = failCalls(reason, onLoop: true)
         channel.signalDrivers()
         handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
-        var work = letGo()
+        var work = tearDown()
         guard case .lost = end, let child else {
             work.append(.ended(end))
             return addUserWork(&work, onLoop: true)
@@ -146,15 +157,15 @@ extension Connection {
         }
     }
 
-    /// How long a helper may take to end after its connection has.
-    private static let lastMoment = Duration.seconds(1)
+    /// How long to wait for the exit of a helper after its connection has ended.
+    private static let exitTimeout = Duration.seconds(1)
 
-    /// Calls the action once, with how the helper ended, or with nil if it goes on.
+    /// Calls the action once, with the exit status of the helper, or with nil if it keeps running.
     ///
-    /// The system closes the descriptors of a process a moment before it can say how that ended.
+    /// The system closes the descriptors of a process shortly before it reports the exit.
     private func whenEnded(_ child: ChildProcess, _ action: @escaping @Sendable (ChildProcess.ExitStatus?) -> Void) {
         let waiting = Waiting(action)
-        let timer = loop.addTimer(after: Self.lastMoment) { waiting.end(nil) }
+        let timer = loop.addTimer(after: Self.exitTimeout) { waiting.end(nil) }
         child.whenExited { [loop] status in
             loop.cancelTimer(timer)
             waiting.end(status)
@@ -163,10 +174,10 @@ extension Connection {
 
     /// Empties every table.
     ///
-    /// - Returns: What is left to the user's code: methods are cancelled, and what the peer held of ours is let go. What waits for
-    ///   the end is resumed after it, and may count on that.
+    /// - Returns: Actions that run user code: they cancel methods and release objects. They must run before those that wait for
+    ///   the end are resumed.
     @inline(never)
-    private func letGo() -> [Action<Connection>] {
+    private func tearDown() -> [Action<Connection>] {
         let (work, resting) = state.withContent { content in
             var actions: [Action<Connection>] = []
             content.port.end(&actions)
@@ -177,8 +188,10 @@ extension Connection {
         return work + [.endRoots]
     }
 
-    /// The last that the user hears of the connection.
-    func tell(_ end: ConnectionEnd) {
+    /// Reports the end of the connection to the user.
+    ///
+    /// This is the last step.
+    func reportEnd(_ end: ConnectionEnd) {
         if configuration.onEvent != nil { LoopWatch.shared.remove(self) }
         report(.ended(end))
         let (waiting, timers) = life.withLock { life in
@@ -192,14 +205,14 @@ extension Connection {
     }
 }
 
-/// What is to be done for calls that have failed.
+/// The actions for calls that have failed, and the reason.
 private struct FailedCalls: ~Copyable, Sendable {
     var actions: Actions<Connection>
     let end: ConnectionEnd
 }
 
 extension ConnectionEnd {
-    /// What the channel's end alone says.
+    /// The reason that the end of the channel gives by itself.
     fileprivate init(_ reason: ChannelEnd) {
         switch reason {
         case .endOfFile: self = .lost(nil)
@@ -211,7 +224,7 @@ extension ConnectionEnd {
     }
 }
 
-/// Something that waits for the first of two events.
+/// An action that the first of two events performs.
 private final class Waiting: Sendable {
     private let action: Mutex<(@Sendable (ChildProcess.ExitStatus?) -> Void)?>
 

@@ -17,7 +17,7 @@ extension Connection {
         }
     }
 
-    /// Starts reading, greets, and bounds the time the handshake may take.
+    /// Starts reading, sends the `Hello` of an initiator, and starts the timer of the handshake.
     package func begin() {
         if configuration.onEvent != nil { LoopWatch.shared.add(self) }
         channel.start(self)
@@ -29,7 +29,7 @@ extension Connection {
             channel.setNeedsFlush()
         }
         let timeout = configuration.handshakeTimeout
-        // The timer is cancelled at the end of the handshake, which every connection reaches.
+        // The timer is cancelled when the handshake ends.
         let timer = loop.addTimer(after: timeout) { [self] in
             guard life.withLock({ $0.handshakeOutcome == nil }) else { return }
             state.withLock { $0.writeGoodbye(.tooSlow, "no Hello came within \(timeout)") }
@@ -45,7 +45,7 @@ extension Connection {
         if isOver { loop.cancelTimer(timer) }
     }
 
-    /// Calls the hook once the handshake is over, with whether it went well.
+    /// Calls the hook when the handshake has ended, with whether it succeeded.
     func whenHandshakeEnds(_ hook: @escaping @Sendable (Bool) -> Void) {
         let outcome = life.withLock { life in
             if life.handshakeOutcome == nil { life.handshakeHook = hook }

@@ -1,6 +1,6 @@
 import PortTransport
 
-// What the state asks: the channel, the loop's clock, and proxies.
+// The host of `PortState`: it gives access to the channel, the loop's clock, and proxies.
 extension Connection: PortHost {
     typealias Waiter = AnswerWaiter
     typealias RoomWaiter = OneWayWaiter
@@ -31,6 +31,6 @@ extension Connection: PortHost {
 }
 
 extension Connection {
-    /// Whether messages go both ways through memory shared with the other process; see `Configuration.sharesMemory`.
+    /// Whether messages in both directions go through shared memory; see `Configuration.sharesMemory`.
     public var isInSharedMemory: Bool { state.withLock { $0.sharing.phase == .done } }
 }

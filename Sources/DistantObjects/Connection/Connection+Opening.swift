@@ -14,20 +14,20 @@ import Synchronization
 #endif
 
 extension Connection {
-    /// Where a listener is found.
+    /// The address of a listener.
     public struct Address: Sendable, Hashable, CustomStringConvertible {
         let path: String
 
-        /// A Unix domain socket at that path.
+        /// A Unix domain socket at a path.
         public static func path(_ path: String) -> Address { Address(path: path) }
 
         /// The path.
         public var description: String { path }
     }
 
-    /// How two ends in one process are joined.
+    /// The transport between two ends in one process.
     public enum PairTransport: Sendable {
-        /// A socketpair: descriptors and credentials can travel.
+        /// A socketpair, which can transfer descriptors and credentials.
         case socketpair
         /// Two pipes.
         case pipes
@@ -36,17 +36,15 @@ extension Connection {
     /// Connects to a listener.
     ///
     /// - Parameters:
-    ///   - address: Where it listens.
-    ///   - limit: How long to wait for somebody to listen there, as a process that was just started will, or for room in the
-    ///     queue of a listener that has not accepted others yet. `nil`: the first not at all, the second as long as the
-    ///     handshake may take (`Configuration.handshakeTimeout`). It is looked at again after a millisecond, and then less
-    ///     and less often, at last every 50. No thread waits.
-    ///   - configuration: Bounds, rules and hooks of the connection.
-    /// - Returns: When both sides have accepted each other.
-    /// - Throws: `ConnectionError.transport` if nobody listens there or the path cannot be used (which of them says the
-    ///   `TransportError` in `underlying`: `.notFound`, `.nobodyListens` and `.listenerBusy` are what is waited for),
-    ///   `.closed` if the peer ends first, `.peerRefused`, `.protocolViolation`, `.handshakeTimeout`; `CancellationError`
-    ///   while it waits.
+    ///   - address: The address of the listener.
+    ///   - limit: How long to retry while no process listens there, or while the listener's queue is full. `nil`: no retries
+    ///     in the first case, and `Configuration.handshakeTimeout` in the second. The pause between retries grows from 1 to
+    ///     50 milliseconds. No thread is blocked.
+    ///   - configuration: The configuration of the connection.
+    /// - Returns: A connection that both sides have accepted.
+    /// - Throws: `ConnectionError.transport` if no process listens there or the path cannot be used, with a `TransportError`
+    ///   in `underlying` (`.notFound`, `.nobodyListens` and `.listenerBusy` are those that are retried); `.closed` if the
+    ///   peer ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`; `CancellationError`.
     public static func open(
         _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -57,21 +55,23 @@ extension Connection {
         return try await establish(endpoint, configuration, isInitiator: true)
     }
 
-    /// Starts a helper process and connects to it; the helper calls `Connection.parent()`.
+    /// Starts a helper process and connects to it.
+    ///
+    /// The helper calls `Connection.parent()`. `close()` does not end the helper process. A helper should wait for its
+    /// connection's `ended` and then exit; any other can be ended through `child`.
     ///
     /// - Parameters:
-    ///   - executable: The path of the program; a name without a slash stands beside this program's own file.
-    ///   - arguments: What follows the program's name.
-    ///   - environment: Variables set besides those of this process.
-    ///   - directory: Where the helper starts; `nil`: where this process is.
-    ///   - standardError: A descriptor that becomes the helper's standard error; borrowed until this returns. `nil`: that of
-    ///     this process.
+    ///   - executable: The path of the program. A name without a slash is looked up next to this program's executable.
+    ///   - arguments: The arguments after the program's name.
+    ///   - environment: Variables in addition to those of this process.
+    ///   - directory: The working directory of the helper; `nil` for that of this process.
+    ///   - standardError: A descriptor for the helper's standard error, borrowed until this returns; `nil` for that of this
+    ///     process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
-    ///   - configuration: Bounds, rules and hooks of the connection.
-    /// - Returns: When both sides have accepted each other; `child` is the process. It is not ended by `close()`: a helper
-    ///   that waits for its connection's `ended` ends then; any other is to be ended through `child`.
-    /// - Throws: `ConnectionError.transport` if the program cannot be started, `.closed` if it ends first, `.peerRefused`,
-    ///   `.protocolViolation`, `.handshakeTimeout`; by then the process is ended, if need be killed after a second.
+    ///   - configuration: The configuration of the connection.
+    /// - Returns: A connection that both sides have accepted. Its `child` is the process.
+    /// - Throws: `ConnectionError.transport` if the program cannot be started; `.closed` if it ends first; `.peerRefused`;
+    ///   `.protocolViolation`; `.handshakeTimeout`. The process is ended then, and killed if it still runs after a second.
     public static func launch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
         in directory: String? = nil,
@@ -95,7 +95,9 @@ extension Connection {
         }
     }
 
-    /// Why a helper could not be connected to, once it has ended: one that does not end when told is killed a second later.
+    /// Ends a helper after a failed handshake, and returns the error for the caller.
+    ///
+    /// A helper that does not end within a second is killed.
     private static func reason(
         _ error: any Error, _ child: ChildProcess, _ transport: ChildProcess.Transport
     ) async -> any Error {
@@ -126,9 +128,9 @@ extension Connection {
         }
     }
 
-    /// In a helper: the connection to the process that launched it.
+    /// Opens, in a helper, the connection to the process that launched it.
     ///
-    /// - Parameter configuration: Bounds, rules and hooks of the connection.
+    /// - Parameter configuration: The configuration of the connection.
     /// - Throws: `ConnectionError.transport` if this process was not started by `launch`.
     public static func parent(configuration: Configuration = .init()) async throws -> Connection {
         var configuration = configuration
@@ -137,12 +139,12 @@ extension Connection {
         return try await establish(endpoint, configuration, isInitiator: false)
     }
 
-    /// Makes a connection of a connected socket that this process was given.
+    /// Opens a connection over a connected socket.
     ///
     /// - Parameters:
-    ///   - descriptor: The socket, which is closed with the connection.
-    ///   - isInitiator: Whether this side greets first; exactly one side must.
-    ///   - configuration: Bounds, rules and hooks of the connection.
+    ///   - descriptor: The socket. The connection owns it.
+    ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
+    ///   - configuration: The configuration of the connection.
     public static func adopt(
         socket descriptor: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -152,13 +154,13 @@ extension Connection {
         return try await establish(endpoint, configuration, isInitiator: isInitiator)
     }
 
-    /// Makes a connection of two pipe ends that this process was given.
+    /// Opens a connection over two pipe ends.
     ///
     /// - Parameters:
-    ///   - reading: The end to read from, which is closed with the connection.
-    ///   - writing: The end to write to, which is closed with the connection.
-    ///   - isInitiator: Whether this side greets first; exactly one side must.
-    ///   - configuration: Bounds, rules and hooks of the connection.
+    ///   - reading: The end to read from. The connection owns it.
+    ///   - writing: The end to write to. The connection owns it.
+    ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
+    ///   - configuration: The configuration of the connection.
     public static func adopt(
         reading: CInt, writing: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -168,7 +170,7 @@ extension Connection {
         return try await establish(endpoint, configuration, isInitiator: isInitiator)
     }
 
-    /// Two connected ends in this process, for tests and for parts that may become processes later.
+    /// Makes two connected ends in this process, for tests and for parts that may become processes later.
     public static func pair(
         over transport: PairTransport = .socketpair, first: Configuration = .init(), second: Configuration = .init()
     ) async throws -> (Connection, Connection) {
@@ -206,7 +208,7 @@ extension Connection {
     ) throws -> Connection {
         let configuration = shared.value
         let loop = try configuration.loop ?? eventLoop(configuration)
-        // Descriptors have no typed value yet.
+        // No message can carry descriptors.
         var bounds = ChannelConfiguration(
             maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false,
             answerKind: FrameKind.return.rawValue, countedKinds: 1 << UInt32(FrameKind.failed.rawValue))
@@ -216,7 +218,7 @@ extension Connection {
             channel: channel, loop: loop, configuration: shared, isInitiator: isInitiator, child: child)
     }
 
-    /// Tells who has connected why it is not taken, and closes.
+    /// Refuses a peer with a reason, without a handshake, and closes.
     static func refuse(_ endpoint: ChannelEndpoint, _ reason: String, loop: any PortLoop) {
         let channel = Channel(
             endpoint: endpoint, loop: loop, configuration: ChannelConfiguration(acceptsDescriptors: false))
@@ -238,7 +240,7 @@ extension Connection {
                 let bound: Duration? =
                     switch error.code {
                     case .notFound, .nobodyListens: limit
-                    // The kernel tells nobody when there is room.
+                    // The kernel does not notify when there is room.
                     case .listenerBusy: limitForRoom
                     default: nil
                     }
@@ -262,7 +264,7 @@ extension Connection {
         return connection
     }
 
-    /// The loops that poll before they sleep, one for each duration.
+    /// The loops that poll before they sleep, one for each polling duration.
     private static let spinning = Mutex<[Duration: EventLoop]>([:])
 
     static func eventLoop(_ configuration: Configuration) throws -> EventLoop {
@@ -283,7 +285,7 @@ extension Connection {
         }
     }
 
-    /// Turns a transport's error into one of this module, with the place it concerns.
+    /// Converts an error of the transport into a `ConnectionError` with a context.
     static func transporting<Result>(_ context: String, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()

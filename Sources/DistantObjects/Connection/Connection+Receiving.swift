@@ -1,10 +1,11 @@
 import PortTransport
 import Synchronization
 
-// The channel's side: frames are entered in order on the reading thread; what they want done follows when the lock is free.
+// Input from the channel. Frames are entered in order on the reading thread. Their actions are performed after the lock is
+// released.
 extension Connection: FrameHandler {
     package func receive(_ frame: borrowing InboundFrame) throws {
-        // What takes some opens them anew, and what nobody takes must not be kept.
+        // Code that uses a descriptor duplicates it, so all received ones are closed.
         defer { Channel.closeForeign(frame.descriptors) }
         let step = try state.withContent { content throws(ProtocolViolation) in
             try content.deliver { port, actions throws(ProtocolViolation) in try port.receive(frame, self, &actions) }
@@ -12,7 +13,7 @@ extension Connection: FrameHandler {
         if step != .none { try perform(step, frame) }
     }
 
-    /// Does what cannot wait for the end of the turn, as it is about the frame that is being delivered.
+    /// Performs the step of a frame that cannot wait for the end of the read.
     @inline(never)
     private func perform(_ step: DeliveryStep, _ frame: borrowing InboundFrame) throws {
         switch step {
@@ -61,7 +62,7 @@ extension Connection: FrameHandler {
         }
     }
 
-    /// Tells a peer that still reads which rule of the frames it broke.
+    /// Sends a Goodbye to a peer that broke a rule of framing.
     package func inputFailed(_ error: TransportError) {
         switch error.code {
         case .protocolViolation, .truncated:
@@ -77,9 +78,9 @@ extension Connection: FrameHandler {
             let sent = content.port.sent
             var actions = content.delivered.takeAll()
             content.port.writeHeldCredit(self, &actions.others)
-            // Before it is looked whether calls wait that may start.
+            // This comes before the check for calls that may start.
             content.port.lookAtAnswers(self, &actions.others)
-            // There may be credit or room again.
+            // There may be new credit or room.
             if !content.port.pending.isEmpty {
                 while content.port.writeNextPending(self, &actions.others) { content.send(over: channel) }
             }
@@ -89,7 +90,7 @@ extension Connection: FrameHandler {
                 actions: actions, started: started, hasCalls: content.port.hasStartable,
                 owesFlush: content.takeOwedFlush(since: sent))
         }
-        // The method of a call may block.
+        // Flushes now, because the method of a call may block.
         if turn.owesFlush { channel.setNeedsFlush() }
         perform(turn, onLoop: onLoop)
         guard onLoop else { return }
@@ -109,7 +110,7 @@ extension Connection: FrameHandler {
         }
     }
 
-    /// Asks the accept rule, the user's code, outside every lock.
+    /// Asks the accept rule, which is user code, without any lock.
     func decideOnPeer(calledBy peerName: String) {
         if let reason = configuration.accept.decide(channel.peer) {
             transition { state, actions in state.refusePeer(reason, &actions) }
@@ -125,11 +126,11 @@ extension Connection: FrameHandler {
         report(.opened(peer: channel.peer, name: peerName))
         handshakeEnded(nil)
         keepAlive()
-        lookWhetherDropped()
+        checkWhetherDropped()
     }
 }
 
-/// What follows from the frames of one read.
+/// The work that follows the frames of one read.
 private struct EndOfTurn: ~Copyable, Sendable {
     var actions: Actions<Connection>
     var started: InboundCall?

@@ -2,7 +2,9 @@
 @_exported public import PortTransport
 import Synchronization
 
-/// A connection to another process: objects vended here can be called from there, and the other way round.
+/// A connection to another process.
+///
+/// Each side can call objects that the other side vends.
 ///
 /// ```swift
 /// let connection = try await Connection.open(.path("/run/directory.sock"))
@@ -11,10 +13,11 @@ import Synchronization
 /// await connection.close()
 /// ```
 ///
-/// All methods may be called from any thread or task. A connection stays open until one side closes it, even when nobody
-/// holds it any more; every `DistantObject` of it holds it. The event `dropped` tells of one that nobody can close any more.
-/// What the other process sends is checked before it is used: it can name only objects it was given, call only messages
-/// that are listed, and make only classes that are expected.
+/// All methods may be called from any thread or task. A connection stays open until one side closes it, even if this process
+/// has no more reference to it; the event `dropped` reports that. Every `DistantObject` of a connection holds it.
+///
+/// All input from the other process is checked before it is used. The other process can refer only to objects it was given,
+/// call only listed messages, and create only objects of expected classes.
 public final class Connection: Sendable {
     let channel: Channel
     let loop: any PortLoop
@@ -26,11 +29,13 @@ public final class Connection: Sendable {
     let state: LockedState
     let life = Mutex(ConnectionLife())
     let userWork = Mutex(UserWork<Connection>())
-    /// Ids of references that are gone.
+    /// Ids of proxies that were freed.
     ///
-    /// A lock of its own: a reference may die anywhere, also under the connection's lock.
+    /// They have a separate lock, because a proxy may be freed anywhere, even under the connection's lock.
     private let dying = Mutex(DyingReferences())
-    /// Whether there are any, to be asked at the end of each turn.
+    /// Whether `dying` has any ids.
+    ///
+    /// Checked in each loop iteration.
     private let hasDying = Atomic<Bool>(false)
     /// The helper process that `launch` started.
     public let child: ChildProcess?
@@ -56,36 +61,36 @@ public final class Connection: Sendable {
         }
     }
 
-    /// In place: a copy would count every closure in it.
+    /// The configuration, accessed in place, because a copy would retain every closure in it.
     var configuration: Configuration {
         @inline(__always) _read { yield shared.value }
     }
 
     var settings: PortSettings { shared.settings }
 
-    /// A name for log lines: the configured one, or where the peer was reached; “connection” if that has no name.
+    /// A name for log lines: the configured name, the peer's address, or “connection”.
     public var name: String { configuration.name ?? "connection" }
 
     deinit { coder.detach() }
 
-    /// Who is at the other end, as the kernel says; `nil` over pipes, which cannot tell.
+    /// The peer's credentials, as the kernel reports them; `nil` over pipes.
     public var peer: PeerCredentials? { channel.peer }
 
     // MARK: Roots
 
-    /// Makes an object the connection's root, or one of several under a name.
+    /// Vends an object as the connection's root, or as one of several roots with names.
     ///
-    /// The peer's look-ups wait until the side that accepted the connection has vended something for the first time.
+    /// Look-ups by a peer that opened the connection wait until this side has vended something for the first time.
+    ///
     /// - Parameters:
-    ///   - object: Kept alive until the connection ends or another object gets the name.
-    ///   - name: Empty for the root that `root` gives.
-    // Else the compiler would take it for classes that implement an interface, too, since it is not generic.
-    @_disfavoredOverload
+    ///   - object: The object. It is kept alive until the connection ends or another object gets its name.
+    ///   - name: The name of the root; empty for the one that `root` returns.
+    @_disfavoredOverload  // Not generic, it would be preferred for classes that implement an interface, too.
     public func vend(_ object: any Vendable, as name: String = "") {
         roots.set([name: object])
     }
 
-    /// Makes several objects roots in one step, so that no look-up sees some of them only.
+    /// Vends several objects in one step, so that a look-up sees all of them or none.
     public func vend(_ objects: [String: any Vendable]) {
         roots.set(objects)
     }
@@ -101,20 +106,22 @@ public final class Connection: Sendable {
     /// The peer's root object of that name.
     ///
     /// - Parameters:
-    ///   - name: The name it was vended under; empty for the root that `root` gives.
-    ///   - deadline: How long to wait; a listener that has accepted the connection may not have vended anything yet.
-    ///     `nil`: as `Configuration.lookupDeadline` says.
+    ///   - name: The name it was vended under; empty for the one that `root` returns.
+    ///   - deadline: How long to wait, as the peer may not have vended anything yet; `nil` for
+    ///     `Configuration.lookupDeadline`.
     /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded`.
     public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
         try await peerRoots.message("root").call(name, deadline: deadline ?? configuration.lookupDeadline)
     }
 
-    /// The peer's root object of that name, for plain threads: blocks until it is there.
+    /// The peer's root object of that name.
+    ///
+    /// Blocks the calling thread until it arrives.
     ///
     /// - Parameters:
     ///   - name: As for `root(named:deadline:)`.
     ///   - deadline: As for `root(named:deadline:)`.
-    /// - Throws: As `root(named:deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    /// - Throws: As `root(named:deadline:)`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public func blockingRoot(named name: String = "", deadline: Duration? = nil) throws -> DistantObject {
         try peerRoots.message("root").blocking(name, deadline: deadline ?? configuration.lookupDeadline)
     }
@@ -125,10 +132,10 @@ public final class Connection: Sendable {
 
     // MARK: Running on the loop
 
-    /// Runs the body with the connection's loop as its executor: calls made inside cost no switch of threads.
+    /// Runs the body with the connection's event loop as its executor, so that its calls switch no threads.
     ///
-    /// Meant for many calls in a row. Other work of the connection waits while the body computes; after about a
-    /// millisecond another thread takes over.
+    /// Use it for many calls in a row. While the body computes, other work of the connection waits. After about a millisecond
+    /// another thread takes over that work.
     public func run<Result: Sendable>(
         _ body: @concurrent @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -151,11 +158,11 @@ public final class Connection: Sendable {
             hasDying.store(true, ordering: .relaxed)
             return dying.append(id)
         }
-        // As the end of a turn, which needs no closure of its own.
+        // Uses the end of a loop iteration, because a job would need a closure.
         if isFirst { loop.schedule(.turn, on: channel) }
     }
 
-    /// Tells the peer which references are gone.
+    /// Writes Release frames for the proxies that were freed.
     ///
     /// Runs on the loop.
     func flushReleases() {
@@ -168,7 +175,7 @@ public final class Connection: Sendable {
         state.withLock { $0.writeReleases(dead) }
     }
 
-    /// A message that came in fragments was decoded: its room in the window is free again.
+    /// Returns the credit of a large message that was decoded.
     func consumed(bulk bytes: Int) {
         channel.consumedBulk(UInt64(bytes))
         state.withLock { $0.writeLargeMessageCredit(bytes) }

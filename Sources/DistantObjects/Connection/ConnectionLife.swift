@@ -1,19 +1,19 @@
 import PortTransport
 
-/// Waits for a connection's beginning and end, and bounds them.
+/// The waiters, hooks and timers for the handshake and the end of a connection.
 struct ConnectionLife {
     var handshake: CheckedContinuation<Void, any Error>?
     var handshakeHook: (@Sendable (Bool) -> Void)?
     var handshakeOutcome: Result<Void, any Error>?
     var handshakeTimer: TimerToken?
-    /// Bounds how long the peer may keep the stream open after a Goodbye that ended it.
+    /// Limits how long the peer may keep the stream open after its Goodbye.
     var goodbyeTimer: TimerToken?
     var keepaliveTimer: TimerToken?
     var dropTimer: TimerToken?
     var end: ConnectionEnd?
-    /// Why this side ended it, if it did.
+    /// The reason of this side for ending the connection, if it did.
     var decision: ConnectionEnd?
     var waiting: [CheckedContinuation<ConnectionEnd, Never>] = []
-    /// The listener's, which has accepted the connection.
+    /// The hook of the listener that has accepted the connection.
     var endHook: (@Sendable () -> Void)?
 }

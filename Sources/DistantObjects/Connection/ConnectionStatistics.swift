@@ -1,10 +1,10 @@
 /// Counters of a connection, for monitoring and for tests.
 ///
-/// At rest all but the frame counts are zero.
+/// On an idle connection all except the frame counts are zero.
 public struct ConnectionStatistics: Sendable, Equatable {
     /// Objects of this process that the peer refers to.
     public var exports = 0
-    /// Objects of the peer that are referred to here.
+    /// Objects of the peer that this process refers to.
     public var imports = 0
     /// Calls of this process that wait for their answer.
     public var questions = 0
@@ -12,9 +12,9 @@ public struct ConnectionStatistics: Sendable, Equatable {
     public var answers = 0
     /// Calls of this process that wait for room in the peer's queue.
     public var pending = 0
-    /// Frames received and sent so far, continuations not counted.
+    /// Frames received so far, without further fragments of a message.
     public var framesIn: UInt64 = 0
-    /// Frames sent so far, continuations not counted.
+    /// Frames sent so far, without further fragments of a message.
     public var framesOut: UInt64 = 0
 
     /// Whether every table is empty.

@@ -2,15 +2,15 @@ import KeyedArchive
 import PortTransport
 import Synchronization
 
-/// The state of a connection under its lock, with what else the lock protects.
+/// The state of a connection, and everything else that its lock protects.
 ///
-/// Frames that a transition has written go to the channel before the lock is given up.
+/// Frames that a transition has written are passed to the channel before the lock is released.
 struct LockedState: ~Copyable, Sendable {
     struct Content: ~Copyable {
         var port: PortState<Connection>
-        /// What the frames that were delivered since the last turn want done.
+        /// The actions of the frames received in this read.
         var delivered = Actions<Connection>()
-        /// Frames were written while others were delivered, and nobody has flushed them.
+        /// Whether frames were written during this read that are not flushed.
         var owesFlush = false
         var rest = RestingTask()
     }
@@ -31,7 +31,7 @@ struct LockedState: ~Copyable, Sendable {
         try withContent { (content) throws(Failure) in try body(&content.port) }
     }
 
-    /// As `withLock`, with all that the lock protects.
+    /// Runs a closure with everything that the lock protects.
     @inline(__always)
     func withContent<Result: ~Copyable, Failure: Error>(
         _ body: (inout Content) throws(Failure) -> sending Result
@@ -44,7 +44,7 @@ struct LockedState: ~Copyable, Sendable {
 }
 
 extension LockedState.Content {
-    /// Hands the frames that were written to the channel.
+    /// Passes the written frames to the channel.
     @inline(__always)
     mutating func send(over channel: Channel) {
         if !port.outbox.isEmpty { sendAll(over: channel) }
@@ -55,7 +55,9 @@ extension LockedState.Content {
         port.outbox.empty { channel.enqueue($0, $1, $2) }
     }
 
-    /// Enters what the channel delivers; what that wants done waits for the end of the turn.
+    /// Enters input from the channel.
+    ///
+    /// Its actions wait for the end of the read.
     @inline(__always)
     mutating func deliver<Result>(
         _ body: (inout PortState<Connection>, inout Actions<Connection>) throws(ProtocolViolation) -> Result
@@ -71,16 +73,16 @@ extension LockedState.Content {
         }
     }
 
-    /// Whether frames were written since so many were, or while others were delivered, that nobody has flushed.
+    /// Whether a flush is due: frames were written during the read, or since the given count.
     mutating func takeOwedFlush(since count: UInt64) -> Bool {
         defer { owesFlush = false }
         return owesFlush || port.sent != count
     }
 
-    /// Nothing has to follow from the frames of the last read.
+    /// Whether the frames of the last read leave no work.
     var isSettled: Bool { delivered.isEmpty && !owesFlush && port.isSettled }
 
-    /// The answer that the task of a scope waits for, if it is there and no call that came with it starts first.
+    /// Takes the answer for the task of a scope, if it has arrived and no call that came with it has to start first.
     mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Result<Reply, any Error>? {
         if !port.hasStartable, let reply = delivered.takeAnswer(where: { $0.isScope(scope) }) {
             return .success(reply)
@@ -89,12 +91,12 @@ extension LockedState.Content {
     }
 }
 
-/// A task that has served a call and waits for another.
+/// A task that has served a call and waits for the next one.
 ///
-/// One is enough for calls that follow one another, and more would be memory that idle connections keep; so would be one
-/// after the few calls by which connections begin.
+/// There is at most one, which is enough for calls that follow one another; more would be memory that idle connections keep.
+/// For the same reason there is none until a few calls have been served.
 struct RestingTask {
-    /// How many calls tasks have to serve before one may rest.
+    /// The number of calls that have to be served before a task may rest.
     private static let callsBefore = 4
 
     private var task: ServingTask?
@@ -104,18 +106,18 @@ struct RestingTask {
 
     mutating func keep(_ task: ServingTask) { self.task = task }
 
-    /// The task that rests, for a call to be served by one.
+    /// Takes the resting task, to serve a call.
     mutating func takeToServe() -> ServingTask? {
         served += 1
         return task.take()
     }
 
-    /// The task that rests, to be ended.
+    /// Takes the resting task, to end it.
     mutating func take() -> ServingTask? { task.take() }
 }
 
 extension Channel {
-    /// Adds a frame of the state's.
+    /// Enqueues a frame from the outbox.
     @inline(__always)
     fileprivate func enqueue(_ frame: Outbox.Frame, _ bytes: UnsafeRawBufferPointer, _ descriptors: [CInt]) {
         let kind = frame.kind.rawValue
@@ -147,7 +149,7 @@ extension Channel {
             enqueueLast(kind: kind, flags: frame.flags, prefix: bytes)
         case .last:
             _ = enqueue(kind: kind, flags: frame.flags, prefix: bytes)
-            // What others write from here on comes too late.
+            // Frames that other threads write from now on are dropped.
             enqueueNoMore()
         }
     }

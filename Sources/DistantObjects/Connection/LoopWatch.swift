@@ -1,15 +1,15 @@
 import PortTransport
 import Synchronization
 
-/// Tells the connections of a loop what the loop has to say about itself.
+/// Reports events of an event loop to the connections on it.
 final class LoopWatch: Sendable {
     static let shared = LoopWatch()
 
-    // No weak references, here and to loops: an object that has one pays several times as much for each count. A connection
-    // is removed before its channel lets it go.
+    // Unmanaged, because retaining an object that has weak references costs several times as much. A connection is removed
+    // before its channel releases it.
     private let connections = Mutex<[ObjectIdentifier: Unmanaged<Connection>]>([:])
 
-    /// Has the loop tell its connections.
+    /// Starts to report a loop's events.
     func watch(_ loop: EventLoop) {
         let id = ObjectIdentifier(loop)
         loop.setEventHook { event in
@@ -20,7 +20,9 @@ final class LoopWatch: Sendable {
         }
     }
 
-    /// To be called for each connection that reports events, when it begins; it is forgotten at its end.
+    /// Adds a connection that has an event handler.
+    ///
+    /// It is removed when it ends.
     func add(_ connection: Connection) {
         connections.withLock { $0[ObjectIdentifier(connection)] = Unmanaged.passUnretained(connection) }
     }

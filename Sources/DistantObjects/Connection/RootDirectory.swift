@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The object in slot 0: gives the roots by name.
+/// The object in slot 0, which returns the roots by name.
 final class RootDirectory: Vendable {
     private struct State {
         var objects: [String: any Vendable] = [:]
@@ -11,8 +11,8 @@ final class RootDirectory: Vendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter holdsLookups: Look-ups wait for the first `set`: a listener hands a connection out when its peer may
-    ///   already ask.
+    /// - Parameter holdsLookups: Whether look-ups wait for the first `set`. They do on the accepting side, because the peer may
+    ///   look up a root before the listener's user has the connection.
     init(holdsLookups: Bool) {
         state = Mutex(State(holdsLookups: holdsLookups))
     }
@@ -24,7 +24,7 @@ final class RootDirectory: Vendable {
 
     func set(_ objects: [String: any Vendable]) {
         let (waiting, before) = state.withLock { state in
-            // What is replaced may be freed, which runs the user's code: not here.
+            // Keeps replaced objects alive, because freeing them runs user code, which must not run under the lock.
             let before = state.objects
             if !state.isEnded { state.objects.merge(objects) { _, new in new } }
             state.holdsLookups = false
@@ -38,7 +38,7 @@ final class RootDirectory: Vendable {
     /// Whether nothing is vended.
     var isEmpty: Bool { state.withLock { $0.objects.isEmpty } }
 
-    /// Ends what waits and lets the roots go.
+    /// Ends waiting look-ups and releases the roots.
     func end() {
         let (waiting, objects) = state.withLock { state in
             defer {

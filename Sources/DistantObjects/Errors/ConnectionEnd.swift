@@ -6,12 +6,12 @@ public enum ConnectionEnd: Sendable {
     case closedHere
     /// The peer closed it in order.
     case closedByPeer(String)
-    /// The peer died or its connection was cut: it ended without a goodbye.
+    /// The connection ended without a goodbye: the peer died, or the connection was cut.
     ///
-    /// Of a helper that this process has launched, how it ended; `nil` of other peers, and of a helper that goes on without
-    /// its connection.
+    /// The value is the exit status of a helper that this process launched; `nil` for other peers, and for a helper that
+    /// keeps running.
     case lost(ChildProcess.ExitStatus?)
-    /// The peer refused the connection, or ended it for something this side did wrong.
+    /// The peer refused the connection, or ended it because of an error of this side.
     case refused(String)
     /// This side refused the peer, by the accept rule or because the handshake took too long.
     case refusedHere(String)
@@ -22,7 +22,7 @@ public enum ConnectionEnd: Sendable {
 }
 
 extension ConnectionEnd: CustomStringConvertible {
-    /// Who ended it and why: “the peer is gone”.
+    /// The reason as text, for example “the peer is gone”.
     public var description: String {
         switch self {
         case .closedHere: "this side closed the connection"
@@ -37,7 +37,7 @@ extension ConnectionEnd: CustomStringConvertible {
         }
     }
 
-    /// What a handshake that ends so throws.
+    /// The code of the error that a handshake throws if the connection ends this way.
     var handshakeCode: ConnectionError.Code {
         switch self {
         case .refused, .refusedHere: .peerRefused

@@ -1,4 +1,4 @@
-/// An error of the connection itself: a message that could not be sent, a call whose outcome is lost, a peer that refused.
+/// An error of the connection itself, such as a message that cannot be sent or a peer that refused.
 public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     ///
@@ -7,7 +7,7 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         /// The number on the wire.
         public let rawValue: Int
 
-        /// A code by its number.
+        /// Makes a code of its number.
         public init(rawValue: Int) {
             self.rawValue = rawValue
         }
@@ -15,29 +15,29 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
 
     /// What went wrong.
     public let code: Code
-    /// A sentence for the user that says what to do about it.
+    /// A sentence that describes the error, and where possible what to do about it.
     public let message: String
-    /// The name or place it concerns, for example `Directory.add` or a socket path.
+    /// The message, path or connection that it concerns, for example `Directory.add`.
     public let context: String?
-    /// The error beneath, if there is one.
+    /// The error that caused it, if there is one.
     public let underlying: (any Error)?
-    /// Whether the method has not run and will not: to send the message again cannot run it twice.
+    /// Whether the method has not run and will not run, so that sending the message again cannot run it twice.
     ///
-    /// It says nothing about the chances of another attempt; after some errors, as `noSuchMessage`, it fails the same way.
+    /// A new attempt may fail in the same way, for example after `noSuchMessage`.
     public let isSafeToRetry: Bool
 
     /// Makes an error.
     ///
     /// - Parameters:
     ///   - code: What went wrong.
-    ///   - message: A sentence for the user.
-    ///   - context: The name or place it concerns.
-    ///   - underlying: The error beneath.
+    ///   - message: A sentence that describes the error.
+    ///   - context: The message, path or connection that it concerns.
+    ///   - underlying: The error that caused it.
     public init(_ code: Code, _ message: String, context: String? = nil, underlying: (any Error)? = nil) {
         self.init(code, message, context: context, underlying: underlying, mayHaveRun: code.mayHaveRun)
     }
 
-    /// An error whose code alone does not say whether the method has run.
+    /// Makes an error whose code does not determine whether the method has run.
     package init(
         _ code: Code, _ message: String, context: String? = nil, underlying: (any Error)? = nil, mayHaveRun: Bool
     ) {
@@ -48,57 +48,57 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
         isSafeToRetry = !mayHaveRun
     }
 
-    /// The same error, saying which message it is about.
+    /// The same error with the name of the message in its context.
     func about(_ message: String) -> ConnectionError {
         ConnectionError(
             code, self.message, context: context.map { "\(message) over \($0)" } ?? message, underlying: underlying,
             mayHaveRun: !isSafeToRetry)
     }
 
-    /// The context and the sentence.
+    /// The context and the message.
     public var description: String {
         guard let context, !context.isEmpty else { return message }
         return "\(context): \(message)"
     }
 }
 
-// Of each code the comment says whether the call may have run; `ConnectionError.isSafeToRetry` says it of each error.
+// Each comment says whether the call may have run. `ConnectionError.isSafeToRetry` tells it for a particular error.
 extension ConnectionError.Code {
-    /// The call never left this process: not a byte of its end was written.
+    /// The call did not leave this process completely.
     ///
     /// It has not run; it is safe to send it again.
     public static let notSent = Self(rawValue: 1)
-    /// The peer said in its goodbye that it did not take the call.
+    /// The peer's goodbye says that it did not take the call.
     ///
     /// It has not run; it is safe to send it again.
     public static let notDelivered = Self(rawValue: 2)
     /// The connection ended after the call was sent and before its answer came.
     ///
-    /// It may have run or not.
+    /// The call may have run.
     public static let outcomeUnknown = Self(rawValue: 3)
     /// The object does not list a message of that name.
     ///
     /// Nothing has run.
     public static let noSuchMessage = Self(rawValue: 4)
-    /// The arguments do not fit the message: their number, or one's type.
+    /// The number of arguments or the type of one does not match the method.
     ///
     /// Nothing has run.
     public static let wrongArgument = Self(rawValue: 5)
-    /// The result does not have the type the caller asked for.
+    /// The result does not have the type that the caller asked for.
     ///
     /// The call has run.
     public static let wrongResult = Self(rawValue: 6)
-    /// One side has too much to do, or too many of its answers are unread; try again later.
+    /// One side has too many calls, references or unread answers; try again later.
     ///
-    /// As a rule the call has not run. It has where its result found no room any more, and `isSafeToRetry` is false then.
+    /// Usually the call has not run. If it ran and its result was dropped, `isSafeToRetry` is false.
     public static let overloaded = Self(rawValue: 7)
-    /// The deadline given with the call has passed.
+    /// The deadline of the call has passed.
     ///
-    /// The call may have run or not; `isSafeToRetry` if the peer says that it was not started.
+    /// The call may have run. If the peer reports that it was not started, `isSafeToRetry` is true.
     public static let deadlineExceeded = Self(rawValue: 8)
     /// The call was cancelled before or while it ran.
     ///
-    /// It may have run in part; `isSafeToRetry` if the peer says that it was not started.
+    /// It may have run in part. If the peer reports that it was not started, `isSafeToRetry` is true.
     public static let cancelled = Self(rawValue: 9)
     /// The peer did not accept the connection.
     ///
@@ -112,41 +112,42 @@ extension ConnectionError.Code {
     ///
     /// Nothing has run.
     public static let noSuchRoot = Self(rawValue: 12)
-    /// The peer broke a rule of the protocol; the connection has ended.
+    /// The peer broke a rule of the protocol, and the connection has ended.
     ///
-    /// Thrown where a connection is opened; nothing has run.
+    /// Thrown when a connection is opened. Nothing has run.
     public static let protocolViolation = Self(rawValue: 13)
     /// The handshake did not end in time.
     ///
     /// Nothing has run.
     public static let handshakeTimeout = Self(rawValue: 14)
-    /// A blocking call was made where it would stop the loop or a task.
+    /// A blocking call was made on an event loop's thread or in a task, which it would block.
     ///
     /// It was not sent.
     public static let wouldBlock = Self(rawValue: 15)
-    /// A message is larger than the peer accepts, or than an archive may be here.
+    /// A message is larger than the peer accepts, or than this side's limit for archives.
     ///
     /// If it is the call, it was not sent. If it is the answer, the call has run, and `isSafeToRetry` is false.
     public static let tooLarge = Self(rawValue: 16)
-    /// A reference of another connection, or of one that has ended.
+    /// A reference belongs to another connection, or to one that has ended.
     ///
     /// The call was not sent.
     public static let foreignReference = Self(rawValue: 17)
-    /// Something that cannot be put into a message.
+    /// A value cannot be encoded in a message.
     ///
     /// If it is an argument, the call was not sent. If it is the result, the call has run, and `isSafeToRetry` is false.
     public static let notEncodable = Self(rawValue: 18)
-    /// A descriptor, path or process could not be had from the system.
+    /// The system did not provide a descriptor, path or process.
     ///
-    /// Which, says the `TransportError` in `underlying`. Nothing was sent.
+    /// `underlying` is a `TransportError` with the details. Nothing was sent.
     public static let transport = Self(rawValue: 19)
     /// A one-way message's method threw an error of its own.
     ///
     /// It has run, at least in part.
     public static let methodFailed = Self(rawValue: 20)
-    /// One-way messages sent before did not run; thrown once, by the next one-way message or `barrier()`.
+    /// One-way messages sent earlier did not run.
     ///
-    /// What throws it was not sent and has not run: it is safe to send it again.
+    /// Thrown once, by the next one-way message or `barrier()`. The message that throws it was not sent; it is safe to
+    /// send it again.
     public static let oneWayLost = Self(rawValue: 21)
     /// An object does not answer what an interface asks; the error's message lists each signature and what is wrong with it.
     ///
@@ -157,7 +158,7 @@ extension ConnectionError.Code {
     /// It was not sent.
     public static let notAvailable = Self(rawValue: 23)
 
-    /// What holds where nobody knows better.
+    /// Whether a call may have run that failed with this code, if nothing else is known.
     var mayHaveRun: Bool {
         switch self {
         case .notSent, .notDelivered, .noSuchMessage, .wrongArgument, .overloaded, .peerRefused, .closed, .noSuchRoot,
@@ -168,6 +169,6 @@ extension ConnectionError.Code {
         }
     }
 
-    /// As `mayHaveRun`, of a call that was sent and whose peer does not say.
+    /// As `mayHaveRun`, for a call that was sent and whose refusal does not tell.
     var mayHaveRunWhenRefused: Bool { mayHaveRun || self == .tooLarge || self == .notEncodable }
 }

@@ -1,31 +1,149 @@
 public import PortTransport
 
-/// Something that happened to a connection; cases may be added.
-public enum ConnectionEvent: Sendable {
-    /// The handshake is done.
-    case opened(peer: PeerCredentials?, name: String)
-    /// A one-way message the peer sent here failed.
-    case oneWayFailedHere(message: String, any Error)
-    /// A one-way message sent from here failed in the peer; the number is that of its frame, which tells two failures of one
-    /// connection apart and no more.
-    case oneWayFailed(number: UInt64, ConnectionError)
-    /// A call of the peer was refused.
-    case callRefused(message: String, ConnectionError)
-    /// So many methods block, here or on other connections of the process, that the loop has no thread left: nothing is read
-    /// until one of them returns.
-    case threadsExhausted(Int)
-    /// The listener whose configuration this is cannot accept, and tries again: most often the process or the system has no
-    /// descriptor left, or as many connections are open as `Connection.Limits.connections` allows. It comes once until it has accepted again.
-    case acceptPaused(ConnectionError)
-    /// The listener whose configuration this is has refused a process, because the peer has as many connections open as
-    /// `Connection.Limits.connectionsOfPeer` allows. It comes once for each peer until one of its connections is accepted again.
-    case tooManyConnections(PeerCredentials?, ConnectionError)
-    /// Nobody can use the connection any more, and it was not closed: nothing in this process refers to it, it vends nothing,
-    /// and the peer holds no object of this process.
+/// An event of a connection or a listener, which `Connection.Configuration.onEvent` gets.
+///
+/// ```swift
+/// configuration.onEvent = { event in
+///     if event.code == .ended { log("\(event)") }
+/// }
+/// ```
+///
+/// Each code says which of the other properties are set.
+public struct ConnectionEvent: Sendable {
+    /// What happened.
     ///
-    /// It stays open, with its descriptors, until the peer ends it; `Connection.current` is there to be closed. It comes once,
-    /// from a second to about a minute after the last reference is gone. A hook that holds the connection itself keeps it from coming.
-    case dropped
-    /// The connection has ended; nothing follows.
-    case ended(ConnectionEnd)
+    /// Codes may be added in later versions.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code's name, for log lines.
+        public let rawValue: String
+
+        /// Makes a code of its name.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+    }
+
+    /// The properties are on the heap, so that an event takes little room among a connection's actions.
+    private final class Storage: Sendable {
+        let code: Code
+        let peer: PeerCredentials?
+        let name: String?
+        let frameNumber: UInt64?
+        let threadCount: Int?
+        let error: (any Error)?
+        let end: ConnectionEnd?
+
+        init(
+            _ code: Code, peer: PeerCredentials?, name: String?, frameNumber: UInt64?, threadCount: Int?,
+            error: (any Error)?, end: ConnectionEnd?
+        ) {
+            self.code = code
+            self.peer = peer
+            self.name = name
+            self.frameNumber = frameNumber
+            self.threadCount = threadCount
+            self.error = error
+            self.end = end
+        }
+    }
+
+    private let storage: Storage
+
+    private init(
+        _ code: Code, peer: PeerCredentials? = nil, name: String? = nil, frameNumber: UInt64? = nil,
+        threadCount: Int? = nil, error: (any Error)? = nil, end: ConnectionEnd? = nil
+    ) {
+        storage = Storage(
+            code, peer: peer, name: name, frameNumber: frameNumber, threadCount: threadCount, error: error, end: end)
+    }
+
+    /// What happened.
+    public var code: Code { storage.code }
+    /// The peer's credentials; nil over pipes.
+    public var peer: PeerCredentials? { storage.peer }
+    /// The name of the peer's program, or of the message.
+    public var name: String? { storage.name }
+    /// The number of the frame of a one-way message, which tells two failures on one connection apart.
+    public var frameNumber: UInt64? { storage.frameNumber }
+    /// The number of threads that run methods which block.
+    public var threadCount: Int? { storage.threadCount }
+    /// The error.
+    public var error: (any Error)? { storage.error }
+    /// Why the connection ended.
+    public var end: ConnectionEnd? { storage.end }
+}
+
+extension ConnectionEvent.Code {
+    /// The handshake is done; `peer`, and `name` of the peer's program.
+    public static let opened = Self(rawValue: "opened")
+    /// A one-way message that the peer sent failed in this process; its `name`, and `error`.
+    public static let oneWayFailedHere = Self(rawValue: "oneWayFailedHere")
+    /// A one-way message of this process failed in the peer; its `frameNumber`, and `error`, a `ConnectionError`.
+    public static let oneWayFailed = Self(rawValue: "oneWayFailed")
+    /// A call of the peer was refused; its `name`, and `error`, a `ConnectionError`.
+    public static let callRefused = Self(rawValue: "callRefused")
+    /// So many methods block, on connections of the process, that the loop has no thread left; `threadCount`.
+    ///
+    /// Nothing is read until one of them returns.
+    public static let threadsExhausted = Self(rawValue: "threadsExhausted")
+    /// A listener cannot accept, and tries again; `error`, a `ConnectionError`.
+    ///
+    /// Usually there are no descriptors left, or `Connection.Limits.connections` are open. It comes once until the listener
+    /// has accepted again.
+    public static let acceptPaused = Self(rawValue: "acceptPaused")
+    /// A listener has refused a process, whose peer has `Connection.Limits.connectionsOfPeer` open; `peer`, and `error`.
+    ///
+    /// It comes once for each peer until one of its connections is accepted again.
+    public static let tooManyConnections = Self(rawValue: "tooManyConnections")
+    /// No code can use the connection any more, but it was not closed.
+    ///
+    /// Nothing in this process refers to it, it vends nothing, and the peer refers to no object of this process. It stays
+    /// open, with its descriptors, until the peer ends it. The handler can close `Connection.current`. The event comes once,
+    /// one second to about a minute after the last reference is gone. It never comes if the handler itself holds the
+    /// connection.
+    public static let dropped = Self(rawValue: "dropped")
+    /// The connection has ended; `end`.
+    ///
+    /// No event follows.
+    public static let ended = Self(rawValue: "ended")
+}
+
+extension ConnectionEvent: CustomStringConvertible {
+    /// The code and the properties that are set.
+    public var description: String {
+        let details: [String?] = [
+            name, peer.map { "peer pid \($0.pid), uid \($0.uid)" }, frameNumber.map { "frame \($0)" },
+            threadCount.map { "\($0) threads" }, error.map { "\($0)" }, end?.description,
+        ]
+        let text = details.compactMap { $0 }.joined(separator: "; ")
+        return text.isEmpty ? code.rawValue : "\(code.rawValue): \(text)"
+    }
+}
+
+extension ConnectionEvent {
+    static func opened(peer: PeerCredentials?, name: String) -> Self { Self(.opened, peer: peer, name: name) }
+
+    static func oneWayFailedHere(message: String, _ error: any Error) -> Self {
+        Self(.oneWayFailedHere, name: message, error: error)
+    }
+
+    static func oneWayFailed(number: UInt64, _ error: ConnectionError) -> Self {
+        Self(.oneWayFailed, frameNumber: number, error: error)
+    }
+
+    static func callRefused(message: String, _ error: ConnectionError) -> Self {
+        Self(.callRefused, name: message, error: error)
+    }
+
+    static func threadsExhausted(_ count: Int) -> Self { Self(.threadsExhausted, threadCount: count) }
+
+    static func acceptPaused(_ error: ConnectionError) -> Self { Self(.acceptPaused, error: error) }
+
+    static func tooManyConnections(_ peer: PeerCredentials?, _ error: ConnectionError) -> Self {
+        Self(.tooManyConnections, peer: peer, error: error)
+    }
+
+    static var dropped: Self { Self(.dropped) }
+
+    static func ended(_ end: ConnectionEnd) -> Self { Self(.ended, end: end) }
 }

@@ -1,4 +1,4 @@
-/// Why a party ends a connection, the code in its `Goodbye`.
+/// Why a side ends a connection: the code in its `Goodbye`.
 package enum GoodbyeReason: UInt64, Sendable {
     /// An orderly close.
     case closed = 0
@@ -6,11 +6,11 @@ package enum GoodbyeReason: UInt64, Sendable {
     case malformed = 1
     /// Not this protocol, or no version in common.
     case incompatible = 2
-    /// The accept rule said no.
+    /// The accept rule refused the peer.
     case refused = 3
-    /// Something was named that this connection was never given.
+    /// An unknown object, question, name or feature was named.
     case unknownName = 4
-    /// A stale generation, a question in use, a reply to no question.
+    /// A frame that is not allowed now, such as a stale id, a question number in use, or a reply to no question.
     case outOfStep = 5
     /// More calls, references or bytes than were granted.
     case overLimit = 6

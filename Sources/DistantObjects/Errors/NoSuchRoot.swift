@@ -2,7 +2,7 @@
 struct NoSuchRoot: Error {
     let name: String
 
-    /// What the peer is told.
+    /// The error that the peer gets.
     var refusal: ConnectionError {
         ConnectionError(
             .noSuchRoot,

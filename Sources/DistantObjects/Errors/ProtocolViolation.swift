@@ -1,6 +1,6 @@
-/// A rule of the wire protocol that the peer broke.
+/// A violation of the wire protocol by the peer.
 ///
-/// It ends the connection with a `Goodbye` that says which.
+/// It ends the connection with a `Goodbye` that names the rule.
 package struct ProtocolViolation: Error {
     package let reason: GoodbyeReason
     package let message: String

@@ -1,26 +1,26 @@
 import PortTransport
 import Synchronization
 
-/// Waits at a socket for other processes; each that is accepted is a `Connection`.
+/// Listens on a Unix domain socket, and gives a `Connection` for each process that connects.
 ///
 /// ```swift
 /// let listener = try Listener(at: .path("/run/directory.sock"))
-/// for try await connection in listener { connection.vend(directory) }
+/// for await connection in listener { connection.vend(directory) }
 /// ```
 ///
-/// The handshake is done, and the accept rule was asked, before a connection is given out; one that ends before it was
-/// given out is not. At most `Connection.Limits.connections` are open at a time, and others wait until one has ended. At most
-/// `Connection.Limits.connectionsOfPeer` of them belong to one peer, which is refused further ones, so that it cannot keep
-/// the others out.
+/// Iteration returns a connection after its handshake, so the accept rule has accepted it. A connection that ends before it
+/// is taken is dropped. At most `Connection.Limits.connections` are open at a time; further processes wait until one has
+/// ended. One peer may have at most `Connection.Limits.connectionsOfPeer` of them, so that it cannot keep the others out;
+/// further ones are refused.
 ///
-/// The socket's file is readable and writable by its owner only; a file that a dead process left is replaced, one in use is
-/// not. The file is removed when the listener is closed, or let go by its owner and those who iterate; beside it stays a file
-/// `PATH.lock`, which must not be removed while a process may be listening.
+/// Only the owner can read and write the socket's file. A file that a dead process left is replaced; one in use is not. The
+/// file is removed when the listener is closed or freed. The file `PATH.lock` next to it stays. Do not remove it while a
+/// process may be listening.
 public final class Listener: AsyncSequence, Sendable {
-    /// What iteration gives.
+    /// The element of the sequence.
     public typealias Element = Connection
 
-    /// Where it listens.
+    /// The address that it listens on.
     public let address: Connection.Address
     fileprivate let queue: AcceptQueue
     private let socket: SocketListener
@@ -28,22 +28,23 @@ public final class Listener: AsyncSequence, Sendable {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - address: The path; its directory must exist.
-    ///   - configuration: For every connection that is accepted.
-    /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be made.
+    ///   - address: The path. Its directory must exist.
+    ///   - configuration: The configuration of every accepted connection.
+    /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be created.
     public convenience init(at address: Connection.Address, configuration: Connection.Configuration = .init()) throws {
         try self.init(address.path, configuration) { loop, maximum in
             try SocketListener(path: address.path, loop: loop, maximum: maximum)
         }
     }
 
-    /// Listens at a socket that a service manager such as systemd opened and passed to this process.
+    /// Listens on a socket that a service manager such as systemd opened and passed to this process.
     ///
-    /// The environment's `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` tell of such sockets; they are read once and unset, so
-    /// that programs started from here do not take them for theirs. The socket's file is the service manager's and stays.
+    /// The environment variables `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` describe such sockets. They are read once and
+    /// unset, so that child processes do not use them. The socket's file belongs to the service manager and stays.
+    ///
     /// - Parameters:
-    ///   - name: What the service manager calls the socket (`FileDescriptorName=`); `nil`: the first that is not taken.
-    ///   - configuration: For every connection that is accepted.
+    ///   - name: The service manager's name of the socket (`FileDescriptorName=`); `nil` for the first that is not used yet.
+    ///   - configuration: The configuration of every accepted connection.
     /// - Throws: `ConnectionError.transport` if no such socket was passed, or it is no listening Unix domain stream socket.
     public convenience init(activatedAs name: String?, configuration: Connection.Configuration = .init()) throws {
         try self.init(name ?? "activation", configuration) { loop, maximum in
@@ -54,7 +55,7 @@ public final class Listener: AsyncSequence, Sendable {
     private init(
         _ place: String, _ configuration: Connection.Configuration, _ listen: (EventLoop, Int) throws -> SocketListener
     ) throws {
-        // Each connection of the listener uses the one loop made here.
+        // All connections of the listener use this loop.
         let loop = try Connection.eventLoop(configuration)
         var configuration = configuration
         configuration.loop = loop
@@ -81,32 +82,36 @@ public final class Listener: AsyncSequence, Sendable {
         close()
     }
 
-    /// Stops listening; connections already accepted stay.
+    /// Stops listening and ends the iteration.
     ///
-    /// The iteration ends.
+    /// Connections that were taken stay open.
     public func close() {
         socket.close()
         queue.end()
     }
 
-    /// Iterates over the connections; several iterators share them.
+    /// Makes an iterator over the connections.
+    ///
+    /// Several iterators share them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(listener: self)
     }
 
-    /// Gives the next connection.
+    /// An iterator over a listener's connections.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Held, so that one whose connections are waited for goes on listening.
+        /// Held, so that the listener stays open while code iterates over it.
         fileprivate let listener: Listener
 
-        /// The next process that connected; `nil` once the listener is closed or the task is cancelled.
-        public mutating func next() async throws -> Connection? {
+        /// The next connection; `nil` once the listener is closed or the task is cancelled.
+        ///
+        /// Never throws.
+        public mutating func next() async -> Connection? {
             await listener.queue.next()
         }
     }
 }
 
-/// Connections whose handshake is done and that nobody has taken.
+/// The queue of connections whose handshake is done and that are not taken yet.
 private final class AcceptQueue: Sendable {
     private struct State {
         var ready = Fifo<Connection>()
@@ -119,7 +124,7 @@ private final class AcceptQueue: Sendable {
     private let state: Mutex<State>
     private let configuration: Connection.SharedConfiguration
     private let loop: EventLoop
-    /// Where the listener is, for messages.
+    /// The listener's path or name, for error messages.
     private let place: String
 
     init(configuration: Connection.SharedConfiguration, loop: EventLoop, place: String) {
@@ -129,9 +134,11 @@ private final class AcceptQueue: Sendable {
         state = Mutex(State(counts: PeerCounts(maximum: configuration.value.limits.connectionsOfPeer)))
     }
 
-    /// Makes a connection of it, unless the peer has too many; on the loop.
+    /// Makes a connection of an accepted socket, unless the peer has too many.
     ///
-    /// - Parameter onEnd: Called once, when nothing of the connection is left.
+    /// Runs on the loop.
+    ///
+    /// - Parameter onEnd: Called once, when the connection is torn down.
     func accept(
         _ endpoint: ChannelEndpoint, of credentials: PeerCredentials?, onEnd: @escaping @Sendable () -> Void
     ) {
@@ -144,7 +151,7 @@ private final class AcceptQueue: Sendable {
             self?.state.withLock { $0.counts.leave(peer) }
             onEnd()
         }
-        // The loop is there, so nothing can fail; an endpoint nobody takes is closed.
+        // This cannot fail, because the loop exists. If it did, the endpoint would be closed.
         guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else { return onEnd() }
         connection.whenEnded { [weak self, unowned connection] in
             self?.forget(connection)
@@ -156,7 +163,7 @@ private final class AcceptQueue: Sendable {
         }
     }
 
-    /// Without waiting for the peer's Hello, so that one who connects and says nothing takes nothing up.
+    /// Refuses a peer without waiting for its Hello, so that a silent peer uses no resources.
     private func refuse(
         _ endpoint: ChannelEndpoint, _ peer: PeerCounts.Peer, _ credentials: PeerCredentials?, isFirst: Bool
     ) {
@@ -173,7 +180,7 @@ private final class AcceptQueue: Sendable {
         let (waiter, isEnded) = state.withLock { state -> (CheckedContinuation<Connection?, Never>?, Bool) in
             if state.isEnded { return (nil, true) }
             if let (_, waiter) = state.waiting.popFirst() { return (waiter, false) }
-            // One that has ended was forgotten, or will be.
+            // `forget` removes one that ends after this check.
             if !connection.hasEnded { state.ready.append(connection) }
             return (nil, false)
         }
@@ -181,7 +188,7 @@ private final class AcceptQueue: Sendable {
         if isEnded { connection.invalidate() }
     }
 
-    /// Nobody has to be given a connection that is no more.
+    /// Removes a connection that ended before it was taken.
     private func forget(_ connection: Connection) {
         _ = state.withLock { $0.ready.removeFirst { $0 === connection } }
     }

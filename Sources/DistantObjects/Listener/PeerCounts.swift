@@ -1,16 +1,16 @@
 import PortTransport
 
-/// How many connections of each peer a listener has open.
+/// The number of open connections of each peer of a listener.
 package struct PeerCounts {
-    /// Who counts as one peer.
+    /// A peer whose connections are counted together.
     ///
-    /// A process of this user, since one that has lost count of its connections must not keep the others out. It could get
-    /// around that by forking, but then a process of this user could also end this one. Another user can do neither, so all
-    /// its processes count as one peer.
+    /// A process of this user is one peer, so that a faulty process cannot keep the others out. It could evade the limit by
+    /// forking, but it could also simply kill this process. All processes of another user are one peer, because that user
+    /// cannot kill this process and must not be able to exhaust it.
     package enum Peer: Hashable {
         case process(Int32)
         case user(UInt32)
-        /// The system does not say who it is.
+        /// A peer without credentials.
         case unknown
 
         package init(_ credentials: PeerCredentials?) {
@@ -18,7 +18,7 @@ package struct PeerCounts {
                 self = .unknown
                 return
             }
-            // Processes that cannot be seen from this one's namespace have the number 0.
+            // Processes that this process's namespace does not contain have the number 0.
             let isKnown = credentials.pid > 0 && credentials.isOfThisUser
             self = isKnown ? .process(credentials.pid) : .user(credentials.uid)
         }
@@ -26,7 +26,7 @@ package struct PeerCounts {
 
     package enum Verdict: Equatable {
         case admitted
-        /// - Parameter isFirst: None was refused since one was admitted last.
+        /// - Parameter isFirst: Whether it is the first refusal since a connection was admitted.
         case refused(isFirst: Bool)
     }
 
@@ -36,16 +36,16 @@ package struct PeerCounts {
     }
 
     private let maximum: Int
-    /// Of peers that have a connection open.
+    /// The peers that have an open connection.
     private var entries: [Peer: Entry] = [:]
 
     /// - Parameter maximum: The most connections of one peer, at least 1.
     package init(maximum: Int) { self.maximum = maximum }
 
-    /// Whether no peer has a connection open.
+    /// Whether no peer has an open connection.
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// Counts another connection, if there may be one.
+    /// Counts a new connection, if the limit allows it.
     package mutating func enter(_ peer: Peer) -> Verdict {
         var entry = entries[peer] ?? Entry()
         defer { entries[peer] = entry }
@@ -58,7 +58,7 @@ package struct PeerCounts {
         return .admitted
     }
 
-    /// A connection that was admitted is no more.
+    /// Counts the end of a connection that was admitted.
     package mutating func leave(_ peer: Peer) {
         guard var entry = entries[peer] else { return }
         entry.count -= 1

@@ -54,7 +54,7 @@ public struct RemoteMessage: Sendable {
     /// may run there at a time.
     ///
     /// An error that the method throws goes to the event handlers: to the receiver's, and to the sender's as
-    /// `ConnectionEvent.oneWayFailed`. The result is not encoded. The method is not cancelled when the connection ends.
+    /// `ConnectionEvent.Code.oneWayFailed`. The result is not encoded. The method is not cancelled when the connection ends.
     ///
     /// Inside a method that serves a one-way message, this never waits on the connection that the message came from: otherwise
     /// both sides could wait for each other. A task that the method starts with `Task { }` does wait; if the method awaits such

@@ -41,8 +41,8 @@ extension PortState {
         }
         switch (step, host.isInitiator, sharing.phase) {
         case (.ask, false, .possible):
-            // A doorbell lets the peer block this side's writes to it. A process of the same user could stop this process
-            // anyway, so only another user's process is refused.
+            // The holder of a doorbell can block this side when it rings the doorbell, by keeping it in a system call that
+            // does not end. A process of the same user could stop this process anyway.
             if host.isPeerTrusted, !ending.saidGoodbye { return .makeMemory }
             memoryWasMade(nil)
             return .none

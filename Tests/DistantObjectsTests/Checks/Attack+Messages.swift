@@ -5,7 +5,7 @@ extension Attack {
             name: "unknown flags of a call", rule: "an unknown kind, flag or status", reason: 1,
             bytes: Raw.frame(2, flags: 0x40, Raw.call())),
         Attack(
-            name: "a target never given", rule: "something named that was never given: an object", reason: 4,
+            name: "a target never given", rule: "an unknown name: an object", reason: 4,
             bytes: Raw.frame(2, Raw.call(slot: 7))),
         Attack(
             name: "a slot beyond 32 bits",
@@ -27,7 +27,7 @@ extension Attack {
             name: "a name that is not UTF-8", rule: "`n` bytes, then so many bytes of valid UTF-8", reason: 1,
             bytes: Raw.frame(2, Raw.call(name: [0, 2, 0xC3, 0x28]))),
         Attack(
-            name: "a name longer than the frame", rule: "a number, count or text beyond its bound or the frame's end",
+            name: "a name longer than the frame", rule: "a number, count or text beyond its limit or the frame's end",
             reason: 1,
             bytes: Raw.frame(2, Raw.call(name: [0] + Raw.number(1 << 30)))),
         Attack(
@@ -65,7 +65,7 @@ extension Attack {
 
     static let references = [
         Attack(
-            name: "more references than bytes", rule: "a number, count or text beyond its bound or the frame's end",
+            name: "more references than bytes", rule: "a number, count or text beyond its limit or the frame's end",
             reason: 1,
             bytes: Raw.frame(2, Raw.call(references: Raw.number(1 << 40)))),
         Attack(
@@ -98,11 +98,11 @@ extension Attack {
             bytes: Raw.frame(6, Raw.number(1 << 50) + [0])),
         Attack(
             name: "a release with more ids than bytes",
-            rule: "a number, count or text beyond its bound or the frame's end", reason: 1,
+            rule: "a number, count or text beyond its limit or the frame's end", reason: 1,
             bytes: Raw.frame(6, [1] + Raw.number(1 << 50))),
         Attack(
             name: "a class that was not agreed on",
-            rule: "An entry that begins with 2 is an error where that was not agreed on", reason: 4,
+            rule: "An entry that begins with 2 is an error without the feature", reason: 4,
             bytes: Raw.frame(2, Raw.call(references: [1, 2, 5, 0, 0, 3, 1, 0x78, 0]))),
         Attack(
             name: "a class of the root directory", rule: "and for the root directory.", reason: 4, features: 16,
@@ -131,7 +131,7 @@ extension Attack {
             rule: "So is a reference to slot 0, the root directory, with another generation than 0.", reason: 5,
             bytes: Raw.frame(2, Raw.call(references: [1, 1, 0, 1]))),
         Attack(
-            name: "more shapes than bytes", rule: "a number, count or text beyond its bound or the frame's end",
+            name: "more shapes than bytes", rule: "a number, count or text beyond its limit or the frame's end",
             reason: 1, bytes: Raw.frame(2, Raw.call(shapes: Raw.number(1 << 60)))),
     ]
 
@@ -152,7 +152,7 @@ extension Attack {
             name: "credit for one-way messages without the feature", rule: "`Credit` with flag 2 is an error then.",
             reason: 4, bytes: Raw.frame(7, flags: 2, [1])),
         Attack(
-            name: "credit for one-way messages that was never used", rule: "more credit given back than was used",
+            name: "credit for one-way messages that was never used", rule: "more credit returned than was used",
             reason: 6, features: 4,
             bytes: Raw.frame(7, flags: 2, [1])),
         Attack(
@@ -164,13 +164,13 @@ extension Attack {
 
     static let shares = [
         Attack(
-            name: "asking for memory that was not agreed on", rule: "a kind that needs a feature, `Share` among them",
+            name: "asking for memory that was not agreed on", rule: "a kind that needs a feature, such as `Share`",
             reason: 4, bytes: ask),
         Attack(
             name: "an unknown step to shared memory", rule: "an unknown kind, flag or status", reason: 1,
             bytes: Raw.frame(17, flags: 9, [])),
         Attack(
-            name: "a step to shared memory with a body", rule: "bytes behind a complete body", reason: 1, features: 3,
+            name: "a step to shared memory with a body", rule: "bytes after a complete body", reason: 1, features: 3,
             bytes: Raw.frame(17, [1])),
         Attack(name: "memory from who has to ask", rule: "a `Share` out of order", reason: 5, features: 3, bytes: give),
         Attack(
@@ -182,7 +182,7 @@ extension Attack {
     static let goodbyes = [
         Attack(
             name: "a second goodbye",
-            rule: "are taken as if they stood before it, except a second `Goodbye`, which is an error.", reason: 5,
+            rule: "are processed as if they came before it, except a second `Goodbye`, which is an error.", reason: 5,
             bytes: Raw.frame(16, [1, 0, 0]) + Raw.frame(16, [1, 0, 0]))
     ]
 }

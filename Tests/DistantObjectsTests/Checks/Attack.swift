@@ -24,10 +24,10 @@ struct Attack: Sendable {
             greets: false,
             bytes: Raw.frame(1, [0x44, 0x4F, 0x42, 0x4A, 9, 0, 1, 1, 1, 0])),
         Attack(
-            name: "a short Hello", rule: "a number, count or text beyond its bound or the frame's end", reason: 1,
+            name: "a short Hello", rule: "a number, count or text beyond its limit or the frame's end", reason: 1,
             greets: false, bytes: Raw.frame(1, [0x44, 0x4F])),
         Attack(
-            name: "a call before Hello", rule: "any other frame before both have said `Hello`", reason: 5,
+            name: "a call before Hello", rule: "any other frame before both have sent `Hello`", reason: 5,
             greets: false, bytes: Raw.frame(2, Raw.call())),
         Attack(
             name: "no credit at all", rule: "no queued calls granted", reason: 1, greets: false,
@@ -36,7 +36,7 @@ struct Attack: Sendable {
             name: "a name in Hello that is not UTF-8", rule: "`n` bytes, then so many bytes of valid UTF-8", reason: 1,
             greets: false,
             bytes: Raw.frame(1, [0x44, 0x4F, 0x42, 0x4A, 1, 0, 1, 1, 1, 2, 0xC3, 0x28])),
-        Attack(name: "a second Hello", rule: "a `Hello` too many", reason: 5, bytes: Raw.frame(1, Raw.hello)),
+        Attack(name: "a second Hello", rule: "a second `Hello`", reason: 5, bytes: Raw.frame(1, Raw.hello)),
         Attack(
             name: "text instead of frames", article: .frames,
             rule: "more is an error, found before memory is taken for it.", reason: 1, greets: false,
@@ -66,10 +66,10 @@ struct Attack: Sendable {
             bytes: Raw.frame(11, [UInt8](repeating: 0xFF, count: 11))),
         Attack(
             name: "a body longer than its content",
-            rule: "Where the table gives a complete body, bytes behind it are an error", reason: 1,
+            rule: "Bytes after a body that the table gives completely are an error", reason: 1,
             bytes: Raw.frame(11, [0, 0, 0])),
         Attack(
-            name: "an empty frame", rule: "a number, count or text beyond its bound or the frame's end", reason: 1,
+            name: "an empty frame", rule: "a number, count or text beyond its limit or the frame's end", reason: 1,
             bytes: Raw.frame(6, [])),
         Attack(name: "a pong to no ping", rule: "a `Pong` to nothing", reason: 5, bytes: Raw.frame(12, [1])),
         Attack(
@@ -78,13 +78,13 @@ struct Attack: Sendable {
                 Raw.frame(2, flags: 0, Raw.call(body: Raw.text("x")))
                 + (0..<400).flatMap { Raw.frame(10, Raw.number(UInt64($0))) }),
         Attack(
-            name: "credit that was never used", rule: "more credit given back than was used", reason: 6,
+            name: "credit that was never used", rule: "more credit returned than was used", reason: 6,
             bytes: Raw.frame(7, [5])),
         Attack(
-            name: "bulk credit that was never used", rule: "more credit given back than was used", reason: 6,
+            name: "bulk credit that was never used", rule: "more credit returned than was used", reason: 6,
             bytes: Raw.frame(7, flags: 1, [5])),
         Attack(
-            name: "descriptors that do not come", rule: "descriptors where none are taken", reason: 1,
+            name: "descriptors that do not come", rule: "descriptors with a frame that has none", reason: 1,
             bytes: Raw.frame(11, descriptors: 2, [1])),
         Attack(
             name: "more bulk than announced", article: .frames,
@@ -94,7 +94,7 @@ struct Attack: Sendable {
         Attack(
             name: "bytes behind the tables of a message in fragments",
             rule:
-                "The header and the tables of such a message stand in the opener, complete and with nothing behind them",
+                "The opener contains the complete header and tables of such a message, and nothing after them",
             reason: 1,
             bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call() + [0])),
         Attack(

@@ -4,13 +4,13 @@ import Testing
 // What `WireProtocol.md` allows, and what it says of numbers, of the beginning and of the end.
 extension Check {
     static let beginnings = [
-        Check("a Hello without the initiator's bit, to a listener", "A party takes a `Hello` without the bit.") {
+        Check("a Hello without the initiator's bit, to a listener", "A party accepts a `Hello` without the bit.") {
             let frames = try await exchange(greeting: RawPeer.greeting(features: 0), RawPeer.frame(11, [1]), count: 1)
             #expect(frames.first?.kind == 12)
         },
         Check(
             "two initiators that do not say so",
-            "both take themselves for the initiator, they greet each other and go on"
+            "both believe to be the initiator, they exchange `Hello`s and go on"
         ) {
             let (raw, connection) = try await initiator(features: 2)
             raw.send(11, [1])
@@ -46,7 +46,7 @@ extension Check {
             let frames = try await onThread { raw.readToEnd() }
             #expect(frames.map(\.kind) == [16] && frames.first?.body.dropFirst().first == 7)
         },
-        Check("no message bytes granted", "Every party takes 4,096, also one that says less") {
+        Check("no message bytes granted", "Every party accepts 4,096 bytes, even if it says less") {
             let frames = try await exchange(
                 greeting: RawPeer.greeting(message: 0), RawPeer.frame(2, root), count: 1)
             // Not a refusal because of its size.
@@ -95,14 +95,14 @@ extension Check {
 
     static let endings = [
         Check(
-            "frames behind a goodbye", "Frames that come behind the other's `Goodbye` all the same are taken as if"
+            "frames behind a goodbye", "Frames that come after the other's `Goodbye` are processed as if"
         ) {
             let frames = try await exchange(RawPeer.frame(16, [1, 0, 0]) + RawPeer.frame(11, [7]), ends: true)
             #expect(frames.map(\.kind) == [12, 16])
         },
         Check(
             "what a goodbye's watermark counts",
-            "The watermark counts openers, `Hello` and the other's `Goodbye` included and continuations not."
+            "The watermark counts openers, including `Hello` and the other's `Goodbye`, but no continuations."
         ) {
             let opener = RawPeer.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + RawPeer.call())
             let pieces = [(0, 0), (0, 1), (1, 0x80)].flatMap { (flags: UInt8, byte: UInt8) in
@@ -111,7 +111,7 @@ extension Check {
             let frames = try await exchange(opener + pieces + RawPeer.frame(16, [1, 0, 0]), ends: true)
             #expect(frames.last?.kind == 16 && frames.last?.body == [3, 0, 0])
         },
-        Check("what comes behind our own goodbye", "but runs none of it.") {
+        Check("what comes behind our own goodbye", "but runs none of the calls.") {
             let (raw, ours) = try Bereaved.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
             let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
@@ -129,7 +129,7 @@ extension Check {
         },
         Check(
             "a peer that does not answer a goodbye",
-            "this implementation cuts the connection after 5 seconds unless told otherwise."
+            "this implementation cuts the connection after 5 seconds by default."
         ) {
             let (raw, ours) = try Bereaved.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
@@ -140,7 +140,7 @@ extension Check {
         },
         Check(
             "a peer that says goodbye and stays",
-            "although the other has said its own and waits for nothing, is cut off after a time, 5 seconds here."
+            "although the other has sent its own and waits for nothing, is cut off after a time, 5 seconds here."
         ) { try await GoodbyeTests().heldOpen() },
     ]
 

@@ -60,7 +60,7 @@ struct Check: Sendable, CustomTestStringConvertible {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
-            for try await connection in listener { connection.vend(Directory()) }
+            for await connection in listener { connection.vend(Directory()) }
         }
         let raw = try RawPeer(connectingTo: place.socket)
         let frames = try await onThread { () -> [RawPeer.Frame] in
@@ -83,7 +83,7 @@ extension Attack {
         let place = try Place()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
-            for try await connection in listener {
+            for await connection in listener {
                 connection.vend(Directory())
                 Task {
                     _ = await connection.ended

@@ -25,7 +25,7 @@ struct Bereaved {
         let (opened, ended) = (Signal(), Signal())
         var configuration = Connection.Configuration.patient
         configuration.onEvent = { event in
-            switch event {
+            switch event.code {
             case .opened: opened.send()
             case .ended: ended.send()
             default: break

@@ -17,7 +17,7 @@ enum DistantObjectsCode {
 
     static func serve(at path: String) async throws {
         // DistantObjects.md: serve
-        for try await connection in try Listener(at: .path(path)) { connection.vend(Greeter()) }
+        for await connection in try Listener(at: .path(path)) { connection.vend(Greeter()) }
         // end
     }
 

@@ -45,7 +45,7 @@ struct GuideTests {
         let path = scratch.path("s")
         let listener = try Listener(at: .path(path), configuration: .patient)
         let serving = Task {
-            for try await connection in listener { connection.vend(WhereCodeRunsCode.Account()) }
+            for await connection in listener { connection.vend(WhereCodeRunsCode.Account()) }
         }
         let error = #expect(throws: ConnectionError.self) { try WhereCodeRunsCode.block(path) }
         #expect(error?.code == .wouldBlock)
@@ -167,7 +167,7 @@ struct GuideTests {
         let path = scratch.path("s")
         let listener = try Listener(at: .path(path), configuration: .patient)
         let serving = Task {
-            for try await connection in listener {
+            for await connection in listener {
                 connection.vend(["": ComingFromFoundationCode.Directory(), "t": ComingFromFoundationCode.Thumbnailer()])
             }
         }

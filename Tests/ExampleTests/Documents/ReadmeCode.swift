@@ -22,7 +22,7 @@ enum ReadmeCode {
     static func receive() async throws {
         // README.md: receiver
         let directory = Directory()
-        for try await connection in try Listener(at: .path("directory.sock")) { connection.vend(directory) }
+        for await connection in try Listener(at: .path("directory.sock")) { connection.vend(directory) }
         // end
     }
 

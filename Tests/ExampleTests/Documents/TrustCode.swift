@@ -20,7 +20,7 @@ enum TrustCode {
 
     static func serve(_ store: Store, at listener: Listener, of owner: UInt32) async throws {
         // Trust.md: roots
-        for try await connection in listener {
+        for await connection in listener {
             if connection.peer?.uid == owner {
                 connection.vend(store)
             } else {

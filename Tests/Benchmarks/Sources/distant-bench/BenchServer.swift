@@ -50,7 +50,7 @@ final class BenchServer: Vendable {
         configuration.limits.connectionsOfPeer = configuration.limits.connections
         let listener = try Listener(at: .path(path), configuration: configuration)
         Task {
-            for try await connection in listener {
+            for await connection in listener {
                 connection.vend(self)
                 held.withLock { $0.append(connection) }
             }
@@ -61,7 +61,7 @@ final class BenchServer: Vendable {
     func welcome(_ path: String) throws {
         let listener = try Listener(at: .path(path))
         Task {
-            for try await connection in listener { connection.vend(self) }
+            for await connection in listener { connection.vend(self) }
         }
     }
 
