@@ -1,7 +1,7 @@
 import PortTransport
 import Synchronization
 
-extension Connection {
+extension Connection: LoopUser {
     /// Waits until both sides have accepted each other.
     func handshake() async throws {
         try await withTaskCancellationHandler {

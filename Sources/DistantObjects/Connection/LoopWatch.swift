@@ -1,13 +1,19 @@
 import PortTransport
 import Synchronization
 
+/// A connection, which is told of events of its loop.
+protocol LoopUser: AnyObject, Sendable {
+    var loop: any PortLoop { get }
+    func report(_ event: ConnectionEvent)
+}
+
 /// Reports events of an event loop to the connections on it.
 final class LoopWatch: Sendable {
     static let shared = LoopWatch()
 
     // Unmanaged, because retaining an object that has weak references costs several times as much. A connection is removed
     // before its channel releases it.
-    private let connections = Mutex<[ObjectIdentifier: Unmanaged<Connection>]>([:])
+    private let connections = Mutex<[ObjectIdentifier: LoopUserReference]>([:])
 
     /// Starts to report a loop's events.
     func watch(_ loop: EventLoop) {
@@ -23,17 +29,22 @@ final class LoopWatch: Sendable {
     /// Adds a connection that has an event handler.
     ///
     /// It is removed when it ends.
-    func add(_ connection: Connection) {
-        connections.withLock { $0[ObjectIdentifier(connection)] = Unmanaged.passUnretained(connection) }
+    func add(_ connection: some LoopUser) {
+        let reference = LoopUserReference(connection: connection)
+        connections.withLock { $0[ObjectIdentifier(connection)] = reference }
     }
 
-    func remove(_ connection: Connection) {
+    func remove(_ connection: some LoopUser) {
         _ = connections.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) }
     }
 
-    private func connections(on loop: ObjectIdentifier) -> [Connection] {
+    private func connections(on loop: ObjectIdentifier) -> [any LoopUser] {
         connections.withLock { connections in
-            connections.values.map { $0.takeUnretainedValue() }.filter { ObjectIdentifier($0.loop) == loop }
+            connections.values.map(\.connection).filter { ObjectIdentifier($0.loop) == loop }
         }
     }
+}
+
+private struct LoopUserReference {
+    unowned(unsafe) let connection: any LoopUser
 }

@@ -52,7 +52,8 @@ final class DescribedClass: Sendable {
         let found: String? =
             switch described(&findings) {
             case .success(let description): signature.obstacle(in: description)
-            case .failure(let violation): "\(signature.description): the peer's description cannot be read: \(violation.message)"
+            case .failure(let violation):
+                "\(signature.description): the peer's description cannot be read: \(violation.message)"
             }
         findings.obstacles[ObjectIdentifier(signature)] = .some(found)
         return found

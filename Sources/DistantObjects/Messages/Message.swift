@@ -58,7 +58,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             MessageDescription(
-                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)), of: Target.self,
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
+            of: Target.self,
             run: .synchronous { object, decoder, encoder in
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
@@ -75,7 +76,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(
-                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)), of: Target.self,
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)),
+            of: Target.self,
             run: .synchronous { object, decoder, _ in
                 let target = unsafeDowncast(object, to: Target.self)
                 var arguments = Arguments(decoder, readers)
@@ -95,7 +97,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             MessageDescription(
-                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)), of: Target.self,
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
+            of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -113,7 +116,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(
-                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)), of: Target.self,
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)),
+            of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -133,7 +137,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let result = ValueCodec.of(Result.self)
         body = MessageBody(
             MessageDescription(
-                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)), of: Target.self,
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
+            of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)
@@ -153,7 +158,8 @@ public struct Message<Target: AnyObject>: Sendable {
         let readers = ArgumentReaders(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(
-                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)), of: Target.self,
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)),
+            of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
                 var arguments = ServingArguments(call, readers)

@@ -17,7 +17,7 @@ import KeyedArchive
 ///
 /// `Remote` is a `Codable` value: as an argument, result or part of either it goes by reference.
 @dynamicMemberLookup
-public struct Remote<I: Interface>: ByReferenceCodable, Sendable {
+public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Sendable {
     /// The same object without its interface.
     public let object: DistantObject
     @usableFromInline let shape: InterfaceShape<I>

@@ -51,7 +51,9 @@ extension SignatureRecord {
 
     /// A peer that does not describe its classes refuses what it does not know.
     fileprivate func explained(_ error: any Error) -> any Error {
-        guard mayBeMissing, let refusal = error as? ConnectionError, refusal.code == .noSuchMessage else { return error }
+        guard mayBeMissing, let refusal = error as? ConnectionError, refusal.code == .noSuchMessage else {
+            return error
+        }
         return notAvailable(refusal.message, refusal)
     }
 }

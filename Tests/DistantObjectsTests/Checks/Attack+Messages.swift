@@ -112,7 +112,7 @@ extension Attack {
             bytes: Raw.frame(2, Raw.call(references: [1, 2, 5, 0, 1]))),
         Attack(
             name: "a description longer than the frame",
-            rule: "a number, count or text beyond its bound or the frame's end", reason: 1, features: 16,
+            rule: "a number, count or text beyond its limit or the frame's end", reason: 1, features: 16,
             bytes: Raw.frame(2, Raw.call(references: [1, 2, 5, 0, 0, 100, 1]))),
         Attack(
             name: "a description that is too long", rule: "a description has at most 12,288 bytes", reason: 6,

@@ -1,3 +1,4 @@
+import KeyedArchive
 import Synchronization
 
 /// The object in slot 0, which returns the roots by name.
@@ -60,12 +61,12 @@ final class RootDirectory: Vendable {
     }
 
     @concurrent
-    private func root(_ name: String) async throws -> DistantObject {
+    private func root(_ name: String) async throws -> RootReference {
         await firstSet()
         guard let object = state.withLock({ $0.objects[name] }) else {
             throw NoSuchRoot(name: name)
         }
-        return DistantObject(standingFor: object)
+        return RootReference(object: object)
     }
 
     private func firstSet() async {
@@ -77,5 +78,17 @@ final class RootDirectory: Vendable {
             }
             if isReady { continuation.resume() }
         }
+    }
+}
+
+/// A root on its way to the peer.
+private struct RootReference: ByReferenceCodable, DescribedType {
+    let object: any Vendable
+
+    static var typeDescription: TypeDescription { TypeDescription(.reference, "") }
+
+    func external(for owner: AnyObject?) throws -> ExternalValue {
+        guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(type(of: object)) }
+        return .object(try port.vended(object))
     }
 }

@@ -51,79 +51,78 @@ extension Message {
     }
 }
 
-// Where the signature says `Remote`, a method may return its own object.
-extension Message {
-    /// A synchronous method that answers with an object of its own.
-    public init<
-        I: Interface, J: Interface, Object: Vendable & Implements & SendableMetatype,
-        each Argument: Codable & SendableMetatype
-    >(
-        _ path: KeyPath<I, Signature<Remote<J>, repeat each Argument>>,
-        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Object
-    ) where Object.I == J {
-        self.init(nameOfMessage(path), method)
-    }
-
-    /// A synchronous method that answers with an object of its own, or with none.
-    public init<
-        I: Interface, J: Interface, Object: Vendable & Implements & SendableMetatype,
-        each Argument: Codable & SendableMetatype
-    >(
-        _ path: KeyPath<I, Signature<Remote<J>?, repeat each Argument>>,
-        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Object?
-    ) where Object.I == J {
-        self.init(nameOfMessage(path), method)
-    }
-
-    /// An `async` method that answers with an object of its own.
-    public init<
-        I: Interface, J: Interface, Object: Vendable & Implements & SendableMetatype,
-        each Argument: Codable & SendableMetatype
-    >(
-        _ path: KeyPath<I, Signature<Remote<J>, repeat each Argument>>,
-        _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Object
-    ) where Object.I == J {
-        self.init(nameOfMessage(path), method)
-    }
-
-    /// An `async` method that answers with an object of its own, or with none.
-    public init<
-        I: Interface, J: Interface, Object: Vendable & Implements & SendableMetatype,
-        each Argument: Codable & SendableMetatype
-    >(
-        _ path: KeyPath<I, Signature<Remote<J>?, repeat each Argument>>,
-        _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Object?
-    ) where Object.I == J {
-        self.init(nameOfMessage(path), method)
-    }
-
-    /// A synchronous method of a `@MainActor` class that answers with an object of its own.
-    public init<
-        I: Interface, J: Interface, Object: Vendable & Implements & SendableMetatype,
-        each Argument: Codable & SendableMetatype
-    >(
-        _ path: KeyPath<I, Signature<Remote<J>, repeat each Argument>>,
-        _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Object
-    ) where Object.I == J {
-        self.init(nameOfMessage(path), method)
-    }
-
-    /// A synchronous method of a `@MainActor` class that answers with an object of its own, or with none.
-    public init<
-        I: Interface, J: Interface, Object: Vendable & Implements & SendableMetatype,
-        each Argument: Codable & SendableMetatype
-    >(
-        _ path: KeyPath<I, Signature<Remote<J>?, repeat each Argument>>,
-        _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Object?
-    ) where Object.I == J {
-        self.init(nameOfMessage(path), method)
-    }
-}
-
 /// The name of a message on the wire.
 @usableFromInline
 func nameOfMessage<I: Interface, Result, each Argument: Codable & SendableMetatype>(
     _ path: KeyPath<I, Signature<Result, repeat each Argument>>
 ) -> String {
     InterfaceShape.of(I.self).record(path).name
+}
+// Where the signature says `Remote`, a method may return its own object.
+extension Message {
+    /// A synchronous method that answers with an object of its own.
+    public init<
+        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        each Argument: Codable & SendableMetatype
+    >(
+        _ path: KeyPath<I, Signature<Reference, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Object
+    ) where Object.I == Reference.I {
+        self.init(nameOfMessage(path), method)
+    }
+
+    /// A synchronous method that answers with an object of its own, or with none.
+    public init<
+        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        each Argument: Codable & SendableMetatype
+    >(
+        _ path: KeyPath<I, Signature<Reference?, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> Object?
+    ) where Object.I == Reference.I {
+        self.init(nameOfMessage(path), method)
+    }
+
+    /// An `async` method that answers with an object of its own.
+    public init<
+        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        each Argument: Codable & SendableMetatype
+    >(
+        _ path: KeyPath<I, Signature<Reference, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Object
+    ) where Object.I == Reference.I {
+        self.init(nameOfMessage(path), method)
+    }
+
+    /// An `async` method that answers with an object of its own, or with none.
+    public init<
+        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        each Argument: Codable & SendableMetatype
+    >(
+        _ path: KeyPath<I, Signature<Reference?, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Object?
+    ) where Object.I == Reference.I {
+        self.init(nameOfMessage(path), method)
+    }
+
+    /// A synchronous method of a `@MainActor` class that answers with an object of its own.
+    public init<
+        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        each Argument: Codable & SendableMetatype
+    >(
+        _ path: KeyPath<I, Signature<Reference, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Object
+    ) where Object.I == Reference.I {
+        self.init(nameOfMessage(path), method)
+    }
+
+    /// A synchronous method of a `@MainActor` class that answers with an object of its own, or with none.
+    public init<
+        I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
+        each Argument: Codable & SendableMetatype
+    >(
+        _ path: KeyPath<I, Signature<Reference?, repeat each Argument>>,
+        _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Object?
+    ) where Object.I == Reference.I {
+        self.init(nameOfMessage(path), method)
+    }
 }
