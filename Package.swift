@@ -51,7 +51,9 @@ let package = Package(
         .executableTarget(
             name: "Settings", dependencies: ["KeyedArchive", "ExampleConsole"], path: "Examples/Settings",
             swiftSettings: settings),
-        .target(name: "WordCountValues", path: "Examples/WordCountValues", swiftSettings: settings),
+        .target(
+            name: "WordCountValues", dependencies: ["DistantObjects"], path: "Examples/WordCountValues",
+            swiftSettings: settings),
         .executableTarget(
             name: "wordcount-worker", dependencies: ["DistantObjects", "WordCountValues"],
             path: "Examples/WordCountWorker", swiftSettings: settings),

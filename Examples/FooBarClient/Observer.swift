@@ -1,12 +1,15 @@
 import DistantObjects
+import FooBar
 import Synchronization
 
 /// An object of the client that the server calls.
-final class Observer: Vendable {
+final class Observer: Vendable, Implements {
+    typealias I = ObserverInterface
+
     private let seen = Mutex<[String]>([])
 
     static var messages: MessageTable<Observer> {
-        Message("added", Observer.added)
+        Message(\I.added, Observer.added)
     }
 
     func added(_ name: String) {

@@ -6,7 +6,7 @@ import FooBar
 ///
 /// Each one checks itself that its result is what it should be.
 struct Tour {
-    let directory: DistantObject
+    let directory: Remote<DirectoryInterface>
     let waitsAtSteps: Bool
 
     /// Something came out otherwise than it should.
@@ -43,7 +43,7 @@ struct Tour {
     private func copy() async throws {
         let bar = Bar()
         show("the Bar here", bar)
-        let older: Bar = try await directory.celebrate(bar)
+        let older = try await directory.celebrate(bar)
         show("what came back", older)
         show("the Bar here now", bar)
         try expect(older.foos.map(\.age) == [8, 4], "nobody's age was changed on the other side: \(older)")
@@ -57,7 +57,7 @@ struct Tour {
         let blues = Team(name: "Blues", players: [Foo(name: "Bruno", age: 32), both])
         (reds.rival, blues.rival) = (blues, reds)
 
-        let league: League = try await directory.mirror(League(teams: [reds, blues]))
+        let league = try await directory.mirror(League(teams: [reds, blues]))
         guard let copy = league.teams.first, let rival = copy.rival else {
             throw Surprise(description: "a team got lost on the way")
         }
@@ -77,22 +77,22 @@ struct Tour {
         for foo in Bar().foos { count = try await directory.add(foo) }
         show("people entered", count)
         try expect(count == 2, "two were entered, and the directory counts \(count)")
-        let found: Foo = try await directory.lookUp("Juliana")
+        let found = try await directory.lookUp("Juliana")
         show("looked up", found)
         try expect(found.name == "Juliana" && found.age == 7, "Juliana was looked up, and \(found) was found")
-        let left: Int = try await directory.remove("Juliana")
+        let left = try await directory.remove("Juliana")
         show("left when Juliana is removed", left)
         try expect(left == 1, "one should be left, and the directory counts \(left)")
     }
 
     private func callback() async throws {
         let observer = Observer()
-        try await directory.watch(observer)
-        let _: Int = try await directory.add(Foo(name: "Zoe", age: 5))
+        try await directory.watch(Remote(vending: observer))
+        try await directory.add(Foo(name: "Zoe", age: 5))
         show("the observer was told of", observer.names.joined(separator: ", "))
         try expect(observer.names == ["Zoe"], "the observer was told of \(observer.names)")
 
-        let home: DistantObject? = try await directory.observer()
+        let home = try await directory.observer()
         let isSame = home?.local(as: Observer.self) === observer
         show("it comes home as the original", isSame)
         try expect(isSame, "what came home is not the observer itself")
@@ -101,7 +101,7 @@ struct Tour {
 
     private func error() async throws {
         do {
-            let found: Foo = try await directory.lookUp("Nobody")
+            let found = try await directory.lookUp("Nobody")
             throw Surprise(description: "somebody named Nobody was found: \(found)")
         } catch let error as DirectoryError {
             show("the server threw", error)
@@ -112,7 +112,7 @@ struct Tour {
     private func oneWay() async throws {
         let notes = ["one", "two", "three"]
         for note in notes { try await directory.note.oneWay(note) }
-        let kept: [String] = try await directory.notes()
+        let kept = try await directory.notes()
         show("the server has noted", kept.joined(separator: ", "))
         try expect(Array(kept.suffix(3)) == notes, "the server has noted \(kept)")
     }

@@ -3,26 +3,28 @@ import FooBar
 import Synchronization
 
 /// The object the server vends: clients send it messages and never see a copy of it.
-final class Directory: Vendable {
+final class Directory: Vendable, Implements {
+    typealias I = DirectoryInterface
+
     private struct State {
         var ages: [String: Int] = [:]
-        var observer: DistantObject?
+        var observer: Remote<ObserverInterface>?
         var notes: [String] = []
     }
 
     private let state = Mutex(State())
 
     static var messages: MessageTable<Directory> {
-        Message("celebrate", Directory.celebrate)
-        Message("mirror", Directory.mirror)
-        Message("add", Directory.add)
-        Message("lookUp", Directory.lookUp)
-        Message("remove", Directory.remove)
-        Message("watch", Directory.watch)
-        Message("observer", Directory.observer)
-        Message("unwatch", Directory.unwatch)
-        Message("note", Directory.note)
-        Message("notes", Directory.notes)
+        Message(\I.celebrate, Directory.celebrate)
+        Message(\I.mirror, Directory.mirror)
+        Message(\I.add, Directory.add)
+        Message(\I.lookUp, Directory.lookUp)
+        Message(\I.remove, Directory.remove)
+        Message(\I.watch, Directory.watch)
+        Message(\I.observer, Directory.observer)
+        Message(\I.unwatch, Directory.unwatch)
+        Message(\I.note, Directory.note)
+        Message(\I.notes, Directory.notes)
     }
 
     /// Everybody in the Bar gets a year older: in the copy that came here.
@@ -58,11 +60,11 @@ final class Directory: Vendable {
         }
     }
 
-    func watch(_ observer: DistantObject) {
+    func watch(_ observer: Remote<ObserverInterface>) {
         state.withLock { $0.observer = observer }
     }
 
-    func observer() -> DistantObject? {
+    func observer() -> Remote<ObserverInterface>? {
         state.withLock { $0.observer }
     }
 

@@ -3,9 +3,11 @@ import DistantObjects
 import WordCountValues
 
 /// Is told of each file by the worker.
-final class Printer: Vendable {
+final class Printer: Vendable, Implements {
+    typealias I = ObserverInterface
+
     static var messages: MessageTable<Printer> {
-        Message("counted", Printer.counted)
+        Message(\I.counted, Printer.counted)
     }
 
     func counted(_ path: String, _ found: WordCount) {
@@ -20,9 +22,9 @@ struct Tool {
         var configuration = Connection.Configuration()
         configuration.errorTypes = [WordCountError.self]
         let connection = try await Connection.launch("wordcount-worker", configuration: configuration)
-        let counter = try await connection.root
+        let counter = try await connection.root(as: CounterInterface.self)
         do {
-            let total: Int = try await counter.countAll(paths, Printer())
+            let total = try await counter.countAll(paths, Remote(vending: Printer()))
             print("\(total) words in all")
         } catch WordCountError.unreadable(let path) {
             print("\(path) cannot be read")

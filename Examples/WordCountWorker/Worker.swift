@@ -4,10 +4,12 @@ import Foundation
 import WordCountValues
 
 /// Counts words; sent by reference.
-final class Counter: Vendable {
+final class Counter: Vendable, Implements {
+    typealias I = CounterInterface
+
     static var messages: MessageTable<Counter> {
-        Message("count", Counter.count)
-        Message("countAll", Counter.countAll)
+        Message(\I.count, Counter.count)
+        Message(\I.countAll, Counter.countAll)
     }
 
     func count(_ path: String) throws -> WordCount {
@@ -17,7 +19,7 @@ final class Counter: Vendable {
         return WordCount(of: text)
     }
 
-    func countAll(_ paths: [String], _ observer: DistantObject) async throws -> Int {
+    func countAll(_ paths: [String], _ observer: Remote<ObserverInterface>) async throws -> Int {
         var total = 0
         for path in paths {
             let found = try count(path)
@@ -32,7 +34,7 @@ final class Counter: Vendable {
 struct Worker {
     static func main() async throws {
         let connection = try await Connection.parent()
-        connection.vend(Counter())
+        try connection.vend(Counter())
         _ = await connection.ended
     }
 }

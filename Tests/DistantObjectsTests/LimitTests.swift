@@ -90,7 +90,7 @@ struct LimitTests {
                 return
             }
         } else {
-            raw.send(2, call + [UInt8](repeating: 0, count: 60_000))
+            raw.send(2, call + [UInt8](repeating: 0, count: 70_000))
             try await Self.expectGoodbye(6, raw, connection)
         }
     }

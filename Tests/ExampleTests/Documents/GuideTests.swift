@@ -82,6 +82,28 @@ struct GuideTests {
         await client.close()
     }
 
+    @Test("Interfaces: an account is opened and used, over a connection, here, and without an interface")
+    func interfaces() async throws {
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        try server.vend(InterfacesCode.Bank())
+        do {
+            let balances = try await InterfacesCode.call(client)
+            #expect(balances == [5, 12])
+        } catch let error as ConnectionError where error.code == .deadlineExceeded {
+            // Ten seconds may pass on a busy machine.
+        }
+        #expect(try await InterfacesCode.callLocal() == 1)
+        #expect(try await InterfacesCode.callDynamically(client) == 5)
+        let description = try #require(ClassDescription(of: await client.root))
+        #expect(description.name == "Bank")
+        #expect(
+            description.messages.map(\.description) == [
+                "find(String) -> Remote<AccountInterface>?", "open(String) -> Remote<AccountInterface>",
+                "watch(Remote<ObserverInterface>) -> Void",
+            ])
+        await client.close()
+    }
+
     @Test("When the other side fails: a worker that was killed is started anew, and once for all who call")
     func relaunch() async throws {
         let scratch = try Scratch()
@@ -113,10 +135,11 @@ struct GuideTests {
 
     private final class Silent: Vendable {
         static var messages: MessageTable<Silent> {
-            Message("counted") { (_: Silent) in { (_: String, _: Values) in } }
+            Message("counted") { (_: Silent) in { (_: String, _: WordCount) in } }
         }
 
-        struct Values: Codable {}
+        /// Has the name of the worker's type, and none of its values.
+        struct WordCount: Codable {}
     }
 
     @Test("Who may call what: others are refused, or get less, or are told so by the method")

@@ -1,0 +1,116 @@
+// swift-format-ignore-file
+// It is laid out as Interfaces.md shows it.
+
+import DistantObjects
+import Synchronization
+
+/// The code of Interfaces.md.
+enum InterfacesCode {
+    // Interfaces.md: interfaces
+    struct AccountInterface: Interface {
+        let balance = Signature<Int>("balance")
+        let deposit = Signature<Int, Int>("deposit")
+        let close = Signature<Void>("close", since: 2)
+    }
+
+    struct BankInterface: Interface {
+        let open = Signature<Remote<AccountInterface>, String>("open")
+        let find = Signature<Remote<AccountInterface>?, String>("find")
+        let watch = Signature<Void, Remote<ObserverInterface>>("watch")
+    }
+
+    struct ObserverInterface: Interface {
+        let opened = Signature<Void, String>("opened")
+    }
+    // end
+
+    final class Account: Vendable, Implements {
+        typealias I = AccountInterface
+        private let cents = Mutex(0)
+
+        static var messages: MessageTable<Account> {
+            Message(\I.balance, Account.balance)
+            Message(\I.deposit, Account.deposit)
+            Message(\I.close, Account.close)
+        }
+
+        func balance() -> Int { cents.withLock { $0 } }
+        func close() { cents.withLock { $0 = 0 } }
+
+        func deposit(_ amount: Int) -> Int {
+            cents.withLock { cents in
+                cents += amount
+                return cents
+            }
+        }
+    }
+
+    // Interfaces.md: bank
+    final class Bank: Vendable, Implements {
+        typealias I = BankInterface
+
+        static var messages: MessageTable<Bank> {
+            Message(\I.open, Bank.open)
+            Message(\I.find, Bank.find)
+            Message(\I.watch, Bank.watch)
+        }
+
+        func open(_ owner: String) async throws -> Account {
+            let (account, observer) = state.withLock { state in
+                let account = Account()
+                state.accounts[owner] = account
+                return (account, state.observer)
+            }
+            try await observer?.opened(owner)
+            return account
+        }
+
+        func find(_ owner: String) -> Account? { state.withLock { $0.accounts[owner] } }
+        func watch(_ observer: Remote<ObserverInterface>) { state.withLock { $0.observer = observer } }
+        // end
+
+        private struct State {
+            var accounts: [String: Account] = [:]
+            var observer: Remote<ObserverInterface>?
+        }
+
+        private let state = Mutex(State())
+    // Interfaces.md: bank
+    }
+    // end
+
+    // Interfaces.md: extending
+    struct AuditedBankInterface: Extending {
+        typealias Base = BankInterface
+        let audit = Signature<Int>("audit")
+    }
+    // end
+
+    static func call(_ connection: Connection) async throws -> [Int] {
+        // Interfaces.md: call
+        let bank = try await connection.root(as: BankInterface.self)
+        let account = try await bank.open("Ada")
+        let balance = try await account.deposit(5)
+        try await account.deposit.oneWay(7)
+        let later = try await account.balance.call(deadline: .seconds(10))
+        // end
+        return [balance, later]
+    }
+
+    static func callLocal() async throws -> Int {
+        // Interfaces.md: local
+        let bank = Remote<BankInterface>(local: Bank())
+        let account = try await bank.open("Ada")
+        // end
+        return try await account.deposit(1)
+    }
+
+    static func callDynamically(_ connection: Connection) async throws -> Int {
+        // Interfaces.md: without
+        let bank = try await connection.root
+        let account: DistantObject = try await bank.open("Ada")
+        let balance: Int = try await account.deposit(5)
+        // end
+        return balance
+    }
+}
