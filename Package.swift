@@ -67,13 +67,14 @@ let package = Package(
             name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
             path: "Tests/AllocationCount", swiftSettings: settings),
         .target(
-            name: "TestSupport", dependencies: ["KeyedArchive"], path: "Tests/TestSupport", swiftSettings: settings),
-        .target(
-            name: "ArchiveFixtures", dependencies: ["KeyedArchive"] + foundationCoding, path: "Tests/ArchiveFixtures",
+            name: "TestSupport", dependencies: ["KeyedArchive", "DistantObjects"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(
+            name: "ArchiveFixtures", dependencies: ["KeyedArchive", "PortTransport"] + foundationCoding,
+            path: "Tests/ArchiveFixtures", swiftSettings: settings),
         .testTarget(
             name: "KeyedArchiveTests",
-            dependencies: ["KeyedArchive", "foundation-reader", "ArchiveFixtures", "TestSupport"],
+            dependencies: ["KeyedArchive", "PortTransport", "foundation-reader", "ArchiveFixtures", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "PortTransportTests", dependencies: ["PortTransport", "CPortShims", "TestSupport"],
@@ -101,7 +102,9 @@ let package = Package(
         .target(name: "FoundationCoding", dependencies: ["KeyedArchive"], swiftSettings: settings),
         .testTarget(
             name: "FoundationCodingTests",
-            dependencies: ["FoundationCoding", "KeyedArchive", "DistantObjects", "ArchiveFixtures", "TestSupport"],
+            dependencies: [
+                "FoundationCoding", "KeyedArchive", "DistantObjects", "PortTransport", "ArchiveFixtures", "TestSupport",
+            ],
             swiftSettings: settings),
     ]
 #endif

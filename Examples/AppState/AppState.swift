@@ -3,7 +3,7 @@ import FooBar
 import Foundation
 import KeyedArchive
 
-/// A program that finds what it had when it ended last time: a Foo and a Bar, kept in one archive.
+/// A program that saves its state, a Foo and a Bar, in one archive and restores it at the next start.
 @main
 struct AppState {
     static func main() {
@@ -33,11 +33,11 @@ struct AppState {
         Console.say("saved in \(options.path), \(state.format)")
     }
 
-    /// What was saved, a year older; or a new state if nothing was, or nothing that can be read.
+    /// The saved state, a year older; or a new state if there is none or it cannot be read.
     private static func restore(_ file: StateFile) throws -> State {
         do {
             if var state = try file.restore() {
-                // The file may be anybody's, and say anything.
+                // The file may come from anywhere and contain anything.
                 if state.runs < .max { state.runs += 1 }
                 show("\(Ordinal(state.runs)) run", state)
                 state.celebrate()
@@ -58,7 +58,7 @@ struct AppState {
     }
 }
 
-/// A number in a row: 1st, 2nd, 3rd, 11th, 21st.
+/// An ordinal number: 1st, 2nd, 3rd, 11th, 21st.
 struct Ordinal: CustomStringConvertible {
     let number: Int
 

@@ -1,10 +1,10 @@
 import ExampleConsole
 import KeyedArchive
 
-/// What the command line asks for.
+/// The options on the command line.
 struct Options {
     var path = "foo2.archive"
-    /// Nil to keep the one the file has.
+    /// Nil to keep the format of the file.
     var format: ArchiveFormat?
     var wantsHelp = false
 

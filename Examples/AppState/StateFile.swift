@@ -2,46 +2,46 @@ import FooBar
 import Foundation
 import KeyedArchive
 
-/// What the program keeps from one run to the next.
+/// The state that the program keeps from one run to the next.
 struct State {
     var foo = Foo(name: "James", age: 40)
     var bar = Bar()
     var runs = 1
     var format = ArchiveFormat.binary
 
-    /// Everybody is a year older.
+    /// Makes everybody a year older.
     mutating func celebrate() {
         foo.celebrate()
         for foo in bar.foos { foo.celebrate() }
     }
 }
 
-/// The archive the state lies in.
+/// The archive with the state.
 struct StateFile {
     let url: URL
 
-    /// The file is there and has something in it, but not the state.
+    /// The file exists and is not empty, but does not contain the state.
     struct Damaged: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// What was saved; nil if the file is missing or empty.
+    /// The saved state; nil if the file is missing or empty.
     ///
-    /// - Throws: `Damaged`, or what made the file impossible to read.
+    /// - Throws: `Damaged`, or the error of reading the file.
     func restore() throws -> State? {
         guard try !isMissingOrEmpty() else { return nil }
         let unarchiver: KeyedUnarchiver
         do {
             unarchiver = try KeyedUnarchiver(contentsOf: url)
         } catch let error as ArchiveError where ![.file, .noSuchFile].contains(error.code) {
-            // It names the file already.
+            // The error already names the file.
             throw Damaged(description: "\(error)")
         }
         do {
             return State(
                 foo: try unarchiver.decode(Foo.self, forKey: "myfoo"),
                 bar: try unarchiver.decode(Bar.self, forKey: "mybar"),
-                // Archives by other programs have the objects and no count.
+                // Archives of other programs contain the objects but no count.
                 runs: try unarchiver.decodeIfPresent(Int.self, forKey: "runs") ?? 1, format: unarchiver.format)
         } catch {
             throw Damaged(description: "the file \(url.path) is damaged (\(error))")
@@ -54,7 +54,7 @@ struct StateFile {
         return size == 0
     }
 
-    /// Writes both objects into one archive, which takes the old one's place when it is complete.
+    /// Writes both objects into one archive, which replaces the old one when it is complete.
     func save(_ state: State) throws {
         let archiver = KeyedArchiver(format: state.format)
         try archiver.encode(state.foo, forKey: "myfoo")
@@ -63,7 +63,7 @@ struct StateFile {
         try archiver.finish(to: url)
     }
 
-    /// Gives a file that cannot be read another name, one that no file has.
+    /// Renames a file that cannot be read to an unused name.
     func keepAside() throws -> URL {
         var number = 1
         while true {

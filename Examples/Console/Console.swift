@@ -6,49 +6,51 @@ import Synchronization
     import Darwin
 #endif
 
-/// Whole lines to the terminal, at once: two programs write to it.
+/// Writes whole lines to the terminal at once, because two programs write to it.
 ///
-/// A line that cannot be written ends no program: what was lost on standard output is kept for `checkOutput`, and of what was
-/// lost on standard error nobody is left to be told.
+/// A line that cannot be written ends no program: what was lost on standard output is kept for `checkOutput`, and of
+/// what was lost on standard error nobody is left to be told.
 public enum Console {
-    /// What went wrong with the last line that was lost, as `errno` says it.
+    /// The `errno` of the last line that was lost.
     private static let loss = Atomic<CInt>(0)
 
-    /// Opens those of standard input, output and error that the program was started without; to be called first.
+    /// Opens standard input, output and error if the program was started without them.
     ///
-    /// The next file that is opened would get the missing number, and a line for the terminal would end up in it. They are
-    /// opened so that reading the input and writing the others still fails.
+    /// Call it first. The next file that is opened would get the missing number, and a line for the terminal would end
+    /// up in it. They are opened so that reading the input and writing the others still fails.
     public static func reserveDescriptors() {
         for descriptor in CInt(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest number that is free, which is this one.
+            // `open` returns the lowest free number, which is this one.
             _ = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// A line on standard output.
+    /// Prints a line on standard output.
     public static func say(_ line: String = "") {
         let problem = put(line, 1)
         if problem != 0 { loss.store(problem, ordering: .relaxed) }
     }
 
-    /// A line on standard error, with the program's name before it.
+    /// Prints a line on standard error, after the program's name.
     public static func complain(_ program: String, _ sentence: String) {
         _ = put("\(program): \(sentence)", 2)
     }
 
-    /// Throws if not all that was said could be written.
+    /// Throws if a line on standard output could not be written.
     public static func checkOutput() throws {
         let loss = loss.load(ordering: .relaxed)
         if loss != 0 { throw LostOutput(reason: String(cString: strerror(loss))) }
     }
 
-    /// Lines that could not be written on standard output.
+    /// A line could not be written on standard output.
     private struct LostOutput: Error, CustomStringConvertible {
         let reason: String
         var description: String { "standard output cannot be written: \(reason)" }
     }
 
-    /// Writes a line; 0, or what went wrong as `errno` says it.
+    /// Writes a line.
+    ///
+    /// Returns 0 or an `errno`.
     private static func put(_ line: String, _ descriptor: CInt) -> CInt {
         var bytes = Array((line + "\n").utf8)[...]
         while !bytes.isEmpty {
@@ -56,7 +58,7 @@ public enum Console {
             if count >= 0 {
                 bytes = bytes.dropFirst(count)
             } else if errno == EAGAIN {
-                // Another program has made it so for all who share it.
+                // Another program has made the shared descriptor non-blocking.
                 var interest = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&interest, 1, -1)
             } else if errno != EINTR {

@@ -1,6 +1,6 @@
-/// Words of the command line that are not understood; the description says which.
+/// An error in the words of the command line.
 public struct UsageError: Error, CustomStringConvertible {
-    /// What is wrong with them.
+    /// The error as text.
     public let description: String
 
     /// Makes an error.
@@ -8,7 +8,7 @@ public struct UsageError: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Refuses words that are no text: repaired as they are, they would name another file.
+    /// Refuses words that are not valid UTF-8, because their repaired form would name another file.
     public static func check(_ words: [String]) throws {
         if let word = words.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
             throw UsageError("“\(word)” is no text in UTF-8")

@@ -1,6 +1,6 @@
 public import DistantObjects
 
-/// A list of Foos; sent by copy, and its Foos with it.
+/// A list of Foos; sent by copy together with its Foos.
 public final class Bar: ObjectCoding {
     /// The Foos, in order.
     public var foos: [Foo]
@@ -17,7 +17,7 @@ public final class Bar: ObjectCoding {
 
     /// Writes it.
     public func encode(with coder: ObjectEncoder) throws {
-        // A mutable array, as classes written for Foundation expect one.
+        // A mutable array, because classes written for Foundation expect one.
         try coder.encode(AsMutable(foos), forKey: "foos")
     }
 }

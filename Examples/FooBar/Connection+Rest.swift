@@ -1,9 +1,9 @@
 public import DistantObjects
 
 extension Connection {
-    /// Waits until every table is empty: no reference is held, no call runs.
+    /// Waits until every table of the connection is empty.
     ///
-    /// References are released a moment after their last proxy is gone, so this looks again for a while.
+    /// References are released shortly after their last proxy is freed, so this checks for a while.
     /// - Returns: The counters; those of a connection at rest, or after `Patience.limit` those that are left.
     public func rest() async -> ConnectionStatistics {
         let deadline = ContinuousClock.now + Patience.limit
@@ -15,7 +15,7 @@ extension Connection {
 }
 
 extension ConnectionStatistics {
-    /// The tables in words.
+    /// The tables as text.
     public var tables: String {
         "\(exports) objects given, \(imports) objects held, \(questions) questions, \(answers) answers"
     }

@@ -1,5 +1,7 @@
-/// What the directory throws; known to both programs, so that it arrives as itself.
+/// The errors of the directory.
+///
+/// Both programs know the type, so it arrives unchanged.
 public enum DirectoryError: Error, Codable, Equatable {
-    /// Nobody of that name is in the directory.
+    /// No person with that name is in the directory.
     case noSuchName(String)
 }

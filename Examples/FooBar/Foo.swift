@@ -1,10 +1,10 @@
 public import DistantObjects
 
-/// Somebody with a name and an age; sent by copy.
+/// A person with a name and an age; sent by copy.
 public final class Foo: ObjectCoding {
-    /// Who it is.
+    /// The name.
     public let name: String
-    /// In years.
+    /// The age in years.
     public var age: Int
 
     /// Makes a Foo.
@@ -13,9 +13,9 @@ public final class Foo: ObjectCoding {
         self.age = age
     }
 
-    /// A year goes by.
+    /// Adds a year to the age.
     ///
-    /// Archives and messages may come from anybody, and with the last age there is.
+    /// Archives and messages may come from anywhere, with the largest possible age.
     public func celebrate() {
         if age < .max { age += 1 }
     }
@@ -29,7 +29,7 @@ public final class Foo: ObjectCoding {
     /// Writes it.
     public func encode(with coder: ObjectEncoder) throws {
         try coder.encode(name, forKey: "name")
-        // A number object, as classes written for Foundation decode one.
+        // A number object, because classes written for Foundation decode one.
         try coder.encode(AsObject(age), forKey: "age")
     }
 }

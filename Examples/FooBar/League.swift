@@ -1,6 +1,6 @@
 public import DistantObjects
 
-/// The teams that play against one another; sent by copy, and its teams with it.
+/// Teams that play against each other; sent by copy together with its teams.
 public final class League: ObjectCoding {
     /// The teams, in order.
     public var teams: [Team]

@@ -6,9 +6,9 @@ public import DistantObjects
     import Darwin
 #endif
 
-/// How long the two programs wait for each other.
+/// The time limits of the two programs.
 public enum Patience {
-    /// Five seconds, or as many as the variable `FOOBAR_PATIENCE` says: for a debugger, or a machine with much else to do.
+    /// Five seconds, or the value of the variable `FOOBAR_PATIENCE`, for a debugger or a busy machine.
     public static let limit: Duration = {
         guard let text = getenv("FOOBAR_PATIENCE"), let seconds = Double(String(cString: text)), seconds > 0 else {
             return .seconds(5)
@@ -18,7 +18,7 @@ public enum Patience {
 }
 
 extension Connection.Configuration {
-    /// What both programs configure alike.
+    /// The configuration of both programs.
     public static var fooBar: Connection.Configuration {
         var configuration = Connection.Configuration()
         configuration.errorTypes = [DirectoryError.self]

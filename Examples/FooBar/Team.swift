@@ -1,14 +1,16 @@
 public import DistantObjects
 
-/// A team with a rival that has this team for its rival: a graph with a cycle; sent by copy.
+/// A team with a rival whose rival is this team: a graph with a cycle; sent by copy.
 public final class Team: ObjectCoding {
-    /// What it is called.
+    /// The name.
     public let name: String
-    /// Who plays; somebody may play in both teams and is one object then.
+    /// The players.
+    ///
+    /// A player of both teams is one object.
     public var players: [Foo]
     /// The other team.
     ///
-    /// A league holds both. If they held each other, each copy that a program makes or receives would stay in its memory.
+    /// A league holds both teams. If the teams held each other, each copy of them would leak.
     public weak var rival: Team?
 
     /// A team without rival.
@@ -21,7 +23,7 @@ public final class Team: ObjectCoding {
     public init(coder: ObjectDecoder) throws {
         name = try coder.decode(String.self, forKey: "name")
         players = try coder.decode([Foo].self, forKey: "players")
-        // The way back to this very team comes through here, before this initialiser has returned.
+        // The rival's reference to this team is decoded here, before this initialiser returns.
         try coder.decodeReference(Team.self, forKey: "rival") { self.rival = $0 }
     }
 

@@ -14,7 +14,7 @@ import FooBar
     import Darwin
 #endif
 
-/// Meets a FooBarServer, launched or found at a socket, and shows what the two can do.
+/// Connects to a FooBarServer, launched or at a socket, and shows what the two can do.
 @main
 struct FooBarClient {
     static func main() async {
@@ -64,7 +64,7 @@ struct FooBarClient {
         return connection
     }
 
-    /// The two programs are built side by side.
+    /// The two programs are built into the same folder.
     private static func serverPath() throws -> String {
         #if canImport(Darwin)
             let found = Bundle.main.executablePath
@@ -81,7 +81,9 @@ struct FooBarClient {
         return path
     }
 
-    /// By now no proxy is left; the server ends when its tables are as empty as ours.
+    /// No proxy is left now.
+    ///
+    /// The server ends when its tables are as empty as the client's.
     private static func stop(_ connection: Connection) async throws {
         try await connection.root(named: "session").stop()
         Console.say("\nThe server is told to stop; nothing is left on either side.")

@@ -16,6 +16,6 @@ final class Observer: Vendable, Implements {
         seen.withLock { $0.append(name) }
     }
 
-    /// The names the server has told so far.
+    /// The names that the server has reported so far.
     var names: [String] { seen.withLock { $0 } }
 }

@@ -1,6 +1,6 @@
 import ExampleConsole
 
-/// What the command line asks for.
+/// The options on the command line.
 struct Options {
     enum Way: Equatable {
         case socketpair
@@ -9,7 +9,7 @@ struct Options {
     }
 
     var way = Way.socketpair
-    /// Waits a little before each step, so that one can read along.
+    /// Whether to pause before each step.
     var waitsAtSteps = false
     var wantsHelp = false
 

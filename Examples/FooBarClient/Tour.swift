@@ -2,14 +2,14 @@ import DistantObjects
 import ExampleConsole
 import FooBar
 
-/// The steps the client shows.
+/// The steps that the client shows.
 ///
-/// Each one checks itself that its result is what it should be.
+/// Each step checks its result.
 struct Tour {
     let directory: Remote<DirectoryInterface>
     let waitsAtSteps: Bool
 
-    /// Something came out otherwise than it should.
+    /// A step had a wrong result.
     struct Surprise: Error, CustomStringConvertible {
         let description: String
     }
@@ -24,7 +24,7 @@ struct Tour {
     }
 
     private func step(_ title: String, _ body: () async throws -> Void) async throws {
-        // At the end of the input it goes on by itself.
+        // At the end of the input it continues without Enter.
         if waitsAtSteps { _ = readLine() }
         Console.say("\n\(title)")
         try await body()

@@ -2,7 +2,9 @@ import DistantObjects
 import FooBar
 import Synchronization
 
-/// The object the server vends: clients send it messages and never see a copy of it.
+/// The object that the server vends.
+///
+/// Clients send it messages.
 final class Directory: Vendable, Implements {
     typealias I = DirectoryInterface
 
@@ -27,16 +29,16 @@ final class Directory: Vendable, Implements {
         Message(\I.notes, Directory.notes)
     }
 
-    /// Everybody in the Bar gets a year older: in the copy that came here.
+    /// Makes everybody in the Bar a year older, in the copy that arrived here.
     func celebrate(_ bar: Bar) -> Bar {
         for foo in bar.foos { foo.celebrate() }
         return bar
     }
 
-    /// The graph as it arrived.
+    /// Returns the graph that arrived.
     func mirror(_ league: League) -> League { league }
 
-    /// Enters somebody, and tells the observer.
+    /// Adds a person, and notifies the observer.
     func add(_ foo: Foo) async throws -> Int {
         let name = foo.name
         let (count, observer) = state.withLock { [age = foo.age] state in
@@ -52,7 +54,9 @@ final class Directory: Vendable, Implements {
         return Foo(name: name, age: age)
     }
 
-    /// Takes somebody out; the number of those left.
+    /// Removes a person.
+    ///
+    /// Returns the number of those left.
     func remove(_ name: String) throws -> Int {
         try state.withLock { state in
             guard state.ages.removeValue(forKey: name) != nil else { throw DirectoryError.noSuchName(name) }

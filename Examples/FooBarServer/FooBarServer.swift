@@ -8,7 +8,7 @@ import FooBar
     import Darwin
 #endif
 
-/// Vends a directory: to the client that launched it, or to everyone who connects to a socket.
+/// Vends a directory to the client that launched it, or to clients that connect to a socket.
 @main
 struct FooBarServer {
     static let usage = """
@@ -22,7 +22,7 @@ struct FooBarServer {
 
     static func main() async {
         Console.reserveDescriptors()
-        // A line that nobody reads any more is not the end of a server.
+        // The server goes on if its output is closed.
         signal(SIGPIPE, SIG_IGN)
         do {
             switch try way(Array(CommandLine.arguments.dropFirst())) {
@@ -64,7 +64,7 @@ struct FooBarServer {
         }
     }
 
-    /// As a helper of the process that launched this one.
+    /// Runs as a helper of the process that launched this one.
     private static func serveParent() async throws {
         let connection: Connection
         do {
@@ -77,12 +77,12 @@ struct FooBarServer {
         try await session.finish()
     }
 
-    /// As a server of its own.
+    /// Runs as a server at a socket.
     ///
-    /// Each client gets a directory to itself; any of them may stop the server.
+    /// Each client gets a separate directory. Any of them may stop the server.
     private static func serve(_ listener: Listener) async throws {
         Console.say("FooBarServer: listening at \(listener.address)")
-        // One that forgets its children as they end: a server has any number of clients in its life.
+        // A discarding group, because a server can have any number of clients.
         try await withThrowingDiscardingTaskGroup { clients in
             for await connection in listener {
                 let session = Session(connection) { listener.close() }
@@ -91,7 +91,7 @@ struct FooBarServer {
                     do {
                         try await session.finish()
                     } catch {
-                        // One client's death is not the end of the server.
+                        // The server goes on if a client dies.
                         Console.complain("FooBarServer", "\(error)")
                     }
                 }

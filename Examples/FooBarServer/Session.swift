@@ -3,7 +3,7 @@ import ExampleConsole
 import FooBar
 import Synchronization
 
-/// A second root, one for each connection: through it a client stops the server.
+/// A second root of each connection, with which a client stops the server.
 final class Session: Vendable {
     private let connection: Connection
     private let onStop: @Sendable () -> Void
@@ -18,7 +18,9 @@ final class Session: Vendable {
         self.onStop = onStop
     }
 
-    /// Ends the connection once the client has let go of everything; returns at once.
+    /// Ends the connection once the client has released everything.
+    ///
+    /// Returns at once.
     func stop() {
         Task {
             let statistics = await connection.rest()
@@ -41,7 +43,7 @@ final class Session: Vendable {
     }
 }
 
-/// What went wrong, as a sentence.
+/// The error as text.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 

@@ -1,6 +1,6 @@
 import ExampleConsole
 
-/// What the command line asks for.
+/// The options on the command line.
 struct Command {
     enum Action {
         case help
@@ -9,7 +9,7 @@ struct Command {
         case show(key: String)
         case remove(key: String)
 
-        /// Whether it changes the items.
+        /// Whether the command changes the items.
         var isChange: Bool {
             switch self {
             case .add, .remove: true

@@ -6,18 +6,18 @@ import Foundation
     import Darwin
 #endif
 
-/// The right to change what is in a folder, which one process has at a time; given back when this object goes, or the process.
+/// A lock on the contents of a folder, which one process holds until this object is freed or the process ends.
 final class FolderLock {
     private let descriptor: CInt
 
-    /// The right cannot be had.
+    /// The lock could not be acquired.
     struct Refused: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Waits for its turn.
+    /// Waits for the lock.
     ///
-    /// - Throws: `Refused` if others keep the right for longer than any change takes, or the folder cannot be locked.
+    /// - Throws: `Refused` if others keep the lock for longer than any change takes, or the folder cannot be locked.
     init(_ folder: URL) throws {
         descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.refused(folder) }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Images, each in a file of its own named by its key, and in memory once it was asked for.
+/// Images in separate files, which are named by their keys and cached in memory.
 ///
 /// While its item is added or removed, an image's file is marked as pending:
 ///
 ///     add       write KEY.pending       save the list     rename it to KEY
 ///     remove    rename KEY to it        save the list     remove it
 ///
-/// A crash at any moment leaves a pending file, and the list says what is to become of it; no other file is ever looked at.
+/// After a crash there may be a pending file. The list decides whether it is kept. Other files are ignored.
 final class ImageStore {
     private let folder: URL
     private let log: (String) -> Void
@@ -18,15 +18,17 @@ final class ImageStore {
         self.log = log
     }
 
-    /// How many images are in memory.
+    /// The number of images in memory.
     var cachedCount: Int { cache.count }
 
-    /// Whether there is an image, without reading it.
+    /// Whether there is an image.
+    ///
+    /// Does not read it.
     func hasImage(forKey key: String) -> Bool {
         cache[key] != nil || [file(key), pending(key)].contains { FileManager.default.fileExists(atPath: $0.path) }
     }
 
-    /// An image, read from its file the first time; nil if there is none, which is logged.
+    /// An image, which is read from its file the first time; nil if there is none, which is logged.
     func image(forKey key: String) -> Data? {
         if let image = cache[key] { return image }
         guard let image = (try? Data(contentsOf: file(key))) ?? (try? Data(contentsOf: pending(key))) else {
@@ -37,29 +39,31 @@ final class ImageStore {
         return image
     }
 
-    /// Forgets what can be read again; to be called when memory is low.
+    /// Removes cached images.
+    ///
+    /// Call it when memory is low.
     func emptyCache() { cache.removeAll() }
 
     // MARK: Changes
 
-    /// Keeps the image of an item that is not in the list yet.
+    /// Writes the image of an item that is not in the list yet.
     func addPendingImage(_ image: Data, forKey key: String) throws {
         do { try image.write(to: pending(key)) } catch {
-            // A part of it may be there.
+            // A part of it may exist.
             try? remove(pending(key))
             throw error
         }
         cache[key] = image
     }
 
-    /// Marks the image of an item that is to leave the list, if it has one.
+    /// Marks the image of an item that will be removed from the list, if it has one.
     func makePending(_ key: String) throws {
         do { try FileManager.default.moveItem(at: file(key), to: pending(key)) } catch CocoaError.fileNoSuchFile {
             // Not every item has an image.
         }
     }
 
-    /// Gives a pending image its name if its item is in the list, and removes it if not.
+    /// Renames a pending image to its key if its item is in the list, and removes it if not.
     func settle(_ key: String, isListed: Bool) throws {
         guard isListed else {
             cache[key] = nil
@@ -70,18 +74,18 @@ final class ImageStore {
         }
     }
 
-    /// Settles what processes left that came to no end.
+    /// Handles the pending images of processes that crashed.
     func settleAll(isListed: (String) -> Bool) throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name.hasSuffix(Self.mark) {
             let key = String(name.dropLast(Self.mark.count))
-            // Whoever else has files here does not name them like this.
+            // Other programs do not use names of this form.
             if UUID(uuidString: key)?.uuidString == key { try settle(key, isListed: isListed(key)) }
         }
     }
 
     private func remove(_ file: URL) throws {
         do { try FileManager.default.removeItem(at: file) } catch CocoaError.fileNoSuchFile {
-            // There is nothing to remove.
+            // The file does not exist.
         }
     }
 

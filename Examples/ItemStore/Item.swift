@@ -1,13 +1,13 @@
 import Foundation
 import KeyedArchive
 
-/// Something somebody owns.
+/// An object that a person owns.
 final class Item: ObjectCoding {
     var itemName: String
     var serialNumber: String
     var valueInDollars: Int
     let dateCreated: Date
-    /// Names the item's image in the image store.
+    /// The key of the item's image in the image store.
     let itemKey: String
 
     init(itemName: String, serialNumber: String, valueInDollars: Int) {
@@ -22,7 +22,7 @@ final class Item: ObjectCoding {
         itemName = try coder.decode(String.self, forKey: "itemName")
         serialNumber = try coder.decode(String.self, forKey: "serialNumber")
         itemKey = try coder.decode(String.self, forKey: "itemKey")
-        // It becomes the name of a file, and this archive may be anybody's.
+        // The key becomes the name of a file, and this archive may come from anywhere.
         guard UUID(uuidString: itemKey) != nil else { throw ArchiveError(.corrupt, "an item key that is no UUID") }
         dateCreated = try coder.decode(Date.self, forKey: "dateCreated")
         valueInDollars = try coder.decode(Int.self, forKey: "valueInDollars")

@@ -1,7 +1,9 @@
 import ExampleConsole
 import Foundation
 
-/// A list of items with images that is added to and removed from by the words of the command line.
+/// A list of items with images.
+///
+/// The command line adds, shows and removes items.
 @main
 struct ItemStore {
     static func main() {
@@ -18,7 +20,7 @@ struct ItemStore {
         }
     }
 
-    /// Something that cannot be done, in a sentence.
+    /// An error with a message for the user.
     private struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -55,7 +57,7 @@ struct ItemStore {
             let image = store.images.hasImage(forKey: item.itemKey) ? ", with an image" : ""
             Console.say("\(item.itemKey): \(item)\(image)")
         }
-        // A few of the largest values are more than an Int holds.
+        // The sum of a few large values overflows an Int.
         let sum = store.all.reduce(Int128(0)) { $0 + Int128($1.valueInDollars) }
         Console.say("\(store.all.count) \(store.all.count == 1 ? "item" : "items"), $\(sum) in all")
     }
@@ -67,9 +69,9 @@ struct ItemStore {
         return data
     }
 
-    /// Saves an item and its image, or neither.
+    /// Saves an item and its image, or neither of them.
     ///
-    /// The image comes first: an item without the image it should have is not added.
+    /// The image is saved first, so that no item is added without its image.
     private static func add(_ item: Item, _ image: Data?, to store: Store) throws {
         guard let image else { return try save(store) }
         do { try store.images.addPendingImage(image, forKey: item.itemKey) } catch {
@@ -78,7 +80,7 @@ struct ItemStore {
         try save(store, settling: item, isListed: true)
     }
 
-    /// Removes an item and its image, or neither.
+    /// Removes an item and its image, or neither of them.
     private static func remove(_ item: Item, from store: Store) throws {
         store.remove(item)
         do { try store.images.makePending(item.itemKey) } catch {
@@ -87,18 +89,18 @@ struct ItemStore {
         try save(store, settling: item, isListed: false)
     }
 
-    /// Saves the list, and settles an item's pending image by whether the list that is there then has the item.
+    /// Saves the list, and keeps or removes an item's pending image, as the saved list says.
     private static func save(_ store: Store, settling item: Item, isListed: Bool) throws {
         let saved = Result { try save(store) }
         let isDone = if case .success = saved { true } else { false }
         do { try store.images.settle(item.itemKey, isListed: isListed == isDone) } catch {
-            // The next change settles it.
+            // The next change handles it.
             throw Failure(description: "the image \(item.itemKey) is left as it is: \(reason(error))")
         }
         try saved.get()
     }
 
-    /// What the system said, if it was the system.
+    /// The text of an error, from the system if it has one.
     private static func reason(_ error: any Error) -> String {
         let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
         return (underlying ?? error).localizedDescription

@@ -1,15 +1,15 @@
 import Foundation
 import KeyedArchive
 
-/// The items, kept in the archive `items.archive` of a folder, and their images beside it.
+/// The items, in the archive `items.archive` of a folder, and their images in the same folder.
 final class Store {
     let images: ImageStore
     private var items: [Item]
     private let archive: URL
-    /// Held as long as the items are to be changed.
+    /// The lock, held while the items may be changed.
     private let lock: FolderLock?
 
-    /// The folder for the items is not there.
+    /// The folder for the items does not exist.
     struct NoFolder: Error, CustomStringConvertible {
         let description: String
     }
@@ -17,10 +17,10 @@ final class Store {
     /// Loads the items; none if there is no archive yet.
     ///
     /// - Parameters:
-    ///   - folder: Where they are.
-    ///   - isForChanging: Whether they are to be changed: no other process does so as long as this object lives.
-    ///   - log: Takes sentences about images.
-    /// - Throws: `NoFolder`, `FolderLock.Refused`, or what makes the archive impossible to read.
+    ///   - folder: The folder with the items.
+    ///   - isForChanging: Whether the items may be changed. No other process can change them while this object exists.
+    ///   - log: Called with messages about images.
+    /// - Throws: `NoFolder`, `FolderLock.Refused`, or the error of reading the archive.
     init(folder: URL, isForChanging: Bool = false, log: @escaping (String) -> Void) throws {
         var isFolder: ObjCBool = false
         let isThere = FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder)
@@ -45,7 +45,7 @@ final class Store {
 
     func item(key: String) -> Item? { items.first { $0.itemKey == key } }
 
-    /// Makes an item and adds it at the end.
+    /// Appends a new item.
     func create(name: String, serialNumber: String, valueInDollars: Int) -> Item {
         let item = Item(itemName: name, serialNumber: serialNumber, valueInDollars: valueInDollars)
         items.append(item)
@@ -57,7 +57,9 @@ final class Store {
         items.removeAll { $0 === item }
     }
 
-    /// Writes the list; nil if that worked, or else the reason.
+    /// Writes the list.
+    ///
+    /// Returns nil, or the reason why it failed.
     func saveChanges() -> String? {
         do {
             try KeyedArchiver.archive(items, to: archive, format: .binary)

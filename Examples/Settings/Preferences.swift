@@ -3,20 +3,20 @@ import KeyedArchive
 
 /// The settings of a program.
 final class Preferences: ObjectCoding {
-    /// Nil where somebody wants none.
+    /// Nil for none.
     var area: String? = "008"
     var lhour = 2
     /// Nil for any time; `primeTimeTo`, too.
     var primeTimeFrom: String? = "19:00"
     var primeTimeTo: String? = "23:00"
-    /// What was searched for, the latest first.
+    /// The search history, latest first.
     private(set) var keywordHistory: [String] = []
-    /// The order somebody has put the views in; nil if nobody has.
+    /// The user's order of the views; nil for the default order.
     var orderOfViewControllers: [String]?
     /// New in version 1.
     var channelsPerPage = 12
 
-    /// What the history has room for.
+    /// The maximum length of the history.
     static let historyRoom = 10
 
     static var className: String { "Settings" }
@@ -25,10 +25,11 @@ final class Preferences: ObjectCoding {
     /// The defaults.
     init() {}
 
-    /// What the file lacks has its default: `channelsPerPage` in files of version 0, and whatever another program left out.
+    /// Keys that the file lacks have their defaults: `channelsPerPage` in files of version 0, and others that a program
+    /// left out.
     ///
-    /// Nil that was stored is a choice, and no default takes its place. A newer file may have more keys, which are not asked
-    /// for.
+    /// A stored nil is a choice, so it is kept. Unknown keys of a newer file are
+    /// ignored.
     init(coder: ObjectDecoder) throws {
         if coder.contains("area") { area = try coder.decode(String?.self, forKey: "area") }
         if coder.contains("lhour") { lhour = try coder.decode(Int.self, forKey: "lhour") }
@@ -51,7 +52,7 @@ final class Preferences: ObjectCoding {
         try coder.encode(channelsPerPage, forKey: "channelsPerPage")
     }
 
-    /// Puts a word in front of the history, which keeps each word once and forgets the oldest.
+    /// Adds a word at the front of the history, which contains each word once and drops the oldest.
     func noteSearch(_ word: String) {
         keywordHistory.removeAll { $0 == word }
         keywordHistory.insert(word, at: 0)

@@ -1,13 +1,13 @@
 import Foundation
 import KeyedArchive
 
-/// The archive the settings lie in, under the key `settings`.
+/// The archive with the settings under the key `settings`.
 struct PreferencesFile {
     static let key = "settings"
 
     let url: URL
 
-    /// A file that is an archive, but none of settings.
+    /// The file is an archive, but not one of settings.
     struct Foreign: Error, CustomStringConvertible {
         let description: String
     }

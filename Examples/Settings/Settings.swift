@@ -1,7 +1,7 @@
 import ExampleConsole
 import Foundation
 
-/// Shows and changes settings that are kept in an archive.
+/// Shows and changes settings in an archive.
 @main
 struct Settings {
     static let usage = """

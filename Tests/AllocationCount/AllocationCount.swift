@@ -2,8 +2,8 @@ import CAllocationCount
 import DistantObjects
 import FooBar
 
-// Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`; or
-// that they are not counted here.
+// Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`;
+// or that they are not counted here.
 
 final class Server: Vendable {
     static var messages: MessageTable<Server> {

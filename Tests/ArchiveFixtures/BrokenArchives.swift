@@ -1,5 +1,6 @@
 import Foundation
 import KeyedArchive
+import PortTransport
 
 /// Broken and hostile archives of our own making, and a few that only look so.
 enum BrokenArchives {
@@ -74,7 +75,7 @@ enum BrokenArchives {
     private static func mutated() throws -> [Fixtures.Archive] {
         let seed = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
         print("broken archives are made with DISTANT_SEED=\(seed)")
-        var random = Random(state: seed)
+        var random = SeededGenerator(seed: seed)
         let archives = try OwnArchives.all.get().map(\.real.archive).filter { $0.bytes.count < 16 << 10 }
         return archives.flatMap { archive in
             (0..<2).map { number in
@@ -85,7 +86,7 @@ enum BrokenArchives {
         }
     }
 
-    private static func mutate(_ bytes: [UInt8], _ other: [UInt8], _ random: inout Random) -> [UInt8] {
+    private static func mutate(_ bytes: [UInt8], _ other: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         var bytes = bytes
         let place = Int.random(in: bytes.indices, using: &random)
         switch Int.random(in: 0..<4, using: &random) {
@@ -100,18 +101,5 @@ enum BrokenArchives {
             }
         }
         return bytes
-    }
-
-    /// SplitMix64, which the seed determines on all systems.
-    private struct Random: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var value = state
-            value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-            return value ^ (value >> 31)
-        }
     }
 }

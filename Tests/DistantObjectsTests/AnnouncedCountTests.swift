@@ -7,11 +7,13 @@ import Testing
 #endif
 
 #if os(Linux)
-    /// What a message announces and does not hold costs no memory, also where the system refuses it.
-    @Suite("Counts that a peer announces and does not keep", .serialized, .bounded())
+    /// A count that a message announces must not allocate memory for missing content, or fail if the system refuses
+    /// memory.
+    @Suite("Announced counts larger than the content", .serialized, .bounded())
     struct AnnouncedCountTests {
-        /// Calls in which something has `count` parts and ends soon; those that only the method's arguments are wrong in, and
-        /// those that no peer may send.
+        /// Calls that announce `count` parts but contain few.
+        ///
+        /// In some only the method's arguments are wrong; the others break a rule of the protocol.
         private static func calls(_ count: UInt64) -> (refused: [[UInt8]], violations: [[UInt8]]) {
             let number = RawPeer.number(count)
             func call(_ name: String, _ value: [UInt8]) -> [UInt8] {
@@ -35,7 +37,7 @@ import Testing
             return (refused, violations)
         }
 
-        /// A hostile peer's connection, which vends a `Directory` in slot 1.
+        /// The connection of a hostile peer, which vends a `Directory` in slot 1.
         private static func hostile() async throws -> (RawPeer, Connection) {
             let (raw, ours) = try Bereaved.ends(.socketpair)
             raw.send(1, RawPeer.hello)
@@ -47,7 +49,7 @@ import Testing
         }
 
         @Test(
-            "No count makes the receiver take memory for what has not come",
+            "An announced count allocates no memory for content that has not arrived",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
         func refused() async {
             await #expect(processExitsWith: .success) {

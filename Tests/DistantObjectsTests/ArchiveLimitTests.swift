@@ -1,11 +1,12 @@
 import DistantObjects
 import KeyedArchive
+import TestSupport
 import Testing
 
-/// What the archive in a message may cost its receiver, whether the sender means well or not.
+/// Limits of the archive in a message, for careless and for hostile senders.
 @Suite("Limits of a message's archive", .serialized, .bounded())
 struct ArchiveLimitTests {
-    /// Takes and gives values of any depth and any number of shapes.
+    /// Accepts and returns values of any depth and with any number of shapes.
     final class Keeper: Vendable {
         static var messages: MessageTable<Keeper> {
             Message("list", Keeper.list)
@@ -24,7 +25,7 @@ struct ArchiveLimitTests {
         func echo(_ number: Int) -> Int { number }
     }
 
-    /// A value whose keys, and so whose shape, is another with each name.
+    /// A value whose key, and so its shape, differs for each name.
     struct Kind: Codable {
         var key: String
 
@@ -49,7 +50,7 @@ struct ArchiveLimitTests {
         static func different(_ count: Int) -> [Kind] { (0..<count).map { Kind(key: "k\($0)") } }
     }
 
-    /// The same as types of their own, since an encoder remembers only so many shapes of one.
+    /// Different types with the same content, because an encoder caches a limited number of shapes for a type.
     struct Tagged<Tag>: Codable {
         var kind: Kind
         init(kind: Kind) { self.kind = kind }
@@ -57,7 +58,9 @@ struct ArchiveLimitTests {
         func encode(to encoder: any Encoder) throws { try kind.encode(to: encoder) }
     }
 
-    /// Two connected ends, each with its own bounds on archives; the second one vends a `Keeper`.
+    /// Two connected ends with separate archive limits.
+    ///
+    /// The second one vends a `Keeper`.
     private static func pair(
         client: (inout ArchiveLimits) -> Void = { _ in }, server: (inout ArchiveLimits) -> Void = { _ in }
     ) async throws -> (client: Connection, server: Connection, keeper: DistantObject) {
@@ -69,7 +72,7 @@ struct ArchiveLimitTests {
         return (first, second, try await first.root)
     }
 
-    /// Closes the first end in order, after it was seen to be as good as new.
+    /// Checks that the connection still works, then closes the first end in order.
     private static func close(_ pair: (client: Connection, server: Connection, keeper: DistantObject)) async throws {
         let back: Int = try await pair.keeper.echo(3)
         #expect(back == 3)
@@ -78,7 +81,7 @@ struct ArchiveLimitTests {
         #expect(pair.client.statistics.isAtRest && pair.server.statistics.isAtRest)
     }
 
-    /// Checks that the sender's own encoder finds a bound passed.
+    /// Checks that the sender's encoder reports an exceeded limit.
     private static func expectLimit(
         location: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
     ) async {
@@ -94,7 +97,7 @@ struct ArchiveLimitTests {
 
     // MARK: A careless peer
 
-    @Test("An argument nested deeper than the receiver reads is refused, and the connection goes on")
+    @Test("An argument nested deeper than the receiver allows is refused, and the connection goes on")
     func depth() async throws {
         let pair = try await Self.pair(server: { $0.depth = 8 })
         let inside: Int = try await pair.keeper.list(nest(8))
@@ -104,7 +107,7 @@ struct ArchiveLimitTests {
         try await Self.close(pair)
     }
 
-    @Test("A result nested deeper than the caller reads is an error of that call only")
+    @Test("A result nested deeper than the caller allows fails only that call")
     func depthOfResult() async throws {
         let pair = try await Self.pair(client: { $0.depth = 8 })
         let _: PropertyList = try await pair.keeper.deep(8)
@@ -112,7 +115,7 @@ struct ArchiveLimitTests {
         try await Self.close(pair)
     }
 
-    @Test("What is nested deeper than the sender writes is not sent, neither as an argument nor as a result")
+    @Test("Arguments and results nested deeper than the sender allows are not sent")
     func depthOfSender() async throws {
         let pair = try await Self.pair()
         let depth = ArchiveLimits().depth
@@ -131,19 +134,19 @@ struct ArchiveLimitTests {
         try await Self.close(pair)
     }
 
-    @Test("An argument of more shapes than the receiver takes is refused, and the connection goes on")
+    @Test("An argument with more shapes than the receiver allows is refused, and the connection goes on")
     func shapes() async throws {
         let pair = try await Self.pair(server: { $0.shapes = 5 })
         let inside: Int = try await pair.keeper.kinds(Kind.different(5))
         #expect(inside == 5)
         await expectCode(.wrongArgument) { let _: Int = try await pair.keeper.kinds(Kind.different(6)) }
-        // The connection knows those shapes now; a message of few of them is none the worse.
+        // The connection knows those shapes now, and a message with a few of them still works.
         let again: Int = try await pair.keeper.kinds(Array(Kind.different(6)[1...]))
         #expect(again == 5)
         try await Self.close(pair)
     }
 
-    @Test("A result of more shapes than the caller takes is an error of that call only")
+    @Test("A result with more shapes than the caller allows fails only that call")
     func shapesOfResult() async throws {
         let pair = try await Self.pair(client: { $0.shapes = 5 })
         let inside: [Kind] = try await pair.keeper.many(5)
@@ -152,7 +155,7 @@ struct ArchiveLimitTests {
         try await Self.close(pair)
     }
 
-    @Test("What has more shapes than the sender writes, or than one message holds, is not sent")
+    @Test("A message with more shapes than the sender or the protocol allows is not sent")
     func shapesOfSender() async throws {
         let few = try await Self.pair(client: { $0.shapes = 5 })
         let _: Int = try await few.keeper.kinds(Kind.different(5))
@@ -194,7 +197,7 @@ struct ArchiveLimitTests {
             + objects.flatMap { RawPeer.number(UInt64($0.count)) } + value + objects.flatMap { $0 }
     }
 
-    /// Lists of one element in one another.
+    /// Nested lists of one element.
     private static func lists(_ depth: Int) -> [UInt8] { (0..<depth).flatMap { _ in [0xCF, 1] as [UInt8] } + [5] }
 
     /// A shape of kind object or record, in as many bytes as it takes.
@@ -220,7 +223,7 @@ struct ArchiveLimitTests {
         RawPeer.call(slot: 1, name: [1] + RawPeer.text(name), shapes: shapes, body: body)
     }
 
-    @Test("Values a peer nests up to the bound are read, deeper ones refused, however deep")
+    @Test("Values nested up to the limit are read, and deeper ones are refused at any depth")
     func hostileDepth() async throws {
         let (raw, connection) = try await Self.hostile()
         let depth = ArchiveLimits().depth
@@ -233,7 +236,7 @@ struct ArchiveLimitTests {
         #expect(connection.statistics.isAtRest)
     }
 
-    @Test("Values nested without bound under a key nobody asks for are passed over")
+    @Test("Deeply nested values under an unused key are skipped")
     func hostileDepthUnread() async throws {
         let (raw, connection) = try await Self.hostile()
         let shapes = [1, 0] + Self.shape(1, "Foo", ["name", "more", "age"])
@@ -246,11 +249,11 @@ struct ArchiveLimitTests {
         #expect(connection.statistics.isAtRest)
     }
 
-    @Test("Shapes up to the bound of a message are taken, and one more cuts the connection")
+    @Test("A message may have the maximum number of shapes; one more ends the connection")
     func hostileShapes() async throws {
         let (raw, connection) = try await Self.hostile()
         let one = [0] + Self.shape(0, "Kind", ["k"])
-        // All but the first are the first, by its number.
+        // All others refer to the first by its number.
         func table(_ count: Int) -> [UInt8] {
             RawPeer.number(UInt64(count)) + one + [UInt8](repeating: 2, count: count - 1)
         }
@@ -260,7 +263,7 @@ struct ArchiveLimitTests {
         try await expectOverLimit(raw, connection)
     }
 
-    @Test("More shapes than this side takes in a message are refused; what they define is known all the same")
+    @Test("A message with too many shapes is refused, but its definitions are still entered")
     func hostileShapesOverOwnBound() async throws {
         var limits = ArchiveLimits()
         limits.shapes = 3
@@ -274,7 +277,7 @@ struct ArchiveLimitTests {
         #expect(connection.statistics.isAtRest)
     }
 
-    @Test("More shapes than a connection keeps, given for keeping, cut it")
+    @Test("Interning more shapes than a connection keeps ends it")
     func hostileInterning() async throws {
         let (raw, connection) = try await Self.hostile()
         let body = Self.body([0xCF, 0])
@@ -285,14 +288,14 @@ struct ArchiveLimitTests {
             let shapes = table(round * 1_024..<(round + 1) * 1_024)
             #expect(try await Self.status(raw, Self.call("kinds", shapes: shapes, body: body)) == 0)
         }
-        // Not for keeping: that is what is left to do.
+        // These are not interned: there is room for only that many.
         let inline = [1, 1] + Self.shape(0, "K", ["more"])
         #expect(try await Self.status(raw, Self.call("kinds", shapes: inline, body: body)) == 0)
         raw.send(2, Self.call("kinds", shapes: table(4_096..<4_097), body: body))
         try await expectOverLimit(raw, connection)
     }
 
-    @Test("Definitions of more bytes than a connection keeps, given for keeping, cut it")
+    @Test("Interning shape definitions of more bytes than a connection keeps ends it")
     func hostileDefinitions() async throws {
         let (raw, connection) = try await Self.hostile()
         // A long text has its length in front, as a number of two or more bytes.
@@ -309,7 +312,7 @@ struct ArchiveLimitTests {
         try await expectOverLimit(raw, connection)
     }
 
-    @Test("A sender whose shapes are many and long writes them out once there is no more room, and is understood")
+    @Test("A sender with too many or too long shapes to intern writes them out each time")
     func longShapes() async throws {
         let pair = try await Self.pair()
         func send<T>(_ type: T.Type) async throws {
@@ -321,7 +324,7 @@ struct ArchiveLimitTests {
                 }
             }
         }
-        // An encoder remembers only so many shapes of one type.
+        // An encoder caches a limited number of shapes for a type.
         try await send(Int8.self)
         try await send(Int16.self)
         try await send(Int32.self)
@@ -329,7 +332,7 @@ struct ArchiveLimitTests {
         try await Self.close(pair)
     }
 
-    /// Waits for the Goodbye that says so, and for the connection's end.
+    /// Waits for the Goodbye with the reason, and for the end of the connection.
     private func expectOverLimit(
         _ raw: RawPeer, _ connection: Connection, location: SourceLocation = #_sourceLocation
     ) async throws {
@@ -344,7 +347,7 @@ struct ArchiveLimitTests {
     }
 }
 
-/// Arrays of one element in one another, so many.
+/// Nested arrays of one element.
 private func nest(_ levels: Int) -> PropertyList {
     (0..<levels).reduce(.integer(5)) { inner, _ in .array([inner]) }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,9 +11,9 @@ import Testing
     import Foundation
 #endif
 
-@Suite("Blocking calls from plain threads", .bounded())
+@Suite("Blocking calls from threads without a task", .bounded())
 struct BlockingTests {
-    @Test("A plain thread calls and gets results, errors and references")
+    @Test("A thread calls and gets results, errors and references")
     func calls() async throws {
         let pair = try await Pair()
         let client = pair.client
@@ -34,7 +35,7 @@ struct BlockingTests {
         await pair.close()
     }
 
-    @Test("Callbacks run while a plain thread waits for its call")
+    @Test("Callbacks run while a thread waits for its call")
     func callback() async throws {
         let pair = try await Pair()
         let client = pair.client
@@ -53,7 +54,7 @@ struct BlockingTests {
         await pair.close()
     }
 
-    @Test("Several threads call over one connection at a time")
+    @Test("Several threads call over one connection at the same time")
     func threads() async throws {
         let pair = try await Pair()
         let client = pair.client
@@ -75,7 +76,7 @@ struct BlockingTests {
         await pair.close()
     }
 
-    @Test("One-way messages from a plain thread arrive in order, also when the queue is full")
+    @Test("One-way messages from a thread arrive in order, even when the queue is full")
     func oneWay() async throws {
         var server = Connection.Configuration.patient
         server.limits.queuedCalls = 8
@@ -92,7 +93,7 @@ struct BlockingTests {
     }
 
     @Test(
-        "A method that blocks holds up its own object only, also when the messages came together",
+        "A method that blocks delays only its own object, even if the messages arrived together",
         arguments: ["block", "blockInTask"])
     func holdsUpItsObject(method: String) async throws {
         let pair = try await Bereaved(.socketpair, server: true)
@@ -118,7 +119,7 @@ struct BlockingTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Calls that waited for credit go out when a thread that waits for its own call reads it")
+    @Test("Calls that wait for credit are sent when a thread that waits for its own call reads the credit")
     func creditWhileDriving() async throws {
         let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         let (raw, root) = (pair.raw, try await pair.root())
@@ -136,7 +137,7 @@ struct BlockingTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("A ping that came together with a call is answered while the method blocks")
+    @Test("A ping that arrives together with a call is answered while the method blocks")
     func pingBesideBlocked() async throws {
         let pair = try await Bereaved(.socketpair, server: true)
         let directory = Directory()
@@ -155,7 +156,7 @@ struct BlockingTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("In a task and on the loop's thread a blocking call throws instead of stopping everything")
+    @Test("In a task and on the loop's thread a blocking call throws")
     func refused() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -183,7 +184,7 @@ struct BlockingTests {
         #expect(codes == [.deadlineExceeded])
         let server = pair.server
         let started = pair.directory.started
-        // The first may have been refused without a start, because its time was over.
+        // The first may have been refused before it started, because its deadline had passed.
         let before = started.count
         let second = Task {
             try await onThread { () -> ConnectionError.Code? in
@@ -202,7 +203,7 @@ struct BlockingTests {
     }
 
     #if canImport(Glibc)
-        @Test("Without a descriptor left for the poller of its own a plain thread waits for the loop to read")
+        @Test("A thread that has no descriptor left for a poller waits for the loop to read")
         func noDescriptors() async {
             await #expect(processExitsWith: .success) {
                 let overSocket = try await Pair()
@@ -213,7 +214,7 @@ struct BlockingTests {
                     let counts = try await onThread {
                         try (0..<100).map { try root.add.blocking(Foo(name: "\($0)", age: 1)) as Int }
                     }
-                    // Each ran once, and was told so.
+                    // Each ran once, and its caller got the answer.
                     #expect(counts == Array(1...100))
                     let waiting = Task { try await onThread { try root.message("wait").blocking() as Int } }
                     await pair.directory.started.wait()
@@ -223,34 +224,4 @@ struct BlockingTests {
             }
         }
     #endif
-}
-
-/// Runs the body on a thread of its own that no task or loop knows.
-func onThread<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        let work = ThreadWork { continuation.resume(with: Swift.Result { try body() }) }
-        let argument = Unmanaged.passRetained(work).toOpaque()
-        #if canImport(Glibc)
-            var thread = pthread_t()
-            let status = pthread_create(&thread, nil, { $0.flatMap(ThreadWork.run) }, argument)
-            if status == 0 { pthread_detach(thread) }
-        #else
-            var thread: pthread_t?
-            let status = pthread_create(&thread, nil, { ThreadWork.run($0) }, argument)
-            if status == 0, let thread { pthread_detach(thread) }
-        #endif
-    }
-}
-
-private final class ThreadWork: Sendable {
-    let run: @Sendable () -> Void
-
-    init(_ run: @escaping @Sendable () -> Void) {
-        self.run = run
-    }
-
-    static func run(_ argument: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        Unmanaged<ThreadWork>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-    }
 }

@@ -1,7 +1,8 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-/// Waits until it is cancelled, and says so.
+/// Waits until it is cancelled, and notes that.
 final class Waiting: Vendable {
     let started = Signal()
     let stopped = Signal()
@@ -18,7 +19,7 @@ final class Waiting: Vendable {
     }
 }
 
-/// Passes a call on, from the task that serves it or from others.
+/// Forwards a call, from the serving task or from other tasks.
 final class Relay: Vendable {
     let stopped = Signal()
 
@@ -33,7 +34,7 @@ final class Relay: Vendable {
         return try await other.wait()
     }
 
-    /// The child alone is cancelled; the task that serves the call goes on.
+    /// Only the child task is cancelled; the serving task continues.
     func passInChild(_ other: DistantObject) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             group.addTask { try await other.wait() }
@@ -51,10 +52,10 @@ final class Relay: Vendable {
     }
 }
 
-/// Calls of a task that the connection knows have no cancellation handler of their own: they are given up all the same.
+/// Calls in a scope have no cancellation handler of their own, but are still cancelled with their task.
 @Suite("Cancellation of calls in run and in methods", .bounded())
 struct CallScopeTests {
-    @Test("What a method waits for is given up when its own caller gives up")
+    @Test("When the caller of a method gives up, the calls that the method waits for are cancelled")
     func relayed() async throws {
         let pair = try await Pair()
         let (relay, waiting) = (Relay(), Waiting())
@@ -72,7 +73,7 @@ struct CallScopeTests {
         await pair.close()
     }
 
-    @Test("A child task's call is given up with the child, and its parent goes on")
+    @Test("Cancelling a child task cancels its call, and the parent continues")
     func child() async throws {
         let pair = try await Pair()
         let (relay, waiting) = (Relay(), Waiting())
@@ -86,7 +87,7 @@ struct CallScopeTests {
         await pair.close()
     }
 
-    @Test("A method that cancels itself sends nothing more")
+    @Test("A method that cancels itself sends no more messages")
     func selfCancelled() async throws {
         let pair = try await Pair()
         pair.server.vend(Relay(), as: "relay")
@@ -101,7 +102,7 @@ struct CallScopeTests {
         await pair.close()
     }
 
-    @Test("In run a call is given up with its task, also one of a child or over another connection")
+    @Test("In run, cancelling the task cancels its call, even a child's or one over another connection")
     func run() async throws {
         let (first, second) = (try await Pair(), try await Pair())
         do {

@@ -1,9 +1,10 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 @Suite("Calls", .bounded())
 struct CallTests {
-    @Test("A graph goes by copy: what the method changes does not change here")
+    @Test("A graph is sent by copy, so changes by the method do not affect the original")
     func copies() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -11,7 +12,7 @@ struct CallTests {
         let bar = Bar([shared, Foo(name: "Nicolas", age: 3), shared])
         let back: Bar = try await directory.bar(bar)
         #expect(bar.foos.map(\.age) == [7, 3, 7])
-        // Shared there as here: the method raised the age of one object twice.
+        // Sharing is kept: the method raised the age of one object twice.
         #expect(back.foos.map(\.age) == [9, 4, 9])
         #expect(back.foos[0] === back.foos[2])
         await pair.close()
@@ -43,7 +44,7 @@ struct CallTests {
         await pair.close()
     }
 
-    @Test("An actor answers messages, also with an argument passed on to it")
+    @Test("An actor answers messages, even with a sending argument")
     func actors() async throws {
         let pair = try await Pair()
         pair.server.vend(Counter(), as: "counter")
@@ -56,7 +57,7 @@ struct CallTests {
         await pair.close()
     }
 
-    @Test("A name the table does not list, a wrong number or type of arguments are refused with a sentence")
+    @Test("An unlisted name and a wrong number or type of arguments are refused with a message")
     func refusals() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -71,7 +72,7 @@ struct CallTests {
         await pair.close()
     }
 
-    @Test("An error arrives with its type and content where the type is known, else by name without private text")
+    @Test("An error of a known type arrives with its content, others by name without private text")
     func errors() async throws {
         var client = Connection.Configuration.patient
         client.errorTypes = [NotFound.self]
@@ -92,7 +93,7 @@ struct CallTests {
         await plain.close()
     }
 
-    @Test("Large messages go both ways, beside small ones", arguments: [0, 70_000, 1 << 20, 9 << 20])
+    @Test("Large and small messages go both ways at the same time", arguments: [0, 70_000, 1 << 20, 9 << 20])
     func large(size: Int) async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -115,7 +116,7 @@ struct CallTests {
         await pair.close()
     }
 
-    @Test("Many tasks may call at one time, more than the peer queues")
+    @Test("More tasks may call at a time than the peer queues")
     func many() async throws {
         var server = Connection.Configuration.patient
         server.limits.queuedCalls = 4
@@ -131,7 +132,7 @@ struct CallTests {
         await pair.close()
     }
 
-    @Test("Messages that were refused for their long names leave nothing behind for the answers after them")
+    @Test("Messages refused for their long names do not affect later answers")
     func longNames() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -169,7 +170,7 @@ struct CallTests {
     }
 }
 
-/// Expects a `ConnectionError` with that code.
+/// Expects the body to throw a `ConnectionError` with a code.
 func expectCode(
     _ code: ConnectionError.Code, _ body: () async throws -> Void, location: SourceLocation = #_sourceLocation
 ) async {

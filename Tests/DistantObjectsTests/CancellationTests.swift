@@ -1,5 +1,6 @@
 import Dispatch
 import DistantObjects
+import TestSupport
 import Testing
 
 @Suite("Cancellation and deadlines", .bounded())
@@ -32,7 +33,7 @@ struct CancellationTests {
         await pair.close()
     }
 
-    @Test("A call of a cancelled task throws at once while handlers of its own still run")
+    @Test("A call of a cancelled task throws at once, even while its own cancellation handlers run")
     func handlerStillRuns() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -56,12 +57,12 @@ struct CancellationTests {
         await pair.close()
     }
 
-    @Test("A cancelled task gets a CancellationError, whatever else is wrong with its call")
+    @Test("A call of a cancelled task throws CancellationError, even if the call has other errors")
     func cancelledAndMore() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let tooLong = directory.message(String(repeating: "x", count: 2_000))
-        // In a task of its own: a cancelled test counts as skipped.
+        // In a separate task, because a cancelled test counts as skipped.
         let cancelled = Task {
             try await pair.client.run {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -76,7 +77,7 @@ struct CancellationTests {
     }
 
     @Test(
-        "A ping and a barrier end when their task is cancelled, and the answer that comes later is taken",
+        "A ping and a barrier end when their task is cancelled, and the late answer is accepted",
         arguments: [true, false])
     func controls(isPing: Bool) async throws {
         let pair = try await Bereaved(.socketpair)
@@ -101,7 +102,7 @@ struct CancellationTests {
         #expect(connection.statistics.isAtRest)
     }
 
-    @Test("A ping that waits for its turn and is cancelled gives it to the next")
+    @Test("Cancelling a queued ping lets the next one be sent")
     func waitingControl() async throws {
         let pair = try await Bereaved(.socketpair)
         let (raw, connection) = (pair.raw, pair.connection)
@@ -126,12 +127,12 @@ struct CancellationTests {
         let pair = try await Pair()
         let directory = try await pair.client.root
         await pair.outwait(directory)
-        let quick: Int = try await directory.message("echo").call(3, deadline: Patience.wait)
+        let quick: Int = try await directory.message("echo").call(3, deadline: TestTimeout.wait)
         #expect(quick == 3)
         await pair.close()
     }
 
-    @Test("A call that waited for credit tells the peer how much time is left")
+    @Test("A call that waited for credit sends the time left until its deadline")
     func deadlineAfterCredit() async throws {
         let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         let (raw, root) = (pair.raw, try await pair.root())
@@ -156,10 +157,10 @@ struct CancellationTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Calls that wait for credit can be cancelled: they are never sent, and the others go on")
+    @Test("Calls that wait for credit can be cancelled, and are never sent")
     func cancelPending() async throws {
         let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
-        // The look-up of the root uses the only credit up.
+        // The look-up of the root uses up the only credit.
         let (raw, connection, root) = (pair.raw, pair.connection, try await pair.root())
         let calls = (0..<20).map { number in
             Task { try await root.message(number < 10 ? "kept" : "dropped")() as Int }
@@ -171,7 +172,7 @@ struct CancellationTests {
         for _ in 0..<10 {
             raw.send(7, RawPeer.number(1))
             let frame = try #require(try await onThread { raw.read() })
-            // The name comes with the first of them only, and has a number from then on.
+            // Only the first one contains the name; the others have its number.
             #expect(frame.kind == 2 && !String(decoding: frame.body, as: UTF8.self).contains("dropped"))
             var body = frame.body[...]
             let question = try #require(RawPeer.takeNumber(&body))
@@ -184,7 +185,7 @@ struct CancellationTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("When a call is given up its work stops and what it carried is let go", arguments: [true, false])
+    @Test("When a call is cancelled, its method stops and its references are released", arguments: [true, false])
     func freed(byDeadline: Bool) async throws {
         let pair = try await Pair()
         weak var carried: Observer?
@@ -192,7 +193,8 @@ struct CancellationTests {
             let root = try await pair.client.root
             let call = Task { [client = pair.client] () -> Observer in
                 let observer = Observer()
-                // Reached again before each try: on a busy machine the time may pass before the call has started.
+                // This is set up again for each attempt, because on a busy machine the deadline may pass before the
+                // call has started.
                 var limit = Duration.milliseconds(20)
                 repeat {
                     let root = try await client.root
@@ -217,13 +219,15 @@ struct CancellationTests {
         await pair.close()
     }
 
-    @Test("A large argument that is given up is not sent to its end, and both sides know", arguments: [true, false])
+    @Test(
+        "When a large argument is given up, the rest is not sent, and both sides agree on that",
+        arguments: [true, false])
     func abort(byDeadline: Bool) async throws {
         let pair = try await Bereaved(.socketpair)
         let root = try await pair.root()
         let call = Task { () -> Void in
             let bytes = [UInt8](repeating: 1, count: 1_000_000)
-            // A deadline that passes before the call is committed gives nothing up: the next one is later.
+            // A deadline that passes before the call is written aborts no fragments, so the next deadline is longer.
             var limit = Duration.milliseconds(20)
             repeat {
                 do {
@@ -244,7 +248,7 @@ struct CancellationTests {
             while let frame = raw.read() {
                 kinds.append(frame.kind)
                 guard frame.kind == 255 else { continue }
-                // A sender that has given up says so, and says nothing more of the message.
+                // A sender that gives up sends an abort, and no more fragments of the message.
                 if frame.flags == 2 { break }
                 bulk += frame.body.count - 8
             }
@@ -255,7 +259,7 @@ struct CancellationTests {
         #expect(pair.connection.statistics.questions == 1)
         raw.send(3, flags: 2, RawPeer.result(question: 0))
         await eventually("the question is over") { pair.connection.statistics.questions == 0 }
-        // The stream is in step.
+        // The stream is still consistent.
         let ping = CountedCall { try await pair.connection.ping() }
         let token = try await onThread { raw.read() }
         #expect(token?.kind == 11)
@@ -265,7 +269,7 @@ struct CancellationTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Large arguments that are given up before they have room free their place and their object's")
+    @Test("Large arguments that are given up while they wait free their place in the queue and in the mailbox")
     func abortWithoutRoom() async throws {
         let pair = try await Pair()
         do {
@@ -273,7 +277,7 @@ struct CancellationTests {
             try await directory.block.oneWay()
             await pair.directory.started.wait()
             let bytes = [UInt8](repeating: 1, count: 5 << 20)
-            // The first takes most of the window, and waits for its turn; the others have no room.
+            // The first takes most of the window and waits for its object; there is no room for the others.
             let first = Task { let _: [UInt8] = try await directory.bytes(bytes) }
             let others = (0..<4).map { _ in Task { let _: [UInt8] = try await directory.bytes(bytes) } }
             await eventually("all are committed") { pair.client.statistics.questions == 5 }
@@ -290,7 +294,7 @@ struct CancellationTests {
         await pair.close()
     }
 
-    @Test("Above the number of running calls the peer refuses instead of delaying")
+    @Test("Above its limit of running calls the peer refuses calls and does not delay them")
     func overload() async throws {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = 2

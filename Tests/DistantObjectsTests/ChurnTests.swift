@@ -1,12 +1,13 @@
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
-/// Processes of their own, because they count what the whole process uses.
-@Suite("Coming and going", .serialized, .bounded())
+/// These tests run in separate processes, because they count the resources of the whole process.
+@Suite("Connecting and disconnecting", .serialized, .bounded())
 struct ChurnTests {
-    @Test("Many that connect, call and are cut from either side leave nothing behind")
+    @Test("Many clients that connect, call and are cut from either side leave nothing behind")
     func churn() async {
         await #expect(processExitsWith: .success) {
             let seed = UInt64.random(in: 0..<1 << 40)
@@ -18,14 +19,14 @@ struct ChurnTests {
     func closingListener() async {
         await #expect(processExitsWith: .success) {
             let seed = UInt64.random(in: 0..<1 << 40)
-            let place = try Place()
+            let place = try TemporaryFolder()
             try await Churn(seed: seed).measured {
                 for round in 0..<60 { try await Self.closeWhileConnecting(place, seed &+ UInt64(round)) }
             }
         }
     }
 
-    private static func closeWhileConnecting(_ place: Place, _ seed: UInt64) async throws {
+    private static func closeWhileConnecting(_ place: TemporaryFolder, _ seed: UInt64) async throws {
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Mutex<[Connection]>([])
         let serving = Task {
@@ -58,7 +59,7 @@ struct ChurnTests {
                 listener.close()
             }
         }
-        try await serving.value
+        await serving.value
         for connection in accepted.withLock({ $0 }) {
             connection.invalidate()
             _ = await connection.ended
@@ -67,7 +68,7 @@ struct ChurnTests {
     }
 }
 
-/// A server, clients of it, and what they use.
+/// A server, its clients, and the resources they use.
 private final class Churn: Sendable {
     private let seed: UInt64
     private let served = Signal()
@@ -79,25 +80,25 @@ private final class Churn: Sendable {
         self.seed = seed
     }
 
-    /// Runs the body twice, so that what is kept for the next time is there, and compares the use after each.
+    /// Runs the body twice and compares the use of resources after each, so that cached resources do not count.
     func measured(_ body: @Sendable () async throws -> Void) async throws {
         try await body()
         let before = Usage.channels
         let descriptors = Usage.descriptors
         try await body()
-        // The last ones are closed on the loop, a moment after their end was told.
+        // The last descriptors are closed on the loop, shortly after the end was reported.
         await eventually("seed \(seed): as few sockets and pipes are open as before") {
             Usage.channels.count <= before.count
         }
         #expect(Usage.channels.count <= before.count, "seed \(seed): \(Usage.channels) after \(before)")
-        // Besides them the loop's own, and what blocking calls wait with, of which a few are kept for the next time.
+        // The rest are the loop's, and a few pollers that are kept for blocking calls.
         #expect(Usage.descriptors < descriptors + 40)
-        // The watchdog, the leader and a few who took over; the pool of tasks and the tests' own.
+        // The watchdog, the loop's threads, the task pool's threads and the tests' own.
         #expect(Usage.threads < 64, "seed \(seed)")
     }
 
     func run(clients: Int, rounds: Int) async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for await connection in listener { serve(connection) }
@@ -116,7 +117,7 @@ private final class Churn: Sendable {
         }
         #expect(served.count <= opened.count && opened.count == 2 * clients * rounds)
         listener.close()
-        try await serving.value
+        await serving.value
     }
 
     private func serve(_ connection: Connection) {
@@ -153,7 +154,7 @@ private final class Churn: Sendable {
         }
     }
 
-    /// Calls of every kind, until the connection has ended.
+    /// Makes calls of every kind until the connection has ended.
     private func call(_ connection: Connection, _ generator: SeededGenerator) async {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<4 {
@@ -194,7 +195,7 @@ private final class Churn: Sendable {
     }
 }
 
-/// What the churning clients call.
+/// The object that the clients call.
 private final class Target: Vendable {
     /// The connection holds this object until it ends.
     private let connection: Connection

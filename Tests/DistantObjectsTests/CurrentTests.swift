@@ -1,11 +1,12 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Who calls", .bounded())
+@Suite("Connection.current", .bounded())
 struct CurrentTests {
-    @Test("Methods of all kinds see the connection they are called over", arguments: [false, true])
+    @Test("Methods of all kinds see the connection of their caller", arguments: [false, true])
     func methods(inRun: Bool) async throws {
         let witness = Witness()
         let first = try await Pair()
@@ -36,7 +37,7 @@ struct CurrentTests {
         await second.close()
     }
 
-    @Test("A callback sees its own connection, and the method that made the call sees its own again")
+    @Test("A callback sees its own connection, and afterwards the calling method sees its own again")
     func callbacks() async throws {
         let here = try await Pair()
         let there = try await Pair()
@@ -53,7 +54,7 @@ struct CurrentTests {
         await there.close()
     }
 
-    @Test("A hook of several connections sees whose event it is told")
+    @Test("An event handler of several connections sees the connection of the event")
     func hooks() async throws {
         let seen = Mutex<[ObjectIdentifier?]>([])
         var server = Connection.Configuration.patient
@@ -66,7 +67,7 @@ struct CurrentTests {
         #expect(seen.withLock { $0 } == pairs.map { ObjectIdentifier($0.server) })
     }
 
-    @Test("A task that a method makes has none: it may outlive the call, and serve others")
+    @Test("In an unstructured task of a method there is no current connection")
     func unstructured() async throws {
         let pair = try await Pair()
         pair.server.vend(Witness())
@@ -78,7 +79,7 @@ struct CurrentTests {
         await pair.close()
     }
 
-    @Test("Calls over several connections at once see their own, also while a method blocks its thread")
+    @Test("Concurrent calls over several connections see their own, even while a method blocks its thread")
     func atOnce() async throws {
         let witness = Witness()
         let pairs = [try await Pair(), try await Pair(), try await Pair()]
@@ -106,7 +107,7 @@ struct CurrentTests {
         for pair in pairs { await pair.close() }
     }
 
-    @Test("In an actor it is the caller's, and in an object of the own process its caller's")
+    @Test("An actor, and an object called within the process, see the connection of their caller")
     func elsewhere() async throws {
         let pair = try await Pair()
         let guest = Guest(pair.server)

@@ -1,12 +1,13 @@
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
-/// Time passes only as the test says.
+/// The test controls the clock.
 @Suite("Dropped connections", .bounded())
 struct DroppedTests {
-    /// Two ends on a loop driven by hand.
+    /// Two ends on a loop that the test runs step by step.
     private struct Ends {
         let loop = ManualLoop()
         var client: Connection?
@@ -38,12 +39,12 @@ struct DroppedTests {
             return connection
         }
 
-        /// Longer than any pause between two looks.
+        /// Longer than any pause between two checks.
         func pass() { loop.advance(by: .seconds(130)) }
     }
 
     @Test(
-        "A connection that nobody refers to is told of, and its hook can close it",
+        "A connection without references is reported as dropped, and the handler can close it",
         arguments: [nil, Duration.seconds(10)])
     func dropped(keepalive: Duration?) throws {
         var ends = try Ends(keepalive: keepalive)
@@ -59,7 +60,7 @@ struct DroppedTests {
         #expect(server?.isEnded == true)
     }
 
-    @Test("A proxy, what is vended, and an object that the peer holds each keep a connection in use")
+    @Test("A proxy, a root, and an object that the peer refers to each keep a connection in use")
     func inUse() throws {
         var ends = try Ends()
         let directory = Directory()

@@ -1,6 +1,7 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -9,13 +10,13 @@ import Testing
 
 @Suite("Closing and ending", .bounded())
 struct EndingTests {
-    @Test("An orderly close answers what was read and refuses what comes after")
+    @Test("An orderly close answers calls that were read and refuses later ones")
     func orderly() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        let closing = Task { await pair.server.close(within: Patience.wait) }
+        let closing = Task { await pair.server.close(within: TestTimeout.wait) }
         await pair.server.refusesCalls()
         pair.directory.go.send()
         // The call that ran when the close began is answered.
@@ -35,15 +36,15 @@ struct EndingTests {
                 == "this side closed the connection, the peer closed the connection")
     }
 
-    @Test("An orderly close waits for the answers to this side's own calls, too", arguments: [true, false])
+    @Test("An orderly close also waits for the answers to this side's calls", arguments: [true, false])
     func ownCalls(overSocket: Bool) async throws {
         let pair = try await Pair(over: overSocket ? .socketpair : .pipes)
         let directory = try await pair.client.root
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
-        let closing = Task { await pair.client.close(within: Patience.wait) }
+        let closing = Task { await pair.client.close(within: TestTimeout.wait) }
         await pair.client.refusesCalls()
-        // What comes from the peer meanwhile is refused and not left without an answer.
+        // Calls of the peer that arrive now are refused, and so are answered.
         await expectCode(.closed) { _ = try await pair.server.root }
         pair.directory.go.send()
         #expect(try await task.value == 7)
@@ -61,12 +62,12 @@ struct EndingTests {
         let pair = try await Pair(over: overSocket ? .socketpair : .pipes)
         do {
             let directory = try await pair.client.root
-            // It holds up its object, so that the others wait in the mailbox when the goodbye comes.
+            // It blocks its object, so that the others wait in the mailbox when the Goodbye arrives.
             try await directory.block.oneWay()
             for number in 0..<600 { try await directory.note.oneWay(number) }
             try await directory.noteSlowly.oneWay(600)
         }
-        let closing = Task { await pair.client.close(within: Patience.wait) }
+        let closing = Task { await pair.client.close(within: TestTimeout.wait) }
         await pair.server.refusesCalls()
         #expect(pair.directory.log.withLock { $0.isEmpty })
         pair.directory.gate.signal()
@@ -90,7 +91,7 @@ struct EndingTests {
             Issue.record("the client did not see the connection as lost")
             return
         }
-        // The serving task was cancelled and the objects were let go.
+        // The serving task was cancelled and the objects were released.
         await pair.directory.stopped.wait()
         #expect(pair.client.statistics.isAtRest)
     }
@@ -107,7 +108,7 @@ struct EndingTests {
         _ = await pair.server.ended
     }
 
-    @Test("Everything that was exported is let go at the end")
+    @Test("All exported objects are released at the end")
     func exportsFreed() async throws {
         let pair = try await Pair()
         weak var observer: Observer?
@@ -123,7 +124,7 @@ struct EndingTests {
         #expect(observer == nil)
     }
 
-    @Test("A root that is replaced may vend another as it goes, and one vended after the end is not kept")
+    @Test("A replaced root may vend another in its deinit, and a root vended after the end is not kept")
     func replacedRoots() async throws {
         let pair = try await Pair()
         let gone = Signal()
@@ -153,20 +154,20 @@ struct EndingTests {
 
     #if os(Linux)
         @Test(
-            "When somebody closes descriptors, connections that lost theirs end, and the loop that lost its own goes on"
+            "If other code closes descriptors, their connections end, and a loop that lost its own goes on"
         )
         func closedDescriptors() async {
             await #expect(processExitsWith: .success) {
                 let kept = try await Connection.pair(first: .patient, second: .patient)
                 kept.1.vend(Directory())
                 let root = try await kept.0.root
-                // Dispatch has a poller of its own then, which is nobody's but its own.
+                // Dispatch then has its own poller, which must not be closed.
                 Usage.startTimers()
                 let before = Set(Usage.open.keys)
                 let lost = try await Connection.pair(over: .pipes, first: .patient, second: .patient)
                 let pollers = Usage.pollers
                 #expect(!pollers.isEmpty)
-                // What the runtime has opened meanwhile is none of the connection's.
+                // Descriptors that the runtime has opened since do not belong to the connection.
                 let pipes = Usage.open.filter { !before.contains($0.key) && $0.value.hasPrefix("pipe:") }
                 #expect(!pipes.isEmpty)
                 for number in pollers + pipes.keys { close(number) }
@@ -180,9 +181,9 @@ struct EndingTests {
         }
     #endif
 
-    @Test("When methods block every thread of the loop, the connections are told")
+    @Test("When methods block every thread of the loop, each connection gets an event")
     func threadsExhausted() async {
-        // It stops the loop of the whole process for a while.
+        // It blocks the loop of the whole process for a while.
         await #expect(processExitsWith: .success) {
             let exhausted = Signal()
             var configuration = Connection.Configuration.patient
@@ -215,7 +216,7 @@ struct EndingTests {
     }
 }
 
-/// Does something when it is let go.
+/// Runs a closure in its deinit.
 private final class Heir: Vendable {
     private let gone: Signal
     private let last: @Sendable () -> Void

@@ -1,7 +1,8 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-/// A process in the middle: what its methods call has failed, or fails.
+/// An object whose methods call another connection and fail.
 private final class Middle: Vendable {
     static var messages: MessageTable<Middle> {
         Message("fails", Middle.fails)
@@ -24,9 +25,11 @@ private final class Middle: Vendable {
     func nothing() {}
 }
 
-@Suite("Errors say whose they are", .bounded())
+@Suite("Errors identify the call they are about", .bounded())
 struct ErrorTests {
-    @Test("What a method met on another connection is no error of its caller's", arguments: ["fails", "failsLater"])
+    @Test(
+        "A connection error that a method throws is not reported as an error of the caller's connection",
+        arguments: ["fails", "failsLater"])
     func onward(message: String) async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Middle())
@@ -41,7 +44,7 @@ struct ErrorTests {
         await client.close()
     }
 
-    @Test("One without a result that fails so is reported as the method's failure")
+    @Test("A one-way message whose method throws a connection error is reported as the method's failure")
     func onwardOneWay() async throws {
         let (reported, here) = (Signal(), Signal())
         var (first, second) = (Connection.Configuration.patient, Connection.Configuration.patient)
@@ -61,7 +64,7 @@ struct ErrorTests {
         await client.close()
     }
 
-    @Test("A reference where an object of this process is asked for, and the other way round, is named as that")
+    @Test("A proxy passed for a local object, and the reverse, is named in the error")
     func references() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Middle())
@@ -93,7 +96,7 @@ struct ErrorTests {
 
     @Test("A look-up of a root that is not vended yet ends with its deadline")
     func rootDeadline() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let accepted = Task {
             for await connection in listener { return connection as Connection? }; return nil
@@ -105,7 +108,7 @@ struct ErrorTests {
         listener.close()
     }
 
-    @Test("A program that ends before it is connected is told with its status, one that prints as one that prints")
+    @Test("If a launched program exits or prints before it connects, the error says so")
     func launched() async throws {
         await expectSentence(.closed, "ended with status 3") {
             _ = try await Connection.launch("/bin/sh", arguments: ["-c", "exit 3"], configuration: .patient)

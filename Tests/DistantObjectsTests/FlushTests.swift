@@ -1,8 +1,9 @@
 import Dispatch
 import DistantObjects
+import TestSupport
 import Testing
 
-/// Blocks its first job, then does something else.
+/// Blocks in its first job, then runs a closure.
 private final class Busy: Vendable {
     let began = Signal()
     let gate = DispatchSemaphore(value: 0)
@@ -32,8 +33,8 @@ private final class Busy: Vendable {
     }
 }
 
-/// Frames that nobody waits for, committed where nothing else makes the channel write.
-@Suite("What is committed is written, no matter which thread commits it", .bounded())
+/// Frames that are written while nothing else flushes the channel.
+@Suite("Frames are flushed, no matter which thread writes them", .bounded())
 struct FlushTests {
     /// Sends a barrier, lets the method go on once the other side has it, and returns when it is answered.
     private func barrier(_ pair: Pair, _ busy: Busy) async throws {
@@ -44,7 +45,7 @@ struct FlushTests {
         try await barrier.value
     }
 
-    @Test("A barrier behind a first job that held the loop up is answered when that ends")
+    @Test("A barrier after a method that blocks its first job is answered when that job ends")
     func firstJob() async throws {
         let pair = try await Pair()
         let busy = Busy()
@@ -62,7 +63,7 @@ struct FlushTests {
         await pair.close()
     }
 
-    @Test("So it is when the method then waits for credit to call back")
+    @Test("A barrier is answered even if the method then waits for credit to call back")
     func firstJobThatWaitsForCredit() async throws {
         var client = Connection.Configuration.patient
         client.limits.queuedCalls = 1
@@ -91,7 +92,7 @@ struct FlushTests {
         await pair.close()
     }
 
-    @Test("Credit for a call that a waiting thread read is given back although its method blocks")
+    @Test("Credit for a call that a waiting thread read is returned although its method blocks")
     func creditBeforeBlocking() async throws {
         var server = Connection.Configuration.patient
         server.limits.queuedCalls = 1

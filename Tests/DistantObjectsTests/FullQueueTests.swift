@@ -1,23 +1,24 @@
 import CPortShims
 import DistantObjects
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 
-    /// Listeners that accept nothing, until nothing more fits in their queue.
+    /// Listeners that accept no connections until their queue is full.
     ///
-    /// Apple's systems refuse such a connection as if nobody listened.
+    /// Apple's systems refuse such a connection as if no process listened.
     @Suite("A listener whose queue is full", .bounded())
     struct FullQueueTests {
         /// A socket that listens at a path, with a full queue.
         final class Clogged: @unchecked Sendable {  // Its parts never change.
-            let place: Place
+            let place: TemporaryFolder
             let descriptor: CInt
             private let waiting: [CInt]
 
             init() throws {
-                place = try Place()
+                place = try TemporaryFolder()
                 descriptor = port_bind(place.socket, 0o600)
                 try #require(port_listen(descriptor, 1) == 0)
                 var waiting: [CInt] = []
@@ -54,13 +55,13 @@ import Testing
             }
         }
 
-        @Test("Opening gives up at its limit, by default that of the handshake, and blocks no thread meanwhile")
+        @Test("Opening gives up at its limit, by default the handshake timeout, and blocks no thread")
         func limits() async throws {
             let clogged = try Clogged()
             let path = clogged.place.socket
             var configuration = Connection.Configuration.patient
             configuration.handshakeTimeout = .milliseconds(20)
-            // More than there are threads for tasks: were these blocked, nothing would end.
+            // More than there are threads for tasks, so the test would hang if each blocked a thread.
             await withTaskGroup(of: Bool.self) { [configuration] group in
                 for index in 0..<64 {
                     let limit: Duration? = index % 2 == 0 ? nil : .milliseconds(20)
@@ -75,7 +76,7 @@ import Testing
             }
         }
 
-        @Test("Who is cancelled waits no longer")
+        @Test("A cancelled task stops waiting")
         func cancelled() async throws {
             let clogged = try Clogged()
             let opening = Task {

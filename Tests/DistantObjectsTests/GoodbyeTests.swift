@@ -1,9 +1,10 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 @Suite("Around a Goodbye", .bounded())
 struct GoodbyeTests {
-    /// A peer, and a connection that waits for it no longer than a handshake takes on this machine, or some times as long.
+    /// A peer, and a connection whose timeout is a few times as long as a handshake takes on this machine.
     private static func greeted() async throws -> (RawPeer, Connection) {
         var configuration = Connection.Configuration.patient
         configuration.handshakeTimeout = .milliseconds(250)
@@ -33,7 +34,7 @@ struct GoodbyeTests {
         raw.close()
     }
 
-    @Test("Nothing leaves behind a Goodbye, whatever is answered meanwhile")
+    @Test("No frame follows a Goodbye, whatever is answered meanwhile")
     func last() async throws {
         for round in 0..<500 {
             let (raw, ours) = try Bereaved.ends(.socketpair)

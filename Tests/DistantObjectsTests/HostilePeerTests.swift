@@ -1,6 +1,7 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -12,20 +13,20 @@ import Testing
 
 @Suite("A hostile peer", .bounded())
 struct HostilePeerTests {
-    @Test("What the articles say is what happens", arguments: Check.all)
+    @Test("The implementation does what the articles say", arguments: Check.all)
     func check(_ check: Check) async throws {
         #expect(try check.article.says(check.rule), "\(check.article) does not say: \(check.rule)")
         try await check.run()
     }
 
-    @Test("Each check has a name of its own")
+    @Test("Each check has a different name")
     func names() {
         #expect(Set(Check.all.map(\.name)).count == Check.all.count)
     }
 
-    @Test("Bytes that are no arguments are refused; the connection goes on")
+    @Test("A call with invalid arguments is refused, and the connection goes on")
     func wrongArguments() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for await connection in listener { connection.vend(Directory()) }
@@ -51,22 +52,22 @@ struct HostilePeerTests {
         }
         raw.close()
         listener.close()
-        try await serving.value
+        await serving.value
     }
 
-    @Test("Half a frame, then death: the connection ends, and nothing is left")
+    @Test("A peer that dies within a frame leaves nothing behind")
     func halfFrame() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let connections = Task { () -> Connection? in
             var iterator = listener.makeAsyncIterator()
-            return try await iterator.next()
+            return await iterator.next()
         }
         let raw = try RawPeer(connectingTo: place.socket)
         raw.send(1, RawPeer.hello)
         _ = try await onThread { raw.read() == nil }
         raw.send(Array(RawPeer.frame(2, RawPeer.call()).dropLast(3)))
-        let connection = try #require(try await connections.value)
+        let connection = try #require(await connections.value)
         raw.close()
         guard case .lost = await connection.ended else {
             Issue.record("the end was not seen as a loss")
@@ -76,7 +77,7 @@ struct HostilePeerTests {
         listener.close()
     }
 
-    @Test("Nothing is run for a peer that the accept rule has not let in", arguments: [true, false])
+    @Test("No call runs for a peer that the accept rule has not accepted", arguments: [true, false])
     func notAccepted(isLetIn: Bool) async throws {
         let (raw, ours) = try Bereaved.ends(.socketpair)
         let asked = Signal()
@@ -93,7 +94,7 @@ struct HostilePeerTests {
         }
         raw.send(RawPeer.frame(1, RawPeer.hello) + RawPeer.frame(2, RawPeer.call(body: [0, 1, 0x80])))
         await asked.wait()
-        // A pong says that what was sent before was read; an answer to the call would have its time.
+        // A pong shows that the earlier frames were read, so an answer to the call would have arrived.
         let before = try await onThread { () -> [UInt8] in
             var kinds: [UInt8] = [raw.read()?.kind ?? 0]
             for _ in 0..<5 {
@@ -119,11 +120,11 @@ struct HostilePeerTests {
         }
     }
 
-    @Test("A peer that reads no more, but does not end, loses its connection; others do not notice")
+    @Test("A peer that stops reading loses its connection, and others are not affected")
     func readsNoMore() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
-        let accepted = Task { try #require(try await listener.first { _ in true }) }
+        let accepted = Task { try #require(await listener.first { _ in true }) }
         let good = try await Pair()
         let directory = try await good.client.root
         let raw = try RawPeer(connectingTo: place.socket)
@@ -131,7 +132,7 @@ struct HostilePeerTests {
         _ = try await onThread { raw.read() == nil }
         let connection = try await accepted.value
         shutdown(raw.descriptor, CInt(SHUT_RD))
-        // The answer cannot be written; what else it sent is read, and there is nothing.
+        // The answer cannot be written. The rest of its input is read, and there is none.
         raw.send(11, [1])
         _ = await connection.ended
         #expect(connection.statistics.isAtRest)
@@ -142,9 +143,9 @@ struct HostilePeerTests {
         listener.close()
     }
 
-    @Test("Half a frame, then silence: other connections do not notice")
+    @Test("A peer that stalls within a frame does not affect other connections")
     func silence() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for await connection in listener { connection.vend(Directory()) }
@@ -161,6 +162,6 @@ struct HostilePeerTests {
         await good.close()
         raw.close()
         listener.close()
-        try await serving.value
+        await serving.value
     }
 }

@@ -1,6 +1,7 @@
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,17 +11,18 @@ import Testing
     import Foundation
 #endif
 
-/// The example's server, launched and killed at one moment after the other; in a process of their own, since they count what it
-/// uses.
-@Suite("A helper process that is killed", .serialized, .bounded())
+/// Launches the example's server and kills it at different moments.
+///
+/// These tests run in a separate process, because they count its resources.
+@Suite("Killing a helper process", .serialized, .bounded())
 struct KilledProcessTests {
-    @Test("At any moment over a socketpair: each call ends once, and nothing of it is left")
+    @Test("Over a socketpair, each call ends once and nothing is left")
     func socketpair() async {
         await #expect(processExitsWith: .success) { try await Helper.killAll(over: .socketpair) }
     }
 
     #if !canImport(Darwin)
-        @Test("At any moment in the memory it shares: each call ends once, and nothing of it is left")
+        @Test("In shared memory, each call ends once and nothing is left")
         func sharedMemory() async {
             await #expect(processExitsWith: .success) {
                 try await Helper.killAll(over: .socketpair, inSharedMemory: true)
@@ -28,12 +30,12 @@ struct KilledProcessTests {
         }
     #endif
 
-    @Test("At any moment over its standard streams: each call ends once, and nothing of it is left")
+    @Test("Over standard streams, each call ends once and nothing is left")
     func pipes() async {
         await #expect(processExitsWith: .success) { try await Helper.killAll(over: .pipes) }
     }
 
-    @Test("Before it says Hello: launching fails, and nothing of it is left")
+    @Test("Before its Hello, launching fails and nothing is left")
     func handshake() async {
         await #expect(processExitsWith: .success) {
             let before = Usage.channels.count
@@ -52,7 +54,7 @@ struct KilledProcessTests {
                     }
                 }
             }
-            // One that does not end when told: that a signal is ignored is inherited.
+            // This helper ignores the signal to terminate, because it inherits that from its parent.
             signal(SIGTERM, SIG_IGN)
             var configuration = Connection.Configuration.patient
             configuration.handshakeTimeout = .milliseconds(20)
@@ -67,14 +69,14 @@ struct KilledProcessTests {
     }
 }
 
-/// A launched server and what is done to it.
+/// A launched server that is killed at some moment.
 private final class Helper: Sendable {
     private let connection: Connection
     private let ended = Signal()
     private let end = Signal()
-    /// How many notes have come when it is killed while busy.
+    /// The number of notes received when it was killed.
     private let notes: Int
-    /// What became of the calls under way then.
+    /// The outcomes of the calls under way at that time.
     private let outcomes = Mutex<[ConnectionError.Code?: Int]>([:])
 
     /// The moments at which it is killed.
@@ -87,7 +89,7 @@ private final class Helper: Sendable {
         let seed = UInt64.random(in: 0..<1 << 40)
         var random = SeededGenerator(seed: seed)
         var outcomes: [ConnectionError.Code?: Int] = [:]
-        let deadline = ContinuousClock.now + Patience.wait
+        let deadline = ContinuousClock.now + TestTimeout.wait
         func killOnce() async throws {
             for moment in moments {
                 let helper = try await Helper(over: transport, inSharedMemory, notes: 1 + random.below(20))
@@ -95,12 +97,12 @@ private final class Helper: Sendable {
                 outcomes.merge(helper.outcomes.withLock { $0 }, uniquingKeysWith: +)
             }
         }
-        // What is kept for the next time is there after the first round.
+        // After the first round, all cached resources exist.
         try await killOnce()
         let channels = Usage.channels
         let (descriptors, threads) = (Usage.descriptors, Usage.threads)
         for _ in 0..<2 { try await killOnce() }
-        // What six callers that never rest meet is a matter of luck; after enough rounds one was within a call.
+        // Which calls are under way is random. After enough rounds, one caller was within a call.
         while outcomes[.outcomeUnknown] == nil, ContinuousClock.now < deadline { try await killOnce() }
         #expect(outcomes[.outcomeUnknown] != nil, "seed \(seed): \(outcomes)")
         await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
@@ -117,7 +119,7 @@ private final class Helper: Sendable {
         let end = end
         configuration.onEvent = { if $0.code == .ended { end.send() } }
         connection = try await Connection.launch(
-            try builtProgram("FooBarServer"), environment: Patience.environment, over: transport,
+            try builtProgram("FooBarServer"), environment: TestTimeout.environment, over: transport,
             configuration: configuration)
         while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
     }
@@ -178,7 +180,7 @@ private final class Helper: Sendable {
         let blocking = CountedCall { try await onThread { _ = try plain.blockingRoot() } }
         await eventually("all are committed") { self.connection.statistics.framesOut >= before + 11 }
         kill()
-        // Committed is not yet written, by a moment.
+        // The call is queued, but may not be written yet.
         for call in calls + [blocking] { await call.expect(oneOf: [.outcomeUnknown, .notSent]) }
         await expectEnd()
     }
@@ -197,7 +199,7 @@ private final class Helper: Sendable {
     private func queued() async throws {
         let root = try await connection.root
         await stop()
-        // More than it grants: those without credit wait here.
+        // More than the server grants, so some wait for credit.
         let messages = (0..<1_100).map { number in CountedCall { try await root.note.oneWay("\(number)") } }
         await eventually("some wait") { self.connection.statistics.pending >= 50 }
         kill()
@@ -211,7 +213,7 @@ private final class Helper: Sendable {
         let call = CountedCall { try await root.note("a") }
         await eventually("it is committed") { self.connection.statistics.questions == 1 }
         let connection = connection
-        let close = CountedCall { await connection.close(within: Patience.wait) }
+        let close = CountedCall { await connection.close(within: TestTimeout.wait) }
         await connection.refusesCalls()
         kill()
         await call.expect(oneOf: [.outcomeUnknown, .notSent])
@@ -219,7 +221,7 @@ private final class Helper: Sendable {
         await expectEnd { if case .closedHere = $0 { true } else { false } }
     }
 
-    /// In the midst of calls of all kinds.
+    /// During calls of all kinds.
     private func busy() async throws {
         let root = try await connection.root
         let observer = Observer()

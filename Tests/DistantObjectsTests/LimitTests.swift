@@ -1,6 +1,7 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ import Testing
     import Foundation
 #endif
 
-/// What one side grants, the other keeps to, and a hostile one is held to.
+/// Each side keeps the limits of the other, and a hostile peer that does not is cut off.
 @Suite("Limits", .serialized, .bounded())
 struct LimitTests {
     /// A hostile peer's connection with small limits, which vends a `Directory` in slot 1.
@@ -43,7 +44,7 @@ struct LimitTests {
         #expect(connection.statistics.isAtRest, sourceLocation: location)
     }
 
-    @Test("A message larger than the peer takes is refused before it is sent; so is a result")
+    @Test("A message or result larger than the peer accepts is refused before it is sent")
     func messageBytes() async throws {
         var server = Connection.Configuration.patient
         server.limits.message = 100_000
@@ -57,7 +58,7 @@ struct LimitTests {
         #expect(pair.client.statistics.framesOut == frames)
         let back: [UInt8] = try await directory.bytes([UInt8](repeating: 1, count: 90_000))
         #expect(back.count == 90_000)
-        // The other way round: the server's own calls are not bound by what it takes itself.
+        // In the other direction, the server's calls are not limited by what it accepts itself.
         try await directory.watch(Observer())
         await pair.close()
 
@@ -76,7 +77,9 @@ struct LimitTests {
         await other.close()
     }
 
-    @Test("A peer that sends a larger message all the same is cut, before memory is taken", arguments: [false, true])
+    @Test(
+        "A peer that sends a message larger than granted is cut off before memory is allocated",
+        arguments: [false, true])
     func messageBytesHostile(inFragments: Bool) async throws {
         var limits = Connection.Limits()
         limits.message = inFragments ? 100_000 : 1_024
@@ -95,7 +98,7 @@ struct LimitTests {
         }
     }
 
-    @Test("An archive over a bound is refused as an argument, and the connection goes on")
+    @Test("An argument that exceeds an archive limit is refused, and the connection goes on")
     func archive() async throws {
         var server = Connection.Configuration.patient
         server.limits.archive.objects = 10
@@ -112,7 +115,7 @@ struct LimitTests {
         await pair.close()
     }
 
-    @Test("Calls beyond those granted, which the peer sends all the same, cut the connection")
+    @Test("A peer that sends more calls than granted loses its connection")
     func queuedCalls() async throws {
         var limits = Connection.Limits()
         limits.queuedCalls = 4
@@ -129,10 +132,10 @@ struct LimitTests {
         try await Self.expectGoodbye(6, raw, connection)
     }
 
-    @Test("An object more than the peer may refer to is not given to it, until it has let go of one")
+    @Test("A peer at its limit of references gets no further object until it releases one")
     func exports() async throws {
         var server = Connection.Configuration.patient
-        // One place is the root directory's, one the root's.
+        // The root directory and the root use two of the places.
         server.limits.exports = 5
         let pair = try await Pair(server: server)
         do {
@@ -140,7 +143,7 @@ struct LimitTests {
             var held: [DistantObject] = []
             for _ in 0..<3 { held.append(try await directory.fresh()) }
             await expectCode(.notEncodable) { let _: DistantObject = try await directory.fresh() }
-            // What it has already takes no other place.
+            // An object that it already has uses no further place.
             let again = try await pair.client.root
             #expect(again === directory)
             held.removeLast()
@@ -152,7 +155,7 @@ struct LimitTests {
         await pair.close()
     }
 
-    @Test("More names than are numbered go in full each time")
+    @Test("Names beyond the number that is interned are sent in full each time")
     func names() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -161,7 +164,7 @@ struct LimitTests {
             do {
                 try await message.oneWay()
             } catch let error as ConnectionError where error.code == .oneWayLost {
-                // Those before it, which nobody answers; it was not sent. The next loss may be known already.
+                // This reports the earlier messages, which the peer does not answer. It was not sent itself.
                 while (try? message.offer()) != true { await Task.yield() }
             }
         }
@@ -171,7 +174,7 @@ struct LimitTests {
         await pair.close()
     }
 
-    @Test("More barriers and pings than may be unanswered wait for their turn")
+    @Test("Barriers and pings above the limit wait until earlier ones are answered")
     func barriers() async throws {
         let pair = try await Pair()
         let client = pair.client
@@ -186,7 +189,7 @@ struct LimitTests {
         await pair.close()
     }
 
-    @Test("A peer that asks and reads no answers is cut before they fill this side's memory")
+    @Test("A peer that does not read its answers is cut off before they fill this side's memory")
     func unread() async {
         await #expect(processExitsWith: .success) {
             let pings = (0..<1_000).flatMap { RawPeer.frame(11, RawPeer.number($0)) }
@@ -201,23 +204,25 @@ struct LimitTests {
                 var limits = Connection.Limits()
                 limits.queuedCalls = 500
                 let (raw, connection, _) = try await LimitTests.hostile(limits)
-                let before = Usage.memory
+                let before = PeakMemory.resident
                 let sender = Task {
-                    // It takes no more once the connection is cut; nothing is ever read.
+                    // The peer never reads. Sending fails once the connection is cut.
                     try await onThread { for _ in 0..<200 where raw.canSend { raw.send(flood) } }
                 }
                 guard case .protocolViolation = await connection.ended else {
                     Issue.record("the end was no violation")
                     return
                 }
-                #expect(Usage.memory - before < 100 << 20, "\((Usage.memory - before) >> 20) MiB more are used")
+                #expect(
+                    PeakMemory.resident - before < 100 << 20,
+                    "\((PeakMemory.resident - before) >> 20) MiB more are used")
                 try await sender.value
                 raw.close()
             }
         }
     }
 
-    @Test("A peer that reads late gets its credit then, and loses nothing")
+    @Test("A peer that reads late gets its credit late, and loses nothing")
     func late() async throws {
         var limits = Connection.Limits()
         limits.queuedCalls = 400
@@ -238,7 +243,7 @@ struct LimitTests {
             }
             return (answers, credit)
         }
-        // Up to half of what was granted is collected before it is given back.
+        // Up to half of the granted credit is collected before it is returned.
         #expect(answers == 399 && credit >= 200)
         raw.close()
         guard case .lost = await connection.ended else {

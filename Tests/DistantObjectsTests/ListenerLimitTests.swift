@@ -2,6 +2,7 @@ import CPortShims
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -11,12 +12,12 @@ import Testing
     import Foundation
 #endif
 
-@Suite("What a listener holds, and whom it knows", .bounded())
+@Suite("Connections and peers of a listener", .bounded())
 struct ListenerLimitTests {
-    @Test("Connections that have ended are not kept for who iterates later")
+    @Test("Connections that end before they are taken are not kept")
     func endedUntaken() async throws {
         struct Weak { weak var connection: Connection? }
-        let place = try Place()
+        let place = try TemporaryFolder()
         let known = Mutex<[Weak]>([])
         var configuration = Connection.Configuration.patient
         configuration.onEvent = { event in
@@ -31,19 +32,19 @@ struct ListenerLimitTests {
         }
         await eventually("all of them were accepted") { known.withLock { $0.count } == 20 }
         await eventually("nothing of them is left") { known.withLock { $0.allSatisfy { $0.connection == nil } } }
-        // One that lives is kept.
+        // An open one is kept.
         let last = try await Connection.open(.path(place.socket), configuration: .patient)
         var iterator = listener.makeAsyncIterator()
-        try #require(try await iterator.next()).vend(Directory())
+        try #require(await iterator.next()).vend(Directory())
         let back: Int = try await last.root.echo(1)
         #expect(back == 1)
         await last.close()
         listener.close()
     }
 
-    @Test("No more connections are open at a time than allowed, and the next one is accepted when one has ended")
+    @Test("At the limit of connections, the next one is accepted when one has ended")
     func mostConnections() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let paused = Signal()
         var configuration = Connection.Configuration.patient
         configuration.limits.connections = 2
@@ -56,7 +57,7 @@ struct ListenerLimitTests {
         let two = try await Connection.open(.path(place.socket), configuration: .patient)
         let next = Task { try await Connection.open(.path(place.socket), configuration: Self.patient) }
         await paused.wait()
-        // It waits in the kernel, and those that are open go on.
+        // It waits in the kernel, and the open ones go on.
         for connection in [one, two] {
             let back: Int = try await connection.root.echo(1)
             #expect(back == 1)
@@ -68,7 +69,7 @@ struct ListenerLimitTests {
         await two.close()
         await three.close()
         listener.close()
-        try await serving.value
+        await serving.value
     }
 
     private static let patient: Connection.Configuration = {
@@ -79,7 +80,7 @@ struct ListenerLimitTests {
 
     #if canImport(Glibc)
         @Test(
-            "A program whose effective user is another one is known by that over a socketpair",
+            "Over a socketpair a program is identified by its effective user",
             .enabled(if: geteuid() == 0, "only the superuser can become another one"))
         func effectiveUser() async {
             await #expect(processExitsWith: .success) {
@@ -95,17 +96,17 @@ struct ListenerLimitTests {
         private static let hasNamespaces = system("/usr/bin/unshare -U true 2>/dev/null") == 0
 
         @Test(
-            "In a user namespace a number that stands for all unknown users is nobody's",
+            "In a user namespace the number of all unmapped users is not trusted",
             .enabled(if: hasNamespaces, "no user namespace may be made here"))
         func unknownUser() async throws {
-            let place = try Place()
+            let place = try TemporaryFolder()
             let server = try builtProgram("FooBarServer")
             let (child, _) = try ChildProcess.launch(
                 "/usr/bin/unshare", arguments: ["-U", server, "--path", place.socket])
             defer { child.kill() }
             // It runs as 65534 there, as this process seems to.
             do {
-                _ = try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait)
+                _ = try await Connection.open(.path(place.socket), waitingUpTo: TestTimeout.wait)
                 Issue.record("it was accepted")
             } catch let error as ConnectionError {
                 #expect(error.code == .peerRefused)
@@ -114,7 +115,7 @@ struct ListenerLimitTests {
         }
     #endif
 
-    @Test("A table of users is complete if it has all of them")
+    @Test("A user namespace is recognised as complete if it maps all users")
     func userTables() {
         #expect(UserNamespace.mapsAll(nil))
         #expect(UserNamespace.mapsAll("         0          0 4294967295\n"))

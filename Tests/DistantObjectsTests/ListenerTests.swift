@@ -1,5 +1,6 @@
 import CPortShims
 import DistantObjects
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -11,9 +12,9 @@ import Testing
 
 @Suite("Listening at a path", .bounded())
 struct ListenerTests {
-    @Test("Each process that connects is a connection of its own; look-ups wait until something is vended")
+    @Test("Each process that connects gets its own connection, and look-ups wait until something is vended")
     func accepts() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for await connection in listener { connection.vend(Directory()) }
@@ -27,13 +28,13 @@ struct ListenerTests {
         await one.close()
         await two.close()
         listener.close()
-        try await serving.value
+        await serving.value
         #expect(!FileManager.default.fileExists(atPath: place.socket))
     }
 
-    @Test("A listener that only a loop over its connections holds goes on listening")
+    @Test("A listener that only its iteration holds stays open")
     func heldByIteration() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let serving = Task {
             for await connection in try Listener(at: .path(place.socket), configuration: .patient) {
                 connection.vend(Directory())
@@ -41,7 +42,7 @@ struct ListenerTests {
         }
         for _ in 0..<3 {
             let connection = try await Connection.open(
-                .path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
+                .path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
             let back: Int = try await connection.root.echo(1)
             #expect(back == 1)
             await connection.close()
@@ -51,14 +52,14 @@ struct ListenerTests {
         #expect(!FileManager.default.fileExists(atPath: place.socket))
     }
 
-    @Test("A caller may come before the listener, even where a dead one left its socket")
+    @Test("A client can wait for a listener that starts later, even if a dead one left its socket")
     func waits() async throws {
         for isStale in [false, true] {
-            let place = try Place()
-            // What a killed server leaves behind.
+            let place = try TemporaryFolder()
+            // The socket file of a killed server.
             if isStale { close(port_bind(place.socket, 0o600)) }
             let opening = Task {
-                try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
+                try await Connection.open(.path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
             }
             await #expect(throws: ConnectionError.self) {
                 try await Connection.open(.path(place.socket), waitingUpTo: .milliseconds(5))
@@ -72,29 +73,29 @@ struct ListenerTests {
             #expect(back == 1)
             await connection.close()
             listener.close()
-            try await serving.value
+            await serving.value
         }
     }
 
-    @Test("Waiting for a listener ends with the task, and what no time can mend is not waited for")
+    @Test("Waiting for a listener ends with the task, and permanent errors are not waited for")
     func waitsInVain() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let opening = Task {
-            try await Connection.open(.path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
+            try await Connection.open(.path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
         }
         opening.cancel()
         await #expect(throws: CancellationError.self) { try await opening.value }
         try Data().write(to: URL(filePath: place.socket))
         for path in [place.socket, String(repeating: "x", count: 500)] {
             await expectCode(.transport) {
-                _ = try await Connection.open(.path(path), waitingUpTo: Patience.wait, configuration: .patient)
+                _ = try await Connection.open(.path(path), waitingUpTo: TestTimeout.wait, configuration: .patient)
             }
         }
     }
 
-    @Test("The accept rule refuses with its reason")
+    @Test("A peer that the accept rule refuses gets the reason")
     func refuses() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         var configuration = Connection.Configuration.patient
         configuration.accept = Connection.AcceptRule { _ in "not today" }
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
@@ -108,14 +109,14 @@ struct ListenerTests {
         listener.close()
     }
 
-    @Test("Nobody listening, a path too long, a name taken: each is an error that names the path")
+    @Test("A missing listener, a long path and a path in use are errors that name the path")
     func paths() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         await expectCode(.transport) { _ = try await Connection.open(.path(place.socket), configuration: .patient) }
-        let long = place.directory + "/" + String(repeating: "x", count: 200)
+        let long = place.path + "/" + String(repeating: "x", count: 200)
         await expectCode(.transport) { _ = try await Connection.open(.path(long)) }
         await expectCode(.transport) { _ = try Listener(at: .path(long)) }
-        let missing = place.directory + "/none/x.sock"
+        let missing = place.path + "/none/x.sock"
         let error = #expect(throws: ConnectionError.self) { _ = try Listener(at: .path(missing)) }
         #expect(error?.message == "The folder for the socket \(missing) does not exist.")
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
@@ -125,10 +126,10 @@ struct ListenerTests {
         again.close()
     }
 
-    @Test("Without descriptors it neither ends nor spins, says so, and serves when there are some again")
+    @Test("A listener without free descriptors reports it, does not spin, and recovers")
     func noDescriptors() async {
         await #expect(processExitsWith: .success) {
-            let place = try Place()
+            let place = try TemporaryFolder()
             let paused = Signal()
             var configuration = Connection.Configuration.patient
             configuration.onEvent = { event in
@@ -142,7 +143,7 @@ struct ListenerTests {
                 for await connection in listener { connection.vend(Directory()) }
             }
             let raw = try RawPeer(connectingTo: place.socket)
-            // Who connects while nothing is left waits in the kernel.
+            // A client that connects meanwhile waits in the kernel.
             #expect(systemLimitDescriptors(256))
             raw.send(1, RawPeer.hello)
             #expect(try await onThread { raw.read()?.kind } == 1)
@@ -155,7 +156,7 @@ struct ListenerTests {
             }
             let peer = RawPeer(descriptor: late)
             #expect(peer.connect(to: place.socket))
-            // The others are served meanwhile.
+            // The other connections still work.
             raw.send(11, [7])
             #expect(try await onThread { raw.read()?.body } == [7])
             await paused.wait()
@@ -163,13 +164,13 @@ struct ListenerTests {
             peer.send(1, RawPeer.hello)
             #expect(try await onThread { peer.read()?.kind } == 1)
             listener.close()
-            try await serving.value
+            await serving.value
         }
     }
 
-    @Test("A peer that connects and says nothing is ended by the handshake's time limit")
+    @Test("A silent peer is cut off by the handshake timeout")
     func silence() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         var configuration = Connection.Configuration.patient
         configuration.handshakeTimeout = .milliseconds(50)
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
@@ -177,20 +178,5 @@ struct ListenerTests {
         let frames = try await onThread { raw.readToEnd() }
         #expect(frames.last?.kind == 16)
         listener.close()
-    }
-}
-
-/// A directory of the test's own, removed with it.
-final class Place: Sendable {
-    let directory: String
-    var socket: String { directory + "/s" }
-
-    init() throws {
-        directory = FileManager.default.temporaryDirectory.path + "/do-" + UUID().uuidString.prefix(8)
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: directory)
     }
 }

@@ -1,8 +1,9 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-/// A class whose methods run on the main actor, listed as any other.
+/// A class whose methods run on the main actor.
 @MainActor
 private final class Account: Vendable {
     private var balance = 0
@@ -37,7 +38,7 @@ private final class Account: Vendable {
 
 @Suite("Messages of a class on the main actor", .bounded())
 struct MainActorMessageTests {
-    @Test("Synchronous methods listed plainly run on the main actor, with results, without and throwing")
+    @Test("Its synchronous methods run on the main actor, with and without results, and throwing")
     func isolation() async throws {
         let pair = try await Pair()
         pair.server.vend(Account(), as: "account")

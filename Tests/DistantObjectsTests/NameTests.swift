@@ -1,11 +1,12 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-@Suite("Names of connections and proxies as keys", .bounded())
+@Suite("Connection names, and proxies as dictionary keys", .bounded())
 struct NameTests {
-    @Test("A connection has the name its configuration gives, whatever it is, or else that of the place")
+    @Test("A connection has the configured name, or else its address")
     func names() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         var configuration = Connection.Configuration.patient
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         defer { listener.close() }
@@ -18,7 +19,7 @@ struct NameTests {
         named.invalidate()
     }
 
-    @Test("Proxies are keys: one for each object, at home or away")
+    @Test("Proxies for one object are equal, in its own process and in another")
     func hashable() async throws {
         let pair = try await Pair()
         do {

@@ -1,11 +1,12 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Credit of one-way messages", .bounded())
 struct OneWayCreditTests {
-    /// A pair whose server takes so many one-way messages at a time.
+    /// A pair whose server accepts a limited number of one-way messages at a time.
     private func pair(_ oneWays: Int) async throws -> (pair: Pair, sleeper: Sleeper, proxy: DistantObject) {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = oneWays
@@ -15,7 +16,7 @@ struct OneWayCreditTests {
         return (pair, sleeper, try await pair.client.root(named: "sleeper"))
     }
 
-    @Test("More one-way messages than may run at a time all run, and calls pass those that wait")
+    @Test("One-way messages above the limit wait and all run, and calls overtake the waiting ones")
     func waiting() async throws {
         let (pair, sleeper, proxy) = try await pair(24)
         let sender = Task {
@@ -23,7 +24,7 @@ struct OneWayCreditTests {
         }
         await sleeper.started.wait(for: 24)
         await eventually("the next one waits") { pair.client.statistics.pending == 1 }
-        // Calls have places of their own, and pass the one that waits.
+        // Calls have a separate credit, and overtake the waiting one.
         let count: Int = try await proxy.count()
         #expect(count == 24)
         sleeper.wake.send()
@@ -35,7 +36,7 @@ struct OneWayCreditTests {
         #expect(losses.count == 0)
     }
 
-    @Test("Without room: offering says so, a deadline ends the wait, and so does cancellation")
+    @Test("Without room, offer returns false, and a deadline or cancellation ends the wait")
     func noRoom() async throws {
         let (pair, sleeper, proxy) = try await pair(3)
         for number in 0..<3 { try await proxy.sleep.oneWay(number) }
@@ -74,7 +75,7 @@ struct OneWayCreditTests {
         await pair.close()
     }
 
-    @Test("What did not run is told once, by the next one-way message or the barrier, and else by the close")
+    @Test("Lost messages are reported once, by the next one-way message, the barrier or the close")
     func lost() async throws {
         let pair = try await Pair()
         let root = try await pair.client.root
@@ -100,7 +101,7 @@ struct OneWayCreditTests {
         #expect(losses.count == 1 && losses.first?.code == .noSuchMessage)
     }
 
-    @Test("An older peer, whose one-way messages use the credit of calls, is served as before")
+    @Test("An older peer, whose one-way messages use the credit of calls, still works")
     func olderPeer() async throws {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = 2
@@ -126,7 +127,7 @@ struct OneWayCreditTests {
         sleeper.wake.send()
     }
 
-    @Test("One object that blocks with more messages than may wait does not stall another")
+    @Test("An object with a full mailbox does not stall another object")
     func blockedObject() async throws {
         let (raw, connection) = try await rawClient(.init(), RawPeer.greeting())
         let directory = Directory()
@@ -177,7 +178,7 @@ struct OneWayCreditTests {
     }
 }
 
-/// Messages that end when they are told to.
+/// An object whose messages end when the test says so.
 private final class Sleeper: Vendable {
     let started = Signal()
     let done = Signal()

@@ -1,10 +1,11 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("One-way messages that do not run", .bounded())
+@Suite("Lost one-way messages", .bounded())
 struct OneWayLossTests {
-    @Test("Messages that lie unwritten when the connection ends without a goodbye are counted, each once")
+    @Test("Messages that are unwritten when the connection is cut are counted as lost, each once")
     func unwritten() async throws {
         let pair = try await Bereaved(
             .socketpair, hello: RawPeer.greeting(queuedCalls: 1 << 20, runningCalls: 1 << 20, features: 4))
@@ -27,7 +28,7 @@ struct OneWayLossTests {
         #expect(again.count == losses.count)
     }
 
-    @Test("A peer that knows no credit of one-way messages takes them as calls, and its failures reach their sender")
+    @Test("With an older peer one-way messages use call credit, and failures reach their sender")
     func olderReceiver() async throws {
         let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 4))
         // The look-up is the first of four.
@@ -59,7 +60,7 @@ struct OneWayLossTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Reports of progress that find the queue full are left out, and the method goes on")
+    @Test("Progress reports are dropped when the queue is full, and the method goes on")
     func unreadProgress() async throws {
         let (raw, ours) = try Bereaved.ends(.socketpair)
         raw.send(1, RawPeer.greeting(queuedCalls: 1 << 40, runningCalls: 1 << 40, message: 1 << 40, features: 4))
@@ -70,7 +71,7 @@ struct OneWayLossTests {
         raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
         let answer = try await onThread { raw.read() }
         #expect(answer?.kind == 3)
-        // The argument of both is an object of the peer's.
+        // Both have an object of the peer as their argument.
         for (question, name) in [(1, "fill"), (2, "report")] as [(UInt64, String)] {
             raw.send(
                 2,
@@ -83,7 +84,7 @@ struct OneWayLossTests {
             var (names, answers): ([String], Int) = ([], 0)
             while answers < 2, let frame = raw.read() {
                 if frame.kind == 2 {
-                    // Only the first message of a name spells it.
+                    // Only the first message with a name contains its text.
                     for name in ["note", "report"] where String(decoding: frame.body, as: UTF8.self).contains(name) {
                         names.append(name)
                     }
@@ -99,7 +100,7 @@ struct OneWayLossTests {
     }
 }
 
-/// Sends more than anybody should be made to keep.
+/// Sends more than the receiver should have to keep.
 private final class Flooder: Vendable {
     let reported = Signal()
     private let other = Mutex<DistantObject?>(nil)
@@ -116,7 +117,7 @@ private final class Flooder: Vendable {
     }
 
     func report(_ progress: ProgressReporter) throws {
-        // The socket has taken what it can of the first; so there is no room from here on.
+        // The socket buffer is full now, so there is no more room.
         if let other = other.withLock({ $0 }) { try fill(other) }
         for step in 0..<10 { progress.report(Int64(step)) }
         reported.send()

@@ -1,11 +1,12 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("One-way messages", .bounded())
 struct OneWayTests {
-    @Test("They are handled in the order they were sent, and a barrier waits for them")
+    @Test("Messages are handled in the order they were sent, and a barrier waits for them")
     func order() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -25,7 +26,7 @@ struct OneWayTests {
         await pair.close()
     }
 
-    @Test("An error of a one-way message reaches both event hooks, and the server lives")
+    @Test("An error of a one-way message reaches both event handlers, and the connection goes on")
     func errors() async throws {
         let here = Signal()
         let there = Signal()
@@ -51,7 +52,7 @@ struct OneWayTests {
         await pair.close()
     }
 
-    @Test("Without credit the sender waits, and everything arrives in order")
+    @Test("Without credit the sender waits, and all messages arrive in order")
     func credit() async throws {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = 2
@@ -63,7 +64,7 @@ struct OneWayTests {
         await pair.close()
     }
 
-    @Test("A failure whose text has few characters and many bytes is reported cut, not trapped on")
+    @Test("A failure text of few characters but many bytes is truncated")
     func longCharacters() async throws {
         let failed = Signal()
         var client = Connection.Configuration.patient
@@ -80,7 +81,7 @@ struct OneWayTests {
         await pair.close()
     }
 
-    @Test("A result that nobody takes is not encoded, and so cannot fail")
+    @Test("The result of a one-way message is not encoded, so it cannot fail")
     func results() async throws {
         let failures = Signal()
         var server = Connection.Configuration.patient
@@ -99,7 +100,7 @@ struct OneWayTests {
         await pair.close()
     }
 
-    @Test("An error's text that asks the connection holds nothing up")
+    @Test("An error whose description calls the connection does not deadlock")
     func curiousErrors() async throws {
         let failed = Signal()
         var client = Connection.Configuration.patient
@@ -113,7 +114,7 @@ struct OneWayTests {
         await pair.close()
     }
 
-    @Test("A method that fails after the end of its connection is no event of it any more")
+    @Test("A method that fails after the end of its connection causes no event")
     func late() async throws {
         let events = Mutex<[String]>([])
         var server = Connection.Configuration.patient
@@ -132,13 +133,13 @@ struct OneWayTests {
         #expect(events.withLock { $0 } == ["opened", "ended"])
     }
 
-    @Test("A one-way message to an object of the own process has no result either")
+    @Test("A one-way message to an object of this process encodes no result")
     func local() async throws {
         try await DistantObject(standingFor: Directory()).failing.oneWay(1)
         await #expect(throws: (any Error).self) { try await DistantObject(standingFor: Directory()).failing(1) }
     }
 
-    @Test("Messages of all sizes that wait for their turn keep their arguments")
+    @Test("Queued messages of all sizes keep their arguments")
     func sizes() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -192,7 +193,7 @@ private struct Question: Error, Codable, CustomStringConvertible {
     var description: String { "\(connection?.statistics.answers ?? 0) answers" }
 }
 
-/// Says when nobody has it any more, which is when everything about it was reported.
+/// Signals when it is freed, which is after all events were reported.
 private final class Late: Error {
     private let over: Signal
 

@@ -1,11 +1,12 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("How long a connection waits by default", .bounded())
+@Suite("Timeouts of a connection", .bounded())
 struct PatienceTests {
-    @Test("A peer that vends nothing is waited for as long as the configuration says, by tasks and threads")
+    @Test("A look-up at a peer that vends nothing ends at the configured deadline, in tasks and threads")
     func lookups() async throws {
         var client = Connection.Configuration.patient
         client.lookupDeadline = .milliseconds(20)
@@ -14,7 +15,7 @@ struct PatienceTests {
         await expectCode(.deadlineExceeded) { _ = try await first.root(named: "it") }
         await expectCode(.deadlineExceeded) { _ = try await onThread { try first.blockingRoot() } }
         second.vend(Directory())
-        // The look-up's own deadline counts.
+        // A deadline of the look-up overrides the configured one.
         let root = try await first.root(named: "", deadline: .seconds(3_600))
         let back: Int = try await root.echo(1)
         #expect(back == 1)
@@ -22,7 +23,7 @@ struct PatienceTests {
         _ = await second.ended
     }
 
-    @Test("Calls without a deadline get that of the configuration, one-way messages get none")
+    @Test("Calls without a deadline get the configured one, and one-way messages get none")
     func calls() async throws {
         var client = Connection.Configuration.patient
         client.callDeadline = .milliseconds(20)
@@ -32,7 +33,7 @@ struct PatienceTests {
         await expectCode(.deadlineExceeded) { let _: Int = try await directory.wait() }
         await expectCode(.deadlineExceeded) { let _: Int = try await pair.client.run { try await directory.wait() } }
         await expectCode(.deadlineExceeded) { try await onThread { let _: Int = try directory.wait.blocking() } }
-        // Held up for longer than any call may take.
+        // Blocked for longer than the call deadline.
         try await directory.block.oneWay()
         try await directory.note.oneWay(1)
         await pair.directory.started.wait()
@@ -43,7 +44,7 @@ struct PatienceTests {
         _ = await pair.server.ended
     }
 
-    @Test("With keepalive a peer that falls silent is given up, and one that has nothing to say is not")
+    @Test("Keepalive ends a connection whose peer does not answer pings, but not an idle one")
     func keepalive() async throws {
         var configuration = Connection.Configuration.patient
         configuration.keepalive = .milliseconds(20)

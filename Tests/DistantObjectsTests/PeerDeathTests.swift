@@ -1,5 +1,6 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -9,12 +10,12 @@ import Testing
     import Foundation
 #endif
 
-@Suite("A peer that dies", .serialized, .bounded())
+@Suite("Death of a peer", .serialized, .bounded())
 struct PeerDeathTests {
     typealias Transport = Bereaved.Transport
 
     @Test(
-        "Before or within its Hello: opening fails", arguments: Transport.allCases,
+        "If it dies before or within its Hello, opening fails", arguments: Transport.allCases,
         [0, 3, 8, 11, RawPeer.hello.count + 7])
     func handshake(transport: Transport, bytes: Int) async throws {
         for isInitiator in [true, false] {
@@ -27,7 +28,7 @@ struct PeerDeathTests {
         }
     }
 
-    @Test("After the handshake, with nothing under way: the connection ends as lost", arguments: Transport.allCases)
+    @Test("If it dies on an idle connection, the connection ends as lost", arguments: Transport.allCases)
     func idle(transport: Transport) async throws {
         for isServer in [false, true] {
             let pair = try await Bereaved(transport, server: isServer)
@@ -37,13 +38,13 @@ struct PeerDeathTests {
     }
 
     @Test(
-        "A call larger than the kernel takes, which the peer does not read, was not sent", arguments: Transport.allCases
+        "A call larger than the socket buffer that it does not read was not sent", arguments: Transport.allCases
     )
     func notWritten(transport: Transport) async throws {
         let pair = try await Bereaved(transport)
         let root = try await pair.root()
         let large = CountedCall { let _: Int = try await root.bytes([UInt8](repeating: 1, count: 1_000_000)) }
-        // Committed behind a call that is not written, and small: it passes the large one.
+        // It is queued behind a large call that is not written, and overtakes it.
         await eventually("the opener is written") { pair.raw.unread > 0 }
         pair.raw.close()
         await large.expect(.notSent)
@@ -51,7 +52,7 @@ struct PeerDeathTests {
         await expectCode(.closed) { let _: Int = try await root.echo(1) }
     }
 
-    @Test("A call that it did not read has an unknown outcome", arguments: Transport.allCases)
+    @Test("A small call that it did not read has an unknown outcome", arguments: Transport.allCases)
     func unread(transport: Transport) async throws {
         let pair = try await Bereaved(transport)
         let call = CountedCall { _ = try await pair.connection.root }
@@ -61,7 +62,7 @@ struct PeerDeathTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    /// What it still sends of its answer.
+    /// The part of its answer that it still sends.
     static let parts: [[UInt8]] = [
         [],
         Array(RawPeer.frame(3, RawPeer.result(slot: 1)).prefix(5)),
@@ -75,7 +76,7 @@ struct PeerDeathTests {
     ]
 
     @Test(
-        "A call that it read and did not answer whole has an unknown outcome", arguments: Transport.allCases,
+        "A call that it did not answer completely has an unknown outcome", arguments: Transport.allCases,
         parts.indices)
     func unanswered(transport: Transport, part: Int) async throws {
         let pair = try await Bereaved(transport)
@@ -88,7 +89,8 @@ struct PeerDeathTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("After its answer: the call has its result, and the proxy is invalid", arguments: Transport.allCases)
+    @Test(
+        "If it dies after its answer, the call has its result, and the proxy is invalid", arguments: Transport.allCases)
     func answered(transport: Transport) async throws {
         let pair = try await Bereaved(transport)
         let root = try await pair.root()
@@ -98,7 +100,7 @@ struct PeerDeathTests {
         await expectCode(.closed) { try await root.note.oneWay(1) }
     }
 
-    @Test("With an answer written and its death behind it: the answer counts", arguments: Transport.allCases)
+    @Test("An answer that it wrote just before its death counts", arguments: Transport.allCases)
     func answerThenDeath(transport: Transport) async throws {
         let pair = try await Bereaved(transport)
         let call = CountedCall { _ = try await pair.connection.root }
@@ -111,7 +113,7 @@ struct PeerDeathTests {
     }
 
     @Test(
-        "With a Goodbye: what is after its watermark was not delivered, what is before it may have run",
+        "After a Goodbye, calls after its watermark were not delivered, and earlier ones may have run",
         arguments: Transport.allCases, [UInt64(1), 2, 3])
     func goodbye(transport: Transport, watermark: UInt64) async throws {
         let pair = try await Bereaved(transport)
@@ -128,10 +130,10 @@ struct PeerDeathTests {
         await pair.expectEnd { if case .closedByPeer("gone") = $0 { true } else { false } }
     }
 
-    @Test("With calls, one-way messages, pings and barriers that wait: each ends once", arguments: Transport.allCases)
+    @Test("Waiting calls, one-way messages, pings and barriers each end once", arguments: Transport.allCases)
     func waiting(transport: Transport) async throws {
         let pair = try await Bereaved(transport, hello: RawPeer.greeting(queuedCalls: 1))
-        // The credit is never given back: this one is sent, and nothing behind it.
+        // The credit is never returned: this one is sent, and no more.
         let sent = CountedCall { _ = try await pair.connection.root }
         let raw = pair.raw
         #expect(try await onThread { raw.read()?.kind } == 2)
@@ -154,7 +156,7 @@ struct PeerDeathTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    /// A proxy that comes as an argument, since calls get no answer any more.
+    /// A proxy that comes as an argument, because calls get no answers any more.
     private static func proxy(of connection: Connection, _ raw: RawPeer) async throws -> DistantObject {
         let directory = Directory()
         connection.vend(directory, as: "d")
@@ -172,13 +174,15 @@ struct PeerDeathTests {
         return try #require(directory.observer.withLock { $0 })
     }
 
-    @Test("While it calls: the serving task is cancelled, its references are let go", arguments: Transport.allCases)
+    @Test(
+        "If it dies during its own call, the serving task is cancelled and its references are released",
+        arguments: Transport.allCases)
     func caller(transport: Transport) async throws {
         let pair = try await Bereaved(transport, server: true)
         let directory = Directory()
         pair.connection.vend(directory)
         let raw = pair.raw
-        // One that runs, one that waits for its turn behind it, and one of which a part has come.
+        // A running call, one that waits behind it, and one that has arrived in part.
         raw.send(2, RawPeer.call(question: 0, body: [0, 1, 0x80]))
         #expect(try await onThread { raw.read()?.kind } == 3)
         raw.send(2, RawPeer.call(question: 1, slot: 1, name: [0] + RawPeer.text("wait"), arguments: 0, body: [0, 0]))
@@ -195,7 +199,7 @@ struct PeerDeathTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("While this side closes: the close ends, and as its own", arguments: Transport.allCases)
+    @Test("If it dies while this side closes, the close ends as a close of this side", arguments: Transport.allCases)
     func closing(transport: Transport) async throws {
         let pair = try await Bereaved(transport, server: true)
         let directory = Directory()
@@ -207,7 +211,7 @@ struct PeerDeathTests {
         await directory.started.wait()
         let call = CountedCall { _ = try await pair.connection.root }
         #expect(try await onThread { raw.read()?.kind } == 2)
-        let closed = CountedCall { await pair.connection.close(within: Patience.wait) }
+        let closed = CountedCall { await pair.connection.close(within: TestTimeout.wait) }
         await pair.connection.refusesCalls()
         raw.close()
         await closed.expect(nil)
@@ -215,7 +219,7 @@ struct PeerDeathTests {
         await pair.expectEnd { if case .closedHere = $0 { true } else { false } }
     }
 
-    @Test("A peer that said goodbye and reads on gets the answers to its calls", arguments: Transport.allCases)
+    @Test("A peer that said goodbye and still reads gets the answers to its calls", arguments: Transport.allCases)
     func goodbyeWithCalls(transport: Transport) async throws {
         let (pair, directory) = try await withCalls(transport)
         let raw = pair.raw
@@ -223,7 +227,7 @@ struct PeerDeathTests {
         #expect(try await onThread { raw.read()?.kind } == 2)
         raw.send(16, RawPeer.number(2) + [0, 0])
         raw.finishSending()
-        // It answers nothing more, as its goodbye says; what it called goes on.
+        // It answers no more calls, as its Goodbye says; its own calls go on.
         await call.expect(.notDelivered)
         #expect(directory.stopped.count == 0)
         directory.go.send()
@@ -233,7 +237,7 @@ struct PeerDeathTests {
         await pair.expectEnd { if case .closedByPeer = $0 { true } else { false } }
     }
 
-    @Test("A peer that said goodbye and is gone before the answers is noticed", arguments: Transport.allCases)
+    @Test("A peer that said goodbye and dies before the answers is noticed", arguments: Transport.allCases)
     func goodbyeThenDeath(transport: Transport) async throws {
         let (pair, directory) = try await withCalls(transport)
         pair.raw.send(16, RawPeer.number(2) + [0, 0])
@@ -244,7 +248,7 @@ struct PeerDeathTests {
         await pair.expectEnd { if case .closedByPeer = $0 { true } else { false } }
     }
 
-    /// A server with a call that runs until it is told to end and one that follows.
+    /// A server with a call that runs until the test ends it, and a later one.
     private func withCalls(_ transport: Transport) async throws -> (Bereaved, Directory) {
         let pair = try await Bereaved(transport, server: true)
         let directory = Directory()
@@ -262,7 +266,7 @@ struct PeerDeathTests {
         return (pair, directory)
     }
 
-    @Test("After any number of bytes that it has read: whatever was under way ends once", arguments: Transport.allCases)
+    @Test("After any number of bytes that it has read, everything under way ends once", arguments: Transport.allCases)
     func afterBytes(transport: Transport) async throws {
         var outcomes: [ConnectionError.Code?: Int] = [:]
         for count in stride(from: 0, to: 900, by: 23) {
@@ -283,7 +287,7 @@ struct PeerDeathTests {
             }
             await pair.expectEnd(Bereaved.isLost)
         }
-        // The others depend on who comes first, so they need not occur.
+        // The others depend on timing, so they need not occur.
         for certain: ConnectionError.Code? in [nil, .outcomeUnknown, .notSent] {
             #expect(outcomes[certain] != nil, "\(outcomes)")
         }

@@ -1,6 +1,7 @@
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -9,18 +10,18 @@ import Testing
     import Darwin
 #endif
 
-@Suite("How many connections one peer has", .bounded())
+@Suite("Limit of connections of one peer", .bounded())
 struct PeerLimitTests {
-    /// A listener that serves a `Directory`, and who was refused because of too many connections.
+    /// A listener that serves a `Directory`, and the peers that it refused for too many connections.
     private final class Server: Sendable {
-        let place: Place
+        let place: TemporaryFolder
         let directory = Directory()
         private let refusals: Refusals
         private let listener: Listener
         private let serving: Task<Void, any Error>
 
         init(connectionsOfPeer: Int, accept: Connection.AcceptRule = .sameUser) throws {
-            let place = try Place()
+            let place = try TemporaryFolder()
             let refusals = Refusals()
             var configuration = Connection.Configuration.patient
             configuration.limits.connectionsOfPeer = connectionsOfPeer
@@ -32,13 +33,13 @@ struct PeerLimitTests {
             }
             let listener = try Listener(at: .path(place.socket), configuration: configuration)
             (self.place, self.refusals, self.listener) = (place, refusals, listener)
-            // Not on the threads of other tasks: tests that wait for a process hold them, and that may wait for this one.
+            // Not on the default executor, whose threads other tests block while they wait for processes.
             serving = Task(executorPreference: EventLoop.shared) { [directory] in
                 for await connection in listener { connection.vend(directory) }
             }
         }
 
-        /// Who was refused so far.
+        /// The peers refused so far.
         var refused: [PeerCredentials?] { refusals.peers.withLock { $0 } }
 
         func close() async throws {
@@ -51,7 +52,7 @@ struct PeerLimitTests {
         let peers = Mutex<[PeerCredentials?]>([])
     }
 
-    @Test("A process is refused further ones, until one of its own has ended, and the listener is told once")
+    @Test("At the limit a process is refused until one of its connections has ended, with one event")
     func oneProcess() async throws {
         let server = try Server(connectionsOfPeer: 2)
         let socket = server.place.socket
@@ -79,7 +80,7 @@ struct PeerLimitTests {
         try await server.close()
     }
 
-    @Test("A process that has as many as it may keeps no other process out")
+    @Test("A process at its limit keeps no other process out")
     func otherProcess() async throws {
         let server = try Server(connectionsOfPeer: 2)
         let socket = server.place.socket
@@ -97,7 +98,7 @@ struct PeerLimitTests {
         try await server.close()
     }
 
-    @Test("All processes of another user are one peer: it gains nothing by forking")
+    @Test("All processes of another user count as one peer")
     func otherUser() {
         typealias Peer = PeerCounts.Peer
         let own = PeerCredentials.current.uid
@@ -119,7 +120,7 @@ struct PeerLimitTests {
         #expect(counts.isEmpty)
     }
 
-    @Test("However connections come and go, there is room for as many as ever when they have ended")
+    @Test("After any sequence of connections and ends, there is room for the maximum again")
     func churn() async throws {
         let server = try Server(connectionsOfPeer: 3)
         let socket = server.place.socket
@@ -139,7 +140,7 @@ struct PeerLimitTests {
             #expect(open.count <= 3)
             for connection in open { await connection.close() }
         }
-        // All of them have ended, so there is room for as many as ever.
+        // All of them have ended, so there is room for the maximum again.
         var open: [Connection] = []
         for _ in 0..<3 { open.append(try await Self.openAtLast(socket)) }
         await expectCode(.peerRefused) { _ = try await Self.open(socket) }
@@ -156,7 +157,7 @@ struct PeerLimitTests {
         return try await Connection.open(.path(socket), configuration: configuration)
     }
 
-    /// Opens a connection once there is room for it: the listener hears of the end of another a moment later.
+    /// Opens a connection once there is room for it, because the listener learns of another's end a moment later.
     private static func openAtLast(_ socket: String) async throws -> Connection {
         while true {
             do {

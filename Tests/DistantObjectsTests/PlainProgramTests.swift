@@ -1,19 +1,20 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-@Suite("Programs without tasks, and connections for the length of a scope", .bounded())
+@Suite("Programs without tasks, and withConnection", .bounded())
 struct PlainProgramTests {
     @Test("A thread opens a connection, calls and closes it")
     func open() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let directory = Directory()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task { for await connection in listener { connection.vend(directory) } }
         let back = try await onThread {
             let connection = try Connection.blockingOpen(
-                .path(place.socket), waitingUpTo: Patience.wait, configuration: .patient)
+                .path(place.socket), waitingUpTo: TestTimeout.wait, configuration: .patient)
             let back: Int = try connection.blockingRoot().echo.blocking(7)
-            try connection.blockingClose(within: Patience.wait)
+            try connection.blockingClose(within: TestTimeout.wait)
             #expect(connection.isEnded)
             return back
         }
@@ -25,12 +26,12 @@ struct PlainProgramTests {
         _ = await serving.result
     }
 
-    @Test("A thread launches a helper that stands beside its program")
+    @Test("A thread launches a helper that is in the same folder as its program")
     func launch() async throws {
         let end = try await onThread {
             let helper = try Connection.blockingLaunch(
-                "FooBarServer", environment: Patience.environment, configuration: .patient)
-            try helper.blockingClose(within: Patience.wait)
+                "FooBarServer", environment: TestTimeout.environment, configuration: .patient)
+            try helper.blockingClose(within: TestTimeout.wait)
             return helper.child
         }
         let status = await end?.waitForExit()
@@ -38,7 +39,7 @@ struct PlainProgramTests {
         await expectCode(.transport) { _ = try await Connection.launch("no-such-helper") }
     }
 
-    @Test("In a task what blocks throws, and does nothing")
+    @Test("In a task the blocking functions throw and do nothing")
     func inTask() async throws {
         let pair = try await Pair()
         #expect(throws: ConnectionError.self) { try Connection.blockingOpen(.path("/nowhere")) }
@@ -47,7 +48,7 @@ struct PlainProgramTests {
         await pair.close()
     }
 
-    @Test("A scope closes its connection when it returns, throws or is cancelled")
+    @Test("withConnection closes the connection when its body returns, throws or is cancelled")
     func scope() async throws {
         for way in 0..<3 {
             let pair = try await Pair()

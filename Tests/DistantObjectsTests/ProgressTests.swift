@@ -1,9 +1,10 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-/// Works in steps, and says so.
+/// Works in steps, and reports them.
 private final class Worker: Vendable {
     let go = Signal()
     let stopped = Signal()
@@ -21,7 +22,7 @@ private final class Worker: Vendable {
         return steps
     }
 
-    /// Blocks between its reports.
+    /// Blocks between reports.
     func compute(_ progress: ProgressReporter) -> Int {
         progress.report(1)
         gate.wait()
@@ -30,7 +31,7 @@ private final class Worker: Vendable {
         return 2
     }
 
-    /// Goes on until it is cancelled.
+    /// Runs until it is cancelled.
     func stepwise(_ progress: ProgressReporter) async throws {
         defer { stopped.send() }
         var step: Int64 = 0
@@ -70,7 +71,7 @@ struct ProgressTests {
         return (pair, worker, try await pair.client.root(named: "worker"))
     }
 
-    @Test("Reports come in order and leave no reference behind")
+    @Test("Reports arrive in order and leave no reference behind")
     func order() async throws {
         let log = Log()
         let (pair, _, _) = try await pair()
@@ -87,7 +88,7 @@ struct ProgressTests {
         await pair.close()
     }
 
-    @Test("A method that blocks is heard of meanwhile")
+    @Test("Reports of a method that blocks arrive while it runs")
     func blocking() async throws {
         let log = Log()
         let (pair, worker, proxy) = try await pair()
@@ -102,7 +103,7 @@ struct ProgressTests {
         await pair.close()
     }
 
-    @Test("Reports that find the queue full are left out, and the call goes on")
+    @Test("Reports are dropped when the queue is full, and the call goes on")
     func full() async throws {
         let (heard, gate) = (Signal(), DispatchSemaphore(value: 0))
         let count = Atomic<Int>(0)
@@ -128,7 +129,7 @@ struct ProgressTests {
         await pair.close()
     }
 
-    @Test("A cancelled call stops its work, and the receiver is let go")
+    @Test("A cancelled call stops its work, and the receiver is released")
     func cancelled() async throws {
         let (pair, worker, _) = try await pair()
         weak var receiver: ProgressReceiver?
@@ -151,11 +152,11 @@ struct ProgressTests {
         await pair.close()
     }
 
-    @Test("A reporter is passed on, over its connection and within its process")
+    @Test("A reporter can be passed on, over its connection and within its process")
     func passedOn() async throws {
         let log = Log()
         let (pair, _, proxy) = try await pair()
-        // The worker at home is called through a proxy that stands for it.
+        // The worker of this process is called through a proxy for it.
         let answer: Int64 = try await proxy.delegate(Worker(), log.receiver)
         #expect(answer == 3)
         await log.heard.wait(for: 3)
@@ -165,7 +166,7 @@ struct ProgressTests {
         await pair.close()
     }
 
-    @Test("What a peer reports is a number, however little sense it makes")
+    @Test("Any numbers that a peer reports are accepted")
     func nonsense() {
         #expect(CallProgress(completed: -1, total: 10).fraction == 0)
         #expect(CallProgress(completed: 11, total: 10).fraction == 1)

@@ -1,6 +1,7 @@
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -9,20 +10,20 @@ import Testing
     import Foundation
 #endif
 
-/// Several peers, random work, one thread, no time: everything follows from the seed.
+/// Several peers do random work on one thread with a simulated clock, so that the seed determines everything.
 ///
-/// A failing seed is printed; `DISTANT_SEED=n swift test --filter RandomSchedule` runs it alone.
+/// A failing test prints its seed; `DISTANT_SEED=n swift test --filter RandomSchedule` repeats it.
 @Suite("Random schedules", .serialized, .bounded())
 struct RandomScheduleTests {
     static let seeds: [UInt64] = {
         if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }
         let count = ProcessInfo.processInfo.environment["DISTANT_SEEDS"].flatMap { UInt64($0) } ?? 60
-        // Another part of the space on each run; what fails is named by its seed.
+        // Each run uses other seeds. A failure prints its seed.
         let start = UInt64.random(in: 0..<1 << 40)
         return (0..<count).map { start + $0 }
     }()
 
-    @Test("Order, endings, identity and empty tables are as the oracle says", arguments: seeds)
+    @Test("Order, outcomes, identity and empty tables are as the oracle predicts", arguments: seeds)
     func schedule(seed: UInt64) {
         let world = World(seed: seed)
         world.run()
@@ -35,7 +36,7 @@ struct RandomScheduleTests {
     }
 }
 
-/// A value that one thread uses: the thread that drives the loop.
+/// A value that only the thread of the loop uses.
 private final class Cell<Value>: @unchecked Sendable {
     var value: Value
 
@@ -44,20 +45,20 @@ private final class Cell<Value>: @unchecked Sendable {
     }
 }
 
-/// What a message gives away: an object and the identity the oracle knows it by.
+/// An object in a message, and its identity for the oracle.
 private struct Gift: Codable {
     var identity: Int
     var object: DistantObject
 }
 
-/// An object of a party.
+/// An object of a peer.
 ///
-/// It answers, keeps and gives away references.
+/// It answers, keeps references and passes them on.
 private final class Node: Vendable {
     let identity: Int
     let world: World
     let held = Cell<[Gift]>([])
-    /// The last number that came to this object from each client's calls, and from each client's own task.
+    /// The last number received from each client's calls, and from each client's separate task.
     let lastCall = Cell<[Int: Int]>([:])
     let lastInTask = Cell<[Int: Int]>([:])
 
@@ -79,9 +80,9 @@ private final class Node: Vendable {
     }
 
     private func arrived(_ sender: Int, _ number: Int, isCall: Bool = true) {
-        // Callbacks come from several parties under one number; only a client's own messages have an order.
+        // Callbacks with one number come from several peers. Only the messages of one client have an order.
         guard sender >= 0 else { return }
-        // A message without credit waits; a one-way message and the call of another task pass each other then.
+        // A message without credit waits, so a one-way message and a call of another task can overtake each other.
         if isCall { check(number, in: lastCall, of: World.client(sender)) }
         if sender < World.besides { check(number, in: lastInTask, of: sender) }
     }
@@ -110,7 +111,7 @@ private final class Node: Vendable {
     func keep(_ sender: Int, _ number: Int, _ gift: Gift) {
         arrived(sender, number)
         world.check(gift)
-        // Only references to this party's own objects may be given away again on any connection.
+        // Only references to this peer's own objects may be passed on over any connection.
         if gift.object.connection == nil { remember(gift) }
     }
 
@@ -121,7 +122,7 @@ private final class Node: Vendable {
 
     func give(_ sender: Int, _ number: Int) -> Gift {
         arrived(sender, number)
-        // Mostly the same few objects: a mention often crosses a release of the same one.
+        // Mostly the same few objects, so that a mention often crosses a release of the same object.
         if held.value.isEmpty || Int.random(in: 0..<8, using: &world.random.value) == 0 {
             let fresh = world.node()
             remember(Gift(identity: fresh.identity, object: DistantObject(standingFor: fresh)))
@@ -151,11 +152,11 @@ private final class Node: Vendable {
     }
 }
 
-/// The parties, their connections and the oracle.
+/// The peers, their connections and the oracle.
 private final class World: @unchecked Sendable {
-    // One thread drives the loop, and everything runs on it.
+    // One thread runs the loop and everything else.
     let loop: ManualLoop
-    let random: Cell<Generator>
+    let random: Cell<SeededGenerator>
     let complaints = Cell<[String]>([])
     let begun = Cell(0)
     let finished = Cell(0)
@@ -163,21 +164,9 @@ private final class World: @unchecked Sendable {
     private let numbers = Cell<[Int: Int]>([:])
     private(set) var links: [Connection] = []
 
-    struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-    }
-
     init(seed: UInt64) {
         loop = ManualLoop(seed: seed)
-        random = Cell(Generator(state: seed))
+        random = Cell(SeededGenerator(seed: seed))
     }
 
     func complain(_ text: String) { complaints.value.append(text) }
@@ -187,7 +176,7 @@ private final class World: @unchecked Sendable {
         return Node(identity: identities.value, world: self)
     }
 
-    /// Added to a client's number by the tasks that run beside its own.
+    /// Added to a client's number for the tasks that run in parallel to its own.
     static let besides = 100
 
     static func client(_ sender: Int) -> Int { sender < 0 ? sender : sender % besides }
@@ -198,7 +187,7 @@ private final class World: @unchecked Sendable {
         return numbers.value[client, default: 0]
     }
 
-    /// A reference to an object of this party is the object itself.
+    /// A reference to an object of this peer is the object itself.
     func check(_ gift: Gift) {
         if let node = gift.object.local(as: Node.self), node.identity != gift.identity {
             complain("object \(gift.identity) came home as \(node.identity)")
@@ -212,7 +201,7 @@ private final class World: @unchecked Sendable {
         }
         loop.runUntilIdle()
         for (index, link) in links.enumerated() { client(of: link, number: index) }
-        // Timers of deadlines come up whenever nothing else is left to do.
+        // Deadlines expire whenever there is nothing else to do.
         for _ in 0..<64 {
             loop.runUntilIdle()
             loop.advance(by: .milliseconds(7))
@@ -227,7 +216,7 @@ private final class World: @unchecked Sendable {
         configuration.handshakeTimeout = .seconds(60)
         configuration.errorTypes = [NotFound.self]
         configuration.onEvent = { [self] event in
-            // Calls of either side may fail when a connection is cut, but neither ever breaks the protocol.
+            // Calls may fail when a connection is cut, but no side ever breaks the protocol.
             switch event.end {
             case .protocolViolation(let text), .refused(let text): complain(text)
             default: break
@@ -282,7 +271,7 @@ private final class World: @unchecked Sendable {
         if known.count > 6 { known.remove(at: 1) }
     }
 
-    /// A call that runs beside the others, and may be cancelled.
+    /// A call that runs in parallel, and may be cancelled.
     private func spawn(_ target: Gift, _ sender: Int, _ body: @escaping @Sendable (Gift) async throws -> Void) {
         let isCancelled = Bool.random(using: &random.value)
         let gift = Cell(target)

@@ -1,10 +1,11 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("References", .bounded())
 struct ReferenceTests {
-    @Test("A reference that comes home is the original object")
+    @Test("A reference that is sent back is the original object")
     func homecoming() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -12,7 +13,7 @@ struct ReferenceTests {
         try await directory.watch(observer)
         let back: DistantObject? = try await directory.watcher()
         #expect(back?.local(as: Observer.self) === observer)
-        // The other way round: a proxy sent to the object's home is the object, for either type of parameter.
+        // In the other direction, a proxy sent to the object's process is the object, for both types of parameter.
         let own: DistantObject = try await directory.observer()
         #expect(try await directory.isOwn(own))
         #expect(try await directory.mine(own))
@@ -31,7 +32,7 @@ struct ReferenceTests {
         await pair.close()
     }
 
-    @Test("What nobody refers to any more is released on the other side")
+    @Test("An object without references is released on the other side")
     func release() async throws {
         let pair = try await Pair()
         do {
@@ -46,7 +47,7 @@ struct ReferenceTests {
         await pair.close()
     }
 
-    @Test("An exported object lives as long as its proxy, and dies with it")
+    @Test("An exported object lives as long as its proxy")
     func lifetime() async throws {
         let pair = try await Pair()
         weak var observer: Observer?
@@ -67,7 +68,7 @@ struct ReferenceTests {
         await pair.close()
     }
 
-    @Test("A message that is kept keeps its object, though its proxy is gone and others came and went")
+    @Test("A stored message keeps its object alive, even if its proxy is gone")
     func keptMessage() async throws {
         let pair = try await Pair()
         do {
@@ -82,20 +83,20 @@ struct ReferenceTests {
                 try await other.note("hello")
                 try await pair.client.ping()
             }
-            // What the deaths of those proxies asked for has reached the other side by now.
+            // The releases of those proxies have reached the other side by now.
             try await pair.client.ping()
             try await pair.server.ping()
             let message = try #require(kept)
             let count: Int = try await message()
             #expect(count == 3)
-            // The root, and what the message goes to.
+            // The root, and the target of the message.
             #expect(pair.client.statistics.imports == 2)
         }
         try await pair.rest()
         await pair.close()
     }
 
-    @Test("A parameter of a concrete class takes only an object that is at home")
+    @Test("A parameter of a concrete class accepts only a local object")
     func concreteParameter() async throws {
         let pair = try await Pair()
         await expectCode(.wrongArgument) {
@@ -105,7 +106,7 @@ struct ReferenceTests {
         await pair.close()
     }
 
-    @Test("References in refused calls and failed results are let go")
+    @Test("References in refused calls and failed results are released")
     func refusedReferences() async throws {
         let pair = try await Pair()
         do {
@@ -135,7 +136,7 @@ struct ReferenceTests {
         await two.close()
     }
 
-    @Test("A reference in an answer that nobody waits for any more is let go")
+    @Test("A reference in the answer to a cancelled call is released")
     func lateAnswer() async throws {
         let pair = try await Bereaved(.socketpair)
         let call = Task { _ = try await pair.connection.root }
@@ -145,14 +146,14 @@ struct ReferenceTests {
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(try await onThread { raw.read()?.kind } == 4)
         raw.send(3, RawPeer.result(slot: 1))
-        // The watermark is the Return's number, 2, and the id is the one that came.
+        // The watermark is the number of the Return, 2, and the id is the received one.
         #expect(try await onThread { raw.read()?.body } == [2, 1, 1, 0])
         #expect(pair.connection.statistics.isAtRest)
         raw.close()
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("The same references are given and dropped by many threads at a time, and none is mixed up")
+    @Test("Many threads send and drop the same references at the same time, and each stays correct")
     func manyThreads() async throws {
         let pair = try await Pair()
         let client = pair.client
@@ -169,7 +170,7 @@ struct ReferenceTests {
                         }
                     }
                     for _ in 0..<150 {
-                        // The proxy of the directory itself dies and comes again, too.
+                        // The proxy of the directory is freed and comes again, too.
                         let root = try await client.root
                         let observer: DistantObject = try await root.observer()
                         #expect(try await root.isOwn(observer))
@@ -182,26 +183,26 @@ struct ReferenceTests {
         await pair.close()
     }
 
-    @Test("Proxies may die anywhere: while arguments are encoded, in a method, in the deinit of what is let go")
+    @Test("Proxies may be freed anywhere: during encoding, in a method, or in a deinit")
     func dyingAnywhere() async throws {
         let pair = try await Pair()
         do {
             let root = try await pair.client.root
             for _ in 0..<30 {
-                // Within encode.
+                // During encoding.
                 let other: DistantObject = try await root.fresh()
                 let argument = Dropping(other)
                 let back: Dropping = try await root.dropping(argument)
                 #expect(argument.proxy == nil && back.number == 1)
-                // Within the method that has it as an argument, and with what it replaces.
+                // In the method that has it as an argument, and with the value it replaces.
                 try await root.watch(Observer())
                 let _: Int = try await root.drop(Observer())
-                // In the deinit of an object that the release of an export frees on this side.
+                // In the deinit of an object of this side that the release of an export frees.
                 let owned: DistantObject = try await root.fresh()
                 try await root.watch(Owning(owned))
                 try await root.forget()
             }
-            // In the deinit of an object that the end of the connection frees.
+            // In the deinit of an object that is freed at the end of the connection.
             let owned: DistantObject = try await root.fresh()
             try await root.watch(Owning(owned))
         }
@@ -211,7 +212,7 @@ struct ReferenceTests {
         #expect(pair.client.statistics.isAtRest && pair.server.statistics.isAtRest)
     }
 
-    @Test("Arguments and results that fail at any step of their encoding leave nothing behind", arguments: 0..<6)
+    @Test("Arguments and results whose encoding fails at any step leave nothing behind", arguments: 0..<6)
     func failingEncode(step: Int) async throws {
         let pair = try await Pair()
         do {
@@ -245,7 +246,7 @@ struct ReferenceTests {
         await pair.close()
     }
 
-    @Test("A message to an object of this process through a DistantObject makes the same copies")
+    @Test("A message to a local object through a DistantObject copies arguments and results")
     func localProxy() async throws {
         let directory = Directory()
         let proxy = DistantObject(standingFor: directory)
@@ -260,7 +261,7 @@ struct ReferenceTests {
 
 @Suite("Callbacks", .bounded())
 struct CallbackTests {
-    @Test("The method calls the caller's object back within the call")
+    @Test("A method calls an object of its caller during the call")
     func callback() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
@@ -286,7 +287,7 @@ struct CallbackTests {
     }
 }
 
-/// An argument that lets a proxy go while it is encoded.
+/// An argument that frees a proxy while it is encoded.
 final class Dropping: ObjectCoding {
     var proxy: DistantObject?
     let number: Int
@@ -306,7 +307,7 @@ final class Dropping: ObjectCoding {
     }
 }
 
-/// An object of this side that holds a proxy of the other's.
+/// An object of this side that holds a proxy for one of the other side.
 final class Owning: Vendable {
     let proxy: DistantObject
 
@@ -321,7 +322,7 @@ final class Owning: Vendable {
     func nothing() {}
 }
 
-/// Fails at one step of its encoding; has references before and behind each.
+/// Its encoding fails at one step, with references before and after it.
 final class Failing: ObjectCoding {
     private let step: Int
     private let observers: [Observer]

@@ -9,10 +9,10 @@ import Testing
     import Darwin
 #endif
 
-/// Messages that are refused one by one: the connection goes on, and the tables of both sides stay the same.
+/// Messages that are refused one by one, while the connection goes on and both sides' tables stay equal.
 @Suite("Refused messages", .serialized, .bounded())
 struct RefusedMessageTests {
-    /// A hostile peer's connection, which vends a `Directory` in slot 1.
+    /// The connection of a hostile peer, which vends a `Directory` in slot 1.
     private static func hostile(
         _ limits: Connection.Limits = .init()
     ) async throws -> (RawPeer, Connection, Directory) {
@@ -29,7 +29,7 @@ struct RefusedMessageTests {
         return (raw, connection, directory)
     }
 
-    /// A call of `echo` with 5, and what comes in return: its status.
+    /// Calls `echo` with 5, and returns the status of the answer.
     private static func echo(
         _ raw: RawPeer, references: [UInt8] = [0], shapes: [UInt8] = [0]
     ) async throws -> UInt8? {
@@ -43,18 +43,18 @@ struct RefusedMessageTests {
         }
     }
 
-    @Test("A shape that cannot be read takes its number, and refuses the messages that use it")
+    @Test("An unreadable shape takes its number, and messages that use it are refused")
     func shapes() async throws {
         let (raw, connection, _) = try await Self.hostile()
         // A class without keys, as an archive defines it.
         let good: [UInt8] = [7, 1, 0x83, 0x46, 0x6F, 0x6F, 0, 0]
         #expect(try await Self.echo(raw, shapes: [1, 0, 3, 0xFF, 0xFF, 0xFF]) == 2)
         #expect(try await Self.echo(raw, shapes: [1, 2]) == 2)
-        // Number 1 is the next one's.
+        // The next one gets number 1.
         #expect(try await Self.echo(raw, shapes: [1, 0] + good) == 0)
         #expect(try await Self.echo(raw, shapes: [1, 3]) == 0)
         #expect(try await Self.echo(raw, shapes: [2, 3, 2]) == 2)
-        // One with more keys than allowed is as unreadable; it is not interned.
+        // A shape with too many keys is unreadable, too. It is not interned.
         let keys = (0..<1_100).flatMap { [0x80 | UInt8("k\($0)".utf8.count)] + Array("k\($0)".utf8) }
         let large = [1, 0x83, 0x46, 0x6F, 0x6F, 0] + RawPeer.number(1_100) + keys
         #expect(try await Self.echo(raw, shapes: [1, 1] + RawPeer.number(UInt64(large.count)) + large) == 2)
@@ -66,7 +66,7 @@ struct RefusedMessageTests {
         }
     }
 
-    @Test("References beyond those allowed are entered and released at once; the next ones mean what they should")
+    @Test("References above the limit are entered and released at once, and later ones are correct")
     func references() async throws {
         var limits = Connection.Limits()
         limits.references = 3
@@ -75,7 +75,7 @@ struct RefusedMessageTests {
         await eventually("they are released") { connection.statistics.imports == 0 }
         #expect(try await Self.echo(raw, references: [4, 1, 7, 1, 1, 8, 1, 1, 9, 1, 1, 10, 0]) == 2)
         await eventually("they are released") { connection.statistics.imports == 0 }
-        // The object at the slot's next generation is another one, which is held.
+        // The object with the slot's next generation is a different one, which is held.
         raw.send(
             2,
             RawPeer.call(
@@ -89,7 +89,7 @@ struct RefusedMessageTests {
         }
     }
 
-    @Test("The root directory may be named, as what it is")
+    @Test("The root directory may be sent as a reference")
     func rootDirectory() async throws {
         let (raw, connection, _) = try await Self.hostile()
         #expect(try await Self.echo(raw, references: [1, 1, 0, 0]) == 0)
@@ -98,7 +98,7 @@ struct RefusedMessageTests {
         _ = await connection.ended
     }
 
-    @Test("A Drop that comes before its Return frees the question all the same")
+    @Test("A Drop that comes before its Return frees the question")
     func drop() async throws {
         let (raw, connection, directory) = try await Self.hostile()
         let call: [UInt8] = RawPeer.call(slot: 1, name: [1] + RawPeer.text("hold"), arguments: 0, body: [0, 0])
@@ -120,7 +120,7 @@ struct RefusedMessageTests {
     }
 
     @Test(
-        "An answer that nobody asks a value of is checked all the same",
+        "An answer whose value is not used is still checked",
         arguments: [([0, 0], true), ([], true), ([0, 1, 5], true), ([0, 0, 1, 2, 3], false), ([0xFF], false)])
     func rubbish(body: [UInt8], isGood: Bool) async throws {
         let bereaved = try await Bereaved(.socketpair)
@@ -141,14 +141,14 @@ struct RefusedMessageTests {
 
     #if os(Linux)
         @Test(
-            "A peer that announces more than there is memory for loses its connection; the process goes on",
+            "A peer that announces more than the free memory loses its connection, and the process goes on",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
         func memory() async {
             await #expect(processExitsWith: .success) {
                 let (raw, connection, _) = try await RefusedMessageTests.hostile()
                 let good = try await Pair()
                 let root = try await good.client.root
-                // The process may map a little more than it has.
+                // The process may map a little more memory than it has now.
                 var limit = rlimit()
                 getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
                 limit.rlim_cur = rlim_t(Usage.addressSpace + (128 << 20))

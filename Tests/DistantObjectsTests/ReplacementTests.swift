@@ -1,7 +1,8 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-/// By reference by its type; by copy where it is wrapped, or where its hook says so.
+/// Goes by reference; by copy if it is wrapped, or if its replacementObject(for:) says so.
 private final class Badge: Vendable, ObjectCoding {
     let owner: String
     let travels: Bool
@@ -68,7 +69,7 @@ struct ReplacementTests {
         #expect(client.statistics.isAtRest && server.statistics.isAtRest)
     }
 
-    @Test("By type: an object of a class that is both goes by reference")
+    @Test("An object of a class that is Vendable and ObjectCoding goes by reference")
     func byType() async throws {
         try await withDesk { desk, _ in
             let name: String = try await desk.nameOf(Badge(owner: "guest"))
@@ -79,7 +80,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("By place: ByCopy sends a copy of an argument and of a result, ByReference asks no hook")
+    @Test("ByCopy sends an argument or a result by copy, and ByReference does not ask for a replacement")
     func byPlace() async throws {
         try await withDesk { desk, _ in
             let told: String = try await desk.take(ByCopy(Badge(owner: "guest")))
@@ -91,7 +92,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("By hook: another object by reference, or a copy")
+    @Test("replacementObject(for:) can send another object by reference, or a copy")
     func byHook() async throws {
         try await withDesk { desk, _ in
             let name: String = try await desk.nameOf(Badge(owner: "deputy"))
@@ -101,7 +102,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("Collections go by copy, each element by its own rule")
+    @Test("Collections go by copy, and each element by its own rule")
     func collections() async throws {
         try await withDesk { desk, _ in
             let all: [String: DistantObject] = try await desk.giveAll()
@@ -111,7 +112,7 @@ struct ReplacementTests {
         }
     }
 
-    @Test("An error carries references as results do")
+    @Test("An error can carry references")
     func errors() async throws {
         try await withDesk { desk, _ in
             do {

@@ -1,14 +1,15 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 
-    /// A peer moves those who sleep on the word of the shared memory to a word where nobody wakes them.
-    @Suite("Blocking calls whose sleep the peer takes away", .bounded())
+    /// A peer moves threads that wait on a futex in the shared memory to another futex that nothing wakes.
+    @Suite("Blocking calls whose futex the peer requeues", .bounded())
     struct RequeueTests {
-        /// A thread that goes on to move sleepers until it is stopped.
+        /// A thread that requeues waiting threads until it is stopped.
         final class Thief: @unchecked Sendable {  // What changes is atomic.
             private let word: Int
             private let other: Int
@@ -19,17 +20,17 @@ import Testing
                 (self.word, self.other) = (Int(bitPattern: word), Int(bitPattern: other))
             }
 
-            /// So many sleepers were moved so far.
+            /// The number of threads moved so far.
             var count: Int { stolen.load(ordering: .relaxed) }
 
             func run() {
                 typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int, Int) -> Int
                 let call = unsafeBitCast(dlsym(nil, "syscall"), to: Call.self)
-                // FUTEX_CMP_REQUEUE: wakes none, moves all, and only while the word says that somebody sleeps.
+                // FUTEX_CMP_REQUEUE wakes none and moves all, if the word says that a thread waits.
                 while !isOver.load(ordering: .relaxed) {
                     let moved = call(Self.futex, word, 4, 0, Int(Int32.max), other, 1)
                     if moved > 0 { stolen.wrappingAdd(moved, ordering: .relaxed) }
-                    // A sleeper sleeps for 50 ms; other tests need the processor.
+                    // A thread waits for 50 ms, so this need not run all the time; other tests need the processor.
                     usleep(500)
                 }
             }
@@ -45,7 +46,7 @@ import Testing
             #endif
         }
 
-        @Test("They end at their deadline and with their connection all the same")
+        @Test("They still end at their deadline and with their connection")
         func requeued() async throws {
             let taker = try await SharingAbuseTests.Taker()
             taker.raw.send(17, flags: 2, [])

@@ -1,10 +1,11 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Whether a call may be sent again", .bounded())
+@Suite("Whether it is safe to retry a call", .bounded())
 struct RetryTests {
-    @Test("Each error says whether its call may have run, and names the message, and which argument")
+    @Test("Each error says whether its call may have run, and names the message and the argument")
     func retries() async throws {
         var server = Connection.Configuration.patient
         server.limits.runningCalls = 1
@@ -24,7 +25,7 @@ struct RetryTests {
         await expect(.wrongResult, isSafe: false) { let _: String = try await directory.echo(1) }
         var deadline = Duration.milliseconds(1)
         var hasStarted = false
-        // On a busy machine a deadline may pass before the call has started, which then is safe.
+        // On a busy machine a deadline may pass before the call has started. Then it is safe to retry.
         while !hasStarted {
             let error = await #expect(throws: ConnectionError.self) {
                 let _: Int = try await directory.message("wait").call(deadline: deadline)
@@ -55,7 +56,7 @@ struct RetryTests {
         for part in parts { #expect(error.description.contains(part), "\(error)", sourceLocation: location) }
     }
 
-    @Test("A connection says that it has ended before any call fails for it", arguments: 0..<4)
+    @Test("isEnded is true before any call fails because of the end", arguments: 0..<4)
     func isEnded(way: Int) async throws {
         for _ in 0..<20 {
             let pair = try await Pair(over: way % 2 == 0 ? .socketpair : .pipes)
@@ -89,11 +90,11 @@ struct RetryTests {
         }
     }
 
-    @Test("Of a helper that died the end says how")
+    @Test("The end of a connection has the exit status of a helper that died")
     func helper() async throws {
         for transport in [ChildProcess.Transport.socketpair, .pipes] {
             let helper = try await Connection.launch(
-                try builtProgram("FooBarServer"), environment: Patience.environment, over: transport,
+                try builtProgram("FooBarServer"), environment: TestTimeout.environment, over: transport,
                 configuration: .patient)
             helper.child?.kill()
             let end = await helper.ended

@@ -1,7 +1,8 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-/// What is answered by tasks.
+/// An object whose methods are answered by tasks.
 private final class Worker: Vendable {
     let started = Signal()
     let stopped = Signal()
@@ -24,7 +25,7 @@ private final class Worker: Vendable {
         return Task.isCancelled
     }
 
-    /// Their jobs go through the executor of the task that serves the call.
+    /// Their jobs go through the executor of the serving task.
     func children(_ count: Int) async -> Int {
         await withTaskGroup(of: Int.self) { group in
             for number in 0..<count {
@@ -37,14 +38,14 @@ private final class Worker: Vendable {
         }
     }
 
-    /// Whether the task that serves this call is cancelled, before and after it has suspended.
+    /// Whether the serving task is cancelled, before and after it has suspended.
     func isCancelled() async -> Bool {
         if Task.isCancelled { return true }
         await Task.yield()
         return Task.isCancelled
     }
 
-    /// Answers when the test says so, or when it is cancelled.
+    /// Returns when the test says so, or when it is cancelled.
     func hold(_ round: Int) async -> Bool {
         started.send()
         await withTaskCancellationHandler {
@@ -56,7 +57,7 @@ private final class Worker: Vendable {
         return Task.isCancelled
     }
 
-    /// Suspends so many times in between.
+    /// Suspends this many times.
     func join(_ first: String, _ second: String, _ times: Int) async throws -> String {
         if times < 0 { throw NotFound(name: first) }
         for _ in 0..<times { await Task.yield() }
@@ -68,7 +69,7 @@ private final class Worker: Vendable {
 struct ServingTests {
     private static let rounds = 200
 
-    /// Calls a worker in the other half of a pair, of which nothing may be left then.
+    /// Calls a worker at the other end of a pair, and checks that nothing is left.
     private func call(_ worker: Worker, _ body: (DistantObject) async throws -> Void) async throws {
         let pair = try await Pair()
         pair.server.vend(worker, as: "worker")
@@ -82,7 +83,7 @@ struct ServingTests {
         let worker = Worker(rounds: Self.rounds)
         try await call(worker) { (remote) async throws in
             for round in 0..<Self.rounds {
-                // The first leaves its task to the second, which is cancelled there, and the third needs another.
+                // The task of the first call serves the second, which is cancelled. The third needs another task.
                 #expect(try await remote.isCancelled() == false)
                 let held = Task { try await remote.hold(round) as Bool }
                 await worker.started.wait(for: round + 1)
@@ -94,7 +95,7 @@ struct ServingTests {
         }
     }
 
-    @Test("A method that cancels its own task cancels nothing after it")
+    @Test("A method that cancels its own task does not affect later calls")
     func afterCancellingItself() async throws {
         try await call(Worker()) { (remote) async throws in
             for _ in 0..<20 {
@@ -104,7 +105,7 @@ struct ServingTests {
         }
     }
 
-    @Test("Child tasks of methods are over with them, and the calls after them start as others do")
+    @Test("Child tasks end with their method, and later calls are not affected")
     func children() async throws {
         try await call(Worker()) { (remote) async throws in
             for round in 0..<50 {
@@ -114,7 +115,7 @@ struct ServingTests {
         }
     }
 
-    @Test("A cancellation that crosses the answer leaves the calls after it alone")
+    @Test("A cancellation that crosses the answer does not affect later calls")
     func crossing() async throws {
         let worker = Worker(rounds: Self.rounds)
         try await call(worker) { (remote) async throws in
@@ -131,7 +132,7 @@ struct ServingTests {
         }
     }
 
-    @Test("A method that could not be called, or threw, leaves nothing to the next one")
+    @Test("A call that is refused or throws does not affect the next one")
     func afterFailure() async throws {
         try await call(Worker()) { (remote) async throws in
             for times in 0..<3 {
@@ -143,7 +144,7 @@ struct ServingTests {
         }
     }
 
-    @Test("Calls that are served at the same time get their own answers")
+    @Test("Concurrent calls get their own answers")
     func interleaved() async throws {
         try await call(Worker()) { (remote) async throws in
             for round in 0..<5 {
@@ -160,7 +161,7 @@ struct ServingTests {
         }
     }
 
-    @Test("A connection that has ended is freed with the task that waited for its next call")
+    @Test("A connection that has ended is freed, with its resting task")
     func freed() async throws {
         weak var connection: Connection?
         do {

@@ -2,17 +2,18 @@ import CPortShims
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
     import Glibc
 
-    /// Peers that share memory, or pretend to, and break the rules.
-    @Suite("Shared memory abused", .bounded())
+    /// Peers that break the rules of shared memory.
+    @Suite("Abuse of shared memory", .bounded())
     struct SharingAbuseTests {
-        /// A raw peer that takes part until it has what the other end made, and is the initiator.
-        struct Taker: @unchecked Sendable {  // Its parts never change; the memory is anybody's anyway.
+        /// A raw peer that is the initiator and has received the memory that the other end made.
+        struct Taker: @unchecked Sendable {  // Its properties never change, and the memory is shared anyway.
             let raw: RawPeer
             let connection: Connection
             let descriptors: [CInt]
@@ -50,20 +51,20 @@ import Testing
                 raw.close()
             }
 
-            /// Returns when the other side has left the socket, too.
+            /// Returns when the other side has also left the socket.
             func awaitMove() async throws {
                 let last = try await onThread { raw.read() }
                 #expect(last?.kind == 17 && last?.flags == 2)
             }
 
-            /// Says so many bytes are written, and tells.
+            /// Sets the number of written bytes, and rings the doorbell.
             func say(_ written: UInt64) {
                 memory.storeBytes(of: written, as: UInt64.self)
                 port_bell_ring(bell)
             }
         }
 
-        @Test("A peer whose counters make no sense is refused")
+        @Test("A peer with nonsensical counters is refused")
         func nonsense() async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
@@ -76,14 +77,14 @@ import Testing
             taker.close()
         }
 
-        @Test("A peer that gives back more room than it has taken is refused")
+        @Test("A peer that frees more room than it has read is refused")
         func nonsenseRoom() async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
             let directory = try await Self.root(of: taker)
             taker.memory.storeBytes(of: 1 << 40, toByteOffset: 128 + 64, as: UInt64.self)
-            // More than there is room for, so that the counter is looked at.
+            // More than there is room for, so that the counter is read.
             await expectCode(.notSent) {
                 _ = try await directory.bytes([UInt8](repeating: 1, count: 300_000)) as [UInt8]
             }
@@ -95,7 +96,7 @@ import Testing
             taker.close()
         }
 
-        @Test("What a peer writes into the memory obeys the rules of frames as what it sends does")
+        @Test("Frames in the memory are checked by the same rules as those on the socket")
         func garbage() async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
@@ -108,7 +109,7 @@ import Testing
             taker.close()
         }
 
-        @Test("Bytes on the socket, after it was left, are refused", arguments: [true, false])
+        @Test("Bytes on the socket after the switch to memory are refused", arguments: [true, false])
         func besides(atOnce: Bool) async throws {
             let taker = try await Taker()
             let (move, ping) = (RawPeer.frame(17, flags: 2, []), RawPeer.frame(11, [1]))
@@ -126,13 +127,13 @@ import Testing
             taker.close()
         }
 
-        @Test("A peer that dies is noticed, after what it wrote last", arguments: [true, false])
+        @Test("The death of a peer is noticed after its last frames were read", arguments: [true, false])
         func death(writes: Bool) async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
             if writes {
-                // A goodbye for no reason, and nobody is told of it.
+                // A Goodbye without a text, and no doorbell.
                 let goodbye = RawPeer.frame(16, [0, 0, 0])
                 (taker.memory + 4_096).copyMemory(from: goodbye, byteCount: goodbye.count)
                 taker.memory.storeBytes(of: UInt64(goodbye.count), as: UInt64.self)
@@ -147,7 +148,7 @@ import Testing
             taker.close()
         }
 
-        @Test("A peer that dies behind a ring full of pieces, each of which is a read of its own, ends")
+        @Test("A peer that dies after it filled the ring with tiny fragments is noticed")
         func piecesThenDeath() async throws {
             let taker = try await Taker()
             taker.raw.send(17, flags: 2, [])
@@ -158,7 +159,7 @@ import Testing
                 let name = [0] + RawPeer.text(String(repeating: "x", count: length))
                 return RawPeer.frame(2, flags: 0x80, total + RawPeer.call(name: name))
             }
-            // The first read ends between a header and its byte, and so does each that follows.
+            // The first read ends between a header and its byte, and so does each later one.
             var bytes = try #require(openers.first { ((64 << 10) - $0.count) % 17 == 16 })
             // The opener is its fourth frame.
             for index in 0..<count {
@@ -166,7 +167,7 @@ import Testing
             }
             (taker.memory + 4_096).copyMemory(from: bytes, byteCount: bytes.count)
             taker.memory.storeBytes(of: UInt64(bytes.count), as: UInt64.self)
-            // It does not ring.
+            // It does not ring the doorbell.
             taker.raw.close()
             guard case .lost = await taker.connection.ended else {
                 Issue.record("the end was not seen as a loss")
@@ -176,13 +177,13 @@ import Testing
             taker.close()
         }
 
-        @Test("A peer that never reads the memory holds up its own connection only, until it goes")
+        @Test("A peer that never reads the memory blocks only its own connection")
         func unread() async throws {
             let taker = try await Taker()
             let good = try await SharingTests.pair()
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
-            // Calls of ours with arguments that fill the ring, and more.
+            // Calls with arguments that are larger than the ring.
             let directory = try await Self.root(of: taker)
             let calls = (0..<4).map { _ in
                 Task { try await directory.bytes([UInt8](repeating: 1, count: 300_000)) as [UInt8] }
@@ -200,7 +201,7 @@ import Testing
             taker.close()
         }
 
-        /// A proxy of an object of the peer's, which has written nothing into the memory yet.
+        /// A proxy for an object of a peer that has written nothing into the memory yet.
         static func root(of taker: Taker) async throws -> DistantObject {
             async let root = taker.connection.root
             let answer = RawPeer.frame(3, RawPeer.result(slot: 1))
@@ -213,18 +214,20 @@ import Testing
             return try await root
         }
 
-        /// What a peer answers that was asked for memory.
+        /// The answer of a peer that was asked for memory.
         enum Gift: String, CaseIterable, Sendable {
             case nothing, twoDescriptors, files, unsealedMemory, tooMany, unclaimed, twice, moveAtOnce
         }
 
-        @Test("A peer that gives something else is refused, one that gives nothing is not", arguments: Gift.allCases)
+        @Test(
+            "A peer that sends something else than memory is refused, and one that sends none is not",
+            arguments: Gift.allCases)
         func gift(_ gift: Gift) async throws {
             let (raw, ours) = try Bereaved.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 2))
             let connection = try await Bereaved.adopt(ours, isInitiator: true, SharingTests.always)
             _ = try await onThread { raw.read() }
-            // A message from here is answered by the question for memory.
+            // After a message from this side, the peer asks for memory.
             raw.send(11, [1])
             let kinds = try await onThread { [raw.read()?.kind, raw.read()?.kind] }
             #expect(kinds.contains(17) && kinds.contains(12))
@@ -246,7 +249,7 @@ import Testing
                 let pong = try await onThread { raw.read() }
                 #expect(pong?.kind == 12)
                 #expect(!connection.isInSharedMemory)
-                // Descriptors are thrown away again.
+                // Descriptors are discarded again.
                 raw.close()
                 _ = await connection.ended
                 return

@@ -1,27 +1,28 @@
 import CPortShims
 import DistantObjects
 import PortTransport
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
     import Glibc
 
-    /// The descriptors of the memory cannot be handed over: the connection stays on its socket, and nothing is kept.
-    @Suite("Shared memory that cannot be handed over", .bounded())
+    /// The memory's descriptors cannot be transferred: the connection stays on its socket and keeps no memory.
+    @Suite("Shared memory that cannot be transferred", .bounded())
     struct SharingLimitTests {
-        @Test("A process without a descriptor left declines what its helper gives it, and both stay on the socket")
+        @Test("A process without free descriptors declines the memory, and both sides stay on the socket")
         func noRoomHere() async {
             await #expect(processExitsWith: .success) {
                 var configuration = Connection.Configuration.patient
                 configuration.busy.messages = 64
                 configuration.busy.nanoseconds = .max
                 let connection = try await Connection.launch(
-                    try builtProgram("FooBarServer"), environment: Patience.environment,
+                    try builtProgram("FooBarServer"), environment: TestTimeout.environment,
                     configuration: configuration)
                 let helper = try #require(connection.child?.pid)
                 Usage.exhaustDescriptors()
-                // It asks with the sixty-fourth frame, and is answered before the next one.
+                // It asks after the sixty-fourth frame, and the answer comes before the next one.
                 for _ in 0..<100 { try await connection.ping() }
                 #expect(!connection.isInSharedMemory)
                 Usage.allowDescriptors()
@@ -36,7 +37,7 @@ import Testing
             }
         }
 
-        @Test("Only a peer that knows what that means is told that its memory is declined")
+        @Test("Only a peer that knows the feature gets a decline")
         func declining() async {
             await #expect(processExitsWith: .success) {
                 for (features, isTold) in [(10 as UInt64, true), (2, false)] {
@@ -71,7 +72,7 @@ import Testing
             }
         }
 
-        /// SO_PASSRIGHTS, which Linux has since 6.16: a socket that takes no descriptors has the sender's call fail.
+        /// SO_PASSRIGHTS, since Linux 6.16: if a socket accepts no descriptors, the sender's call fails.
         private static let passRights: CInt = 83
 
         private static let canRefuse: Bool = {
@@ -86,7 +87,7 @@ import Testing
         }
 
         @Test(
-            "Where the system does not send the descriptors the peer gets none, and the connection goes on",
+            "If the system refuses to send the descriptors, the connection stays on the socket",
             .enabled(if: canRefuse, "this system always sends descriptors"))
         func notSent() async {
             await #expect(processExitsWith: .success) {
@@ -95,7 +96,7 @@ import Testing
                 raw.send(1, RawPeer.greeting(features: 11))
                 let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
                 _ = try await onThread { raw.read() }
-                // The question, and others around it.
+                // The request, and other frames around it.
                 raw.send(RawPeer.frame(11, [1]) + RawPeer.frame(17, flags: 0, []) + RawPeer.frame(11, [2]))
                 let answers = try await onThread { (0..<3).map { _ in raw.readWhole() } }
                 #expect(
@@ -105,7 +106,7 @@ import Testing
                 let pong = try await onThread { raw.readWhole() }
                 #expect(pong == RawPeer.frame(12, [3]))
                 #expect(!connection.isInSharedMemory)
-                // What it was not given it cannot go over to.
+                // It cannot switch to memory that it did not get.
                 raw.send(17, flags: 2, [])
                 guard case .protocolViolation = await connection.ended else {
                     Issue.record("it was not refused")
@@ -116,11 +117,11 @@ import Testing
             }
         }
 
-        @Test("A peer that declines has its memory let go of, and the connection goes on")
+        @Test("Memory that the peer declines is freed, and the connection goes on")
         func declined() async {
             await #expect(processExitsWith: .success) {
                 let taker = try await SharingAbuseTests.Taker()
-                // Here, and in the tests' own hands.
+                // In this process, and in the test's own peer.
                 #expect(Usage.sharedMemory() == 2)
                 taker.raw.send(17, flags: 3, [])
                 await eventually("the memory is let go of") { Usage.sharedMemory() == 1 }

@@ -2,13 +2,14 @@ import CPortShims
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
     import Glibc
 
-    /// Connections that go over from their socket to memory shared with the other process.
+    /// Connections that switch from their socket to shared memory.
     @Suite("Shared memory", .bounded())
     struct SharingTests {
         static let always: Connection.Configuration = {
@@ -42,13 +43,13 @@ import Testing
             #expect(server.statistics.isAtRest)
         }
 
-        @Test("A busy connection goes on in shared memory, a quiet one and one of pipes do not")
+        @Test("A busy connection switches to shared memory, but not an idle one or one over pipes")
         func busy() async throws {
             for (transport, calls, shares) in [
                 (Connection.PairTransport.socketpair, 300, true), (.socketpair, 100, false), (.pipes, 300, false),
             ] {
                 var configuration = Connection.Configuration.patient
-                // However slow this machine is.
+                // Even on a slow machine.
                 configuration.busy.nanoseconds = .max
                 let (client, server) = try await Connection.pair(
                     over: transport, first: configuration, second: configuration)
@@ -73,7 +74,7 @@ import Testing
             await Self.close(client, server)
         }
 
-        @Test("It takes both sides to want it", arguments: [true, false])
+        @Test("Memory is shared only if both sides enable it", arguments: [true, false])
         func unwanted(byClient: Bool) async throws {
             var client = Self.always
             var server = Connection.Configuration.patient
@@ -87,7 +88,7 @@ import Testing
             await Self.close(here, there)
         }
 
-        @Test("Messages of every size, and both ways at once, keep their order and their bytes")
+        @Test("Messages of every size in both directions keep their order and content")
         func sizes() async throws {
             let (client, server, root) = try await Self.pair()
             let mine = Directory()
@@ -109,7 +110,7 @@ import Testing
             await Self.close(client, server)
         }
 
-        @Test("Large messages that are under way go on where the rest does", arguments: [1, 2, 3, 4, 5])
+        @Test("Large messages under way during the switch arrive complete", arguments: [1, 2, 3, 4, 5])
         func straddling(round: Int) async throws {
             var configuration = Self.always
             configuration.busy.messages = UInt64(1 << round)
@@ -131,7 +132,7 @@ import Testing
             await Self.close(client, server)
         }
 
-        @Test("Both ends may be closed at any step of going over", arguments: 0..<40)
+        @Test("Either end may be closed at any step of the switch", arguments: 0..<40)
         func closing(step: Int) async throws {
             var configuration = Self.always
             configuration.busy.messages = UInt64(1 << (step % 4))
@@ -152,7 +153,7 @@ import Testing
             #expect(server.statistics.isAtRest)
         }
 
-        @Test("Plain threads call in rows and one by one, with the loop's own traffic in between")
+        @Test("Threads make calls in a row and single ones, mixed with traffic of the loop")
         func blocking() async throws {
             let (client, server, root) = try await Self.pair()
             for round in 0..<20 {
@@ -170,12 +171,12 @@ import Testing
             await Self.close(client, server)
         }
 
-        @Test("The end is noticed at once by who has just read in the loop's stead", arguments: 0..<20)
+        @Test("A thread that has just read instead of the loop notices the end at once", arguments: 0..<20)
         func endAfterRow(round: Int) async throws {
             let (client, server, root) = try await Self.pair()
             try await onThread {
                 for number in 0..<50 { _ = try root.echo.blocking(number) as Int }
-                // In the time for which the loop still leaves the reading to the next of the row.
+                // While the loop still leaves the reading to the thread's next call.
                 if round % 2 == 0 { server.invalidate() }
             }
             if round % 2 != 0 { await client.close() }
@@ -185,7 +186,7 @@ import Testing
             #expect(server.statistics.isAtRest)
         }
 
-        @Test("Ends that look for bytes without sleeping find them, and go to sleep and wake again")
+        @Test("Ends that poll find input, and sleep and wake again")
         func polling() async throws {
             var client = Self.always
             client.spin = .microseconds(300)
@@ -196,7 +197,7 @@ import Testing
             for number in 0..<300 {
                 try await Self.echo(number..<number + 1, root)
                 try await Self.echo(number..<number + 1, otherRoot)
-                // Longer than either looks.
+                // Longer than either polls.
                 if number % 50 == 0 { try await Task.sleep(for: .milliseconds(2)) }
                 let back: Int = try await onThread { try root.echo.blocking(number) }
                 #expect(back == number)
@@ -208,7 +209,7 @@ import Testing
             await Self.close(other, otherServer)
         }
 
-        @Test("Nothing is left of connections that have shared memory, however they ended")
+        @Test("Connections with shared memory leave nothing behind, however they end")
         func leavesNothing() async {
             await #expect(processExitsWith: .success) {
                 func use(_ round: Int) async throws {
@@ -223,7 +224,7 @@ import Testing
                     _ = await server.ended
                 }
                 for round in 0..<6 { try await use(round) }
-                // The first sleep of a process takes descriptors for its timer, and keeps them.
+                // The first sleep of a process opens descriptors for its timer, and keeps them.
                 try await Task.sleep(for: .milliseconds(1))
                 let (descriptors, mappings) = (Usage.descriptors, Usage.sharedMemory())
                 #expect(mappings == 0)
@@ -234,7 +235,7 @@ import Testing
             }
         }
 
-        @Test("A process shares memory with so many peers; with the others it stays on the socket")
+        @Test("A process shares memory with a limited number of peers, and stays on the socket with others")
         func most() async {
             await #expect(processExitsWith: .success) {
                 var limit = rlimit()
@@ -249,7 +250,7 @@ import Testing
                     try await Self.echo(0..<10, try await client.root)
                     pairs.append((client, server))
                 }
-                // Both ends of each are in this process.
+                // Both ends of each connection are in this process.
                 #expect(pairs.count { $0.0.isInSharedMemory } == 256)
                 for (client, server) in pairs { await Self.close(client, server) }
                 let (client, server, root) = try await Self.pair()
@@ -258,7 +259,7 @@ import Testing
             }
         }
 
-        @Test("A process without a descriptor left goes on over the socket")
+        @Test("A process without free descriptors stays on the socket")
         func noDescriptors() async {
             await #expect(processExitsWith: .success) {
                 let (client, server) = try await Connection.pair(

@@ -1,4 +1,5 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 // The example in the documentation of `Vendable`.

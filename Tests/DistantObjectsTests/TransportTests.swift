@@ -2,6 +2,7 @@ import CPortShims
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -11,22 +12,24 @@ import Testing
     import Foundation
 #endif
 
-/// The ways in which two ends can be joined.
+/// The ways to connect two ends.
 enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case path, socketpair, pipes, inheritedSocket, inheritedPipes, memory, splittingMemory
 
     var testDescription: String { rawValue }
 
-    /// Two connected ends, of which the second one vends a `Directory`.
+    /// Two connected ends.
+    ///
+    /// The second one vends a `Directory`.
     func pair(_ configuration: Connection.Configuration = .patient) async throws -> Pair {
         switch self {
         case .path:
-            let place = try Place()
+            let place = try TemporaryFolder()
             let listener = try Listener(at: .path(place.socket), configuration: configuration)
             defer { listener.close() }
             async let accepted = listener.first { _ in true }
             let client = try await Connection.open(.path(place.socket), configuration: configuration)
-            return Pair(client, try #require(try await accepted))
+            return Pair(client, try #require(await accepted))
         case .socketpair: return try await Pair(client: configuration, server: configuration)
         case .pipes: return try await Pair(client: configuration, server: configuration, over: .pipes)
         case .inheritedSocket:
@@ -58,7 +61,7 @@ enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
         let server = try Connection.make(ends.1, configuration, isInitiator: false)
         server.begin()
         client.begin()
-        // Its answer comes when both have greeted.
+        // Its answer comes when both sides have sent their Hello.
         let pair = Pair(client, server)
         await eventually("the handshake is done") { client.statistics.framesIn > 0 && server.statistics.framesIn > 0 }
         return pair
@@ -72,9 +75,9 @@ struct TransportTests {
         try await Self.suite(try await joint.pair())
     }
 
-    @Test("The standard streams of a helper carry them, and what it prints does not get between them")
+    @Test("A helper's standard streams carry the connection, and its prints do not disturb it")
     func standardStreams() async {
-        // It replaces the process's own 0 and 1.
+        // It replaces descriptors 0 and 1 of the process.
         await #expect(processExitsWith: .success) {
             var forth: [CInt] = [-1, -1]
             var back: [CInt] = [-1, -1]
@@ -87,7 +90,7 @@ struct TransportTests {
             async let client = Connection.adopt(
                 reading: back[0], writing: forth[1], isInitiator: true, configuration: .patient)
             let pair = Pair(try await client, try await server)
-            // Over the pipe these bytes would be a broken frame.
+            // In the pipe these bytes would be an invalid frame.
             print("nobody must read this as a frame")
             fflush(nil)
             try await TransportTests.suite(pair)
@@ -115,7 +118,7 @@ struct TransportTests {
             let shared = Foo(name: "Juliana", age: 7)
             let bar: Bar = try await root.bar(Bar([shared, Foo(name: "Nicolas", age: 3), shared]))
             #expect(bar.foos.map(\.age) == [9, 4, 9] && bar.foos[0] === bar.foos[2])
-            // By reference, called back, and home again.
+            // By reference, with a callback, and sent back.
             let observer = Observer()
             try await root.watch(observer)
             let told: Int = try await root.tell("hello")
@@ -123,7 +126,7 @@ struct TransportTests {
             let home: DistantObject? = try await root.watcher()
             #expect(home?.local(as: Observer.self) === observer)
             try await root.forget()
-            // Large both ways, small ones beside.
+            // Large and small messages in both directions.
             for size in [0, 60_000, 70_000, 1 << 20] {
                 let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
                 async let back: [UInt8] = root.bytes(bytes)
@@ -131,7 +134,7 @@ struct TransportTests {
                 #expect(try await back == bytes)
                 #expect(try await small == size)
             }
-            // Errors, one-way messages in order, deadlines, plain threads.
+            // Errors, one-way messages in order, deadlines, and threads without a task.
             await #expect(throws: RemoteError.self) { let _: Int = try await root.age("nobody") }
             for number in 0..<300 { try await root.note.oneWay(number) }
             try await pair.client.barrier()

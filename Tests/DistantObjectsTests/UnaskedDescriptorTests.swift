@@ -3,19 +3,22 @@
     import DistantObjects
     import FoundationEssentials
     import Glibc
+    import TestSupport
     import Testing
 
-    /// Peers that send descriptors with frames that carry none.
-    @Suite("Descriptors nobody asked for", .bounded(), .serialized)
+    /// Peers that send descriptors with frames that should have none.
+    @Suite("Unexpected descriptors", .bounded(), .serialized)
     struct UnaskedDescriptorTests {
-        /// Whether this kernel can refuse them.
+        /// Whether this kernel can refuse descriptors.
         static let kernelRefuses: Bool = {
             let probe = socket(AF_UNIX, streamSocket, 0)
             defer { close(probe) }
             return port_pass_descriptors(probe, false) == 0
         }()
 
-        /// Sends bytes with a descriptor; 0, or an `errno`.
+        /// Sends bytes with a descriptor.
+        ///
+        /// Returns 0 or an `errno`.
         static func send(_ bytes: [UInt8], with descriptor: CInt, over raw: RawPeer) -> CInt {
             var bytes = bytes
             return bytes.withUnsafeMutableBytes { bytes in
@@ -25,9 +28,9 @@
             }
         }
 
-        @Test("Who connects cannot send any, neither before its greeting nor after it", .enabled(if: kernelRefuses))
+        @Test("A client cannot send descriptors, neither before nor after its Hello", .enabled(if: kernelRefuses))
         func connecting() async throws {
-            let place = try Place()
+            let place = try TemporaryFolder()
             let listener = try Listener(at: .path(place.socket), configuration: .patient)
             let raw = try RawPeer(connectingTo: place.socket)
             #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == EPERM)
@@ -37,17 +40,17 @@
             raw.send(1, RawPeer.hello)
             #expect(try await onThread { raw.read()?.kind } == 1)
             #expect(Self.send(RawPeer.frame(2, RawPeer.call()), with: 0, over: raw) == EPERM)
-            // What it asks for without is answered.
+            // A request without a descriptor is answered.
             raw.send(2, RawPeer.call())
             #expect(try await onThread { raw.read()?.kind } == 3)
             listener.close()
             raw.close()
-            try await serving.value
+            await serving.value
         }
 
-        @Test("A listener cannot send any to who connects to it", .enabled(if: kernelRefuses))
+        @Test("A listener cannot send descriptors to a client", .enabled(if: kernelRefuses))
         func listening() async throws {
-            let place = try Place()
+            let place = try TemporaryFolder()
             let listener = port_bind(place.socket, 0o600)
             try #require(listener >= 0 && port_listen(listener, 1) == 0)
             async let opening = Connection.open(.path(place.socket), configuration: .patient)
@@ -63,7 +66,7 @@
         }
 
         @Test(
-            "The other end of a socketpair cannot send any after it was adopted, and ends the connection with what it sent before",
+            "After adoption a socketpair accepts no descriptors, and those sent before end the connection",
             .enabled(if: kernelRefuses))
         func adopted() async throws {
             let bereaved = try await Bereaved(.socketpair)
@@ -80,7 +83,7 @@
         }
 
         @Test(
-            "A kernel that cannot refuse them hands them on, and they end their connection alone",
+            "On a kernel that cannot refuse descriptors, they end only their own connection",
             arguments: [false, true])
         func olderKernel(greets: Bool) async throws {
             var configuration = Connection.Configuration.patient

@@ -4,11 +4,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Answers that the peer asked for and does not take.
+/// Answers that the peer does not read.
 @Suite("Unread answers", .serialized, .bounded())
 struct UnreadAnswerTests {
-    /// A peer that takes all that is sent and gives no bulk credit back, with a connection that vends `Bulky` in slot 1 and its
-    /// `Observer` in slot 2.
+    /// A peer that takes all that is sent and gives no bulk credit back, with a connection that vends `Bulky` in slot 1
+    /// and its `Observer` in slot 2.
     private static func greedy(
         _ limits: Connection.Limits
     ) async throws -> (peer: GreedyPeer, connection: Connection, bulky: Bulky) {
@@ -26,7 +26,7 @@ struct UnreadAnswerTests {
         return (GreedyPeer(raw), connection, bulky)
     }
 
-    /// A bound of 1 MiB, where a window of 8 MiB takes what is written.
+    /// A limit of 1 MiB, with a bulk window of 8 MiB.
     private static func limits(patience: Duration) -> Connection.Limits {
         var limits = Connection.Limits()
         limits.unreadAnswers = 1 << 20
@@ -34,14 +34,14 @@ struct UnreadAnswerTests {
         return limits
     }
 
-    @Test("While too many are unread calls wait and one-way messages run; with bulk credit the calls go on")
+    @Test("Above the limit calls wait and one-way messages run; with bulk credit the calls go on")
     func held() async throws {
-        // Nothing is refused while this test runs.
+        // No call is refused while this test runs.
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .seconds(3_600)))
         for question: UInt64 in 0..<60 { peer.ask("large", question) }
         try await onThread { peer.read { peer.bytes > 7 << 20 } }
         await eventually("the server has gone as far as it may") { connection.statistics.framesIn >= 63 }
-        // Nine mebibytes of answers of 300,000 bytes, and the one that goes over the bound.
+        // Nine MiB of answers of 300,000 bytes, and the one that exceeds the limit.
         let held = bulky.runs.withLock { $0 }
         #expect(held < 60)
         peer.sendOneWay()
@@ -59,13 +59,13 @@ struct UnreadAnswerTests {
         #expect(connection.statistics.isAtRest)
     }
 
-    @Test("Calls that wait while the peer takes nothing are refused without having run, until it takes something again")
+    @Test("Calls that wait while the peer reads nothing are refused without having run, until it reads again")
     func refused() async throws {
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .milliseconds(50)))
         for question: UInt64 in 0..<60 { peer.ask("large", question) }
-        // Refusals are small: they pass the large answers for which there is no credit.
+        // Refusals are small, so they overtake the large answers that have no credit.
         try await onThread { peer.read { peer.refusals + bulky.runs.withLock { $0 } == 60 } }
-        // The window and the bound take no more than half of them.
+        // The window and the limit have room for at most half of them.
         #expect(peer.refusals > 20)
         #expect(peer.refusalCodes == [7])
         peer.ask("large", 60)
@@ -85,10 +85,10 @@ struct UnreadAnswerTests {
         _ = await connection.ended
     }
 
-    @Test("Beyond four times the bound the result of a call that has run is thrown away, and its caller told so")
+    @Test("Above four times the limit, the result of a call that has run is dropped, and the caller gets an error")
     func hardBound() async throws {
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .seconds(3_600)))
-        // All of them run before the first one returns.
+        // All of them start before the first one returns.
         for question: UInt64 in 0..<100 { peer.ask("later", question) }
         await bulky.started.wait(for: 100)
         for _ in 0..<100 { bulky.go.send() }
@@ -106,7 +106,7 @@ struct UnreadAnswerTests {
         _ = await connection.ended
     }
 
-    @Test("A thread whose tasks have answers to decode may block in a call: it is refused, and they go on")
+    @Test("If a thread that has answers to decode blocks in a call, that call is refused, and the rest goes on")
     func blockedConsumer() async throws {
         var server = Connection.Configuration.patient
         server.limits = Self.limits(patience: .milliseconds(100))
@@ -118,7 +118,7 @@ struct UnreadAnswerTests {
         bulky.closeGate()
         let fetches = (0..<100).map { _ in Task { try await consumer.fetch(root) } }
         await eventually("all are sent") { pair.client.statistics.questions == 100 }
-        // The queue on which the answers are decoded waits for a call that comes behind them all.
+        // The queue that decodes the answers waits for a call whose answer comes after all of them.
         async let blocked: Void = withCheckedContinuation { continuation in
             consumer.executor.queue.async {
                 do {
@@ -149,12 +149,12 @@ struct UnreadAnswerTests {
     }
 
     @Test(
-        "Two sides that both have too much unread, with calls back between them, come to an end",
+        "Two sides with too many unread answers and nested callbacks do not deadlock",
         arguments: [Connection.PairTransport.socketpair, .pipes])
     func nested(over transport: Connection.PairTransport) async throws {
         var configuration = Connection.Configuration.patient
         configuration.limits.answerPatience = .seconds(3_600)
-        // Four times this is more than all results of a side together.
+        // Four times this is more than all results of one side.
         configuration.limits.unreadAnswers = 8 << 20
         let pair = try await Pair(client: configuration, server: configuration, over: transport)
         let (first, second) = (Bulky(), Bulky())
@@ -164,7 +164,8 @@ struct UnreadAnswerTests {
             try await pair.client.root(named: "bulky"), try await pair.server.root(named: "bulky")
         )
         let own = (DistantObject(standingFor: first), DistantObject(standingFor: second))
-        // Nothing is decoded until both sides have answers enough to go over their bounds, and the rest have called back.
+        // Nothing is decoded until both sides have answers enough to go over their bounds, and the rest have called
+        // back.
         let consumer = Consumer()
         let fetches = (0..<200).map { number in
             let (one, other) = number % 2 == 0 ? (there, own.0) : (here, own.1)
@@ -173,7 +174,7 @@ struct UnreadAnswerTests {
         await consumer.started.wait(for: 200)
         let gate = DispatchSemaphore(value: 0)
         consumer.executor.queue.async { gate.wait() }
-        // Later none would be started.
+        // Later calls would not start.
         await first.started.wait(for: 100)
         await second.started.wait(for: 100)
         for _ in 0..<50 {
@@ -196,15 +197,15 @@ struct UnreadAnswerTests {
     }
 
     @Test(
-        "A thousand answers of a mebibyte at once all come, and the memory they took is given back",
+        "A thousand answers of 1 MiB at once all arrive, and their memory is returned",
         .disabled(if: Sanitizer.isAddress, "it keeps memory that is freed"))
     func burst() async {
         await #expect(processExitsWith: .success) {
             let pair = try await Pair()
             let root = try await pair.client.root
-            // What is made once for all connections does not count.
+            // Memory that is allocated once for all connections does not count.
             let _: [UInt8] = try await root.made(1 << 20)
-            let before = Usage.memory
+            let before = PeakMemory.resident
             let counts = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<1_000 {
                     group.addTask {
@@ -215,14 +216,14 @@ struct UnreadAnswerTests {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(counts == [Int](repeating: 1 << 20, count: 1_000))
-            #expect(Usage.peak - before < 128 << 20, "\((Usage.peak - before) >> 20) MiB more were used")
-            await eventually("the memory is given back") { Usage.memory - before < 32 << 20 }
+            #expect(PeakMemory.peak - before < 128 << 20, "\((PeakMemory.peak - before) >> 20) MiB more were used")
+            await eventually("the memory is given back") { PeakMemory.resident - before < 32 << 20 }
             await pair.close()
         }
     }
 }
 
-/// Makes large answers.
+/// Returns large answers.
 private final class Bulky: Vendable {
     let runs = Mutex(0)
     let calls = Mutex(0)
@@ -257,7 +258,7 @@ private final class Bulky: Vendable {
 
     func small() -> Int { 1 }
 
-    /// Answers with much, and calls back and forth before if told to.
+    /// Returns large answers, after nested callbacks if requested.
     func nest(_ other: DistantObject, _ callsBack: Bool) async throws -> [UInt8] {
         started.send()
         await (callsBack ? callBack : go).wait()
@@ -276,7 +277,7 @@ private final class Bulky: Vendable {
     }
 }
 
-/// Decodes answers on a queue of its own, as the main actor does.
+/// Decodes answers on a separate queue, as the main actor does.
 private actor Consumer {
     nonisolated let executor = QueueExecutor()
     nonisolated let started = Signal()
@@ -303,16 +304,16 @@ private final class QueueExecutor: SerialExecutor {
     }
 }
 
-/// Reads what comes, and gives no bulk credit back until it is told to.
+/// Reads everything, and returns no bulk credit until the test says so.
 ///
-/// One thread at a time uses it.
+/// Used by one thread at a time.
 private final class GreedyPeer: @unchecked Sendable {
     let raw: RawPeer
     private(set) var bytes = 0
     private(set) var results = 0
     private(set) var refusals = 0
     private(set) var refusalCodes: Set<UInt8> = []
-    /// Lengths of the large messages that have begun to come, by the number of their openers.
+    /// The lengths of the large messages under way, by the number of their opener.
     private var lengths: [UInt64: UInt64] = [:]
     private var owed: UInt64 = 0
     /// The server's `Hello` and the answers to the look-ups.
@@ -326,7 +327,7 @@ private final class GreedyPeer: @unchecked Sendable {
             RawPeer.call(question: question, slot: 1, name: [1] + RawPeer.text(name), arguments: 0, body: [0, 0]))
     }
 
-    /// To the other object, whose mailbox has nothing in it.
+    /// To the other object, whose mailbox is empty.
     func sendOneWay() {
         raw.send(
             2, flags: 1,
@@ -340,7 +341,7 @@ private final class GreedyPeer: @unchecked Sendable {
         owed = 0
     }
 
-    /// Reads until it is done, or until the end.
+    /// Reads until the condition holds, or until the end.
     func read(until isDone: () -> Bool) {
         while !isDone(), let frame = raw.read() { take(frame) }
     }

@@ -1,10 +1,11 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
-@Suite("Bounds of what lies unsent", .bounded())
+@Suite("Limits of unsent bytes", .bounded())
 struct UnsentBoundTests {
-    /// A connection to a peer that grants more than anybody can use, and reads nothing.
+    /// A connection to a peer that grants unlimited credit and reads nothing.
     private func generous() async throws -> Bereaved {
         let pair = try await Bereaved(
             .socketpair,
@@ -12,16 +13,16 @@ struct UnsentBoundTests {
         return pair
     }
 
-    @Test("Whatever the peer grants, one-way messages to one that reads nothing take few MiB")
+    @Test("One-way messages to a peer that reads nothing use at most a few MiB, whatever it grants")
     func smallFrames() async throws {
         let pair = try await generous()
         let root = try await pair.root()
         let text = String(repeating: "x", count: 4_000)
         var sent = 0
         while sent < 20_000, try root.note.offer(text) { sent += 1 }
-        // The socket's buffer takes some itself.
+        // The socket buffer holds some of them.
         #expect((1_000..<4_000).contains(sent))
-        // Progress is left out, and does not wait.
+        // Progress reports are dropped and do not wait.
         #expect(try !root.note.offer(1))
         let waiting = (0..<10).map { _ in Task { try await root.note.oneWay(text) } }
         await eventually("they wait") { pair.connection.statistics.pending == 10 }
@@ -30,7 +31,7 @@ struct UnsentBoundTests {
             try await pair.connection.ping()
             isPinged.send()
         }
-        // They go on when the peer reads.
+        // They continue when the peer reads.
         let raw = pair.raw
         let total = sent + 10
         let calls = try await onThread { () -> Int in
@@ -52,7 +53,7 @@ struct UnsentBoundTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Large messages have a bound of their own, which small ones pass, and one always fits")
+    @Test("Large messages have a separate limit, small ones overtake them, and one always fits")
     func largeMessages() async throws {
         let pair = try await generous()
         let root = try await pair.root()
@@ -77,7 +78,7 @@ struct UnsentBoundTests {
         await other.expectEnd(Bereaved.isLost)
     }
 
-    @Test("Many large calls at once all succeed, and wake those that wait")
+    @Test("Many large calls at once all succeed")
     func manyLarge() async throws {
         let pair = try await Pair()
         let root = try await pair.client.root

@@ -1,6 +1,7 @@
 import Dispatch
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,15 +11,15 @@ import Testing
     import Foundation
 #endif
 
-@Suite("Where the user's code runs", .bounded())
+@Suite("Where user code runs", .bounded())
 struct UserCodeTests {
     @Test(
-        "Hooks, cancellations and last releases never run on a thread that waits for its own answer, nor two at a time")
+        "Event handlers, cancellations and last releases run on the loop, one at a time")
     func threads() async throws {
         let log = ThreadLog()
         var client = Connection.Configuration.patient
         client.onEvent = { if $0.code == .oneWayFailed { log.note("event") } }
-        // The thread in the call is the only reader here.
+        // The thread in the call is the only reader.
         let pair = try await Pair(client: client, over: .pipes)
         let other = Directory()
         pair.server.vend(other, as: "other")
@@ -39,7 +40,7 @@ struct UserCodeTests {
                 }
             }
             await pair.directory.started.wait()
-            // From here on the caller reads what its own side has to run.
+            // From here on the calling thread reads frames whose actions run user code.
             other.gate.signal()
             call.cancel()
             pair.directory.observer.withLock { $0 = nil }
@@ -57,14 +58,14 @@ struct UserCodeTests {
         _ = await pair.server.ended
     }
 
-    @Test("When every thread of the loop is in a method that blocks, a blocking caller still gets its errors in time")
+    @Test("When methods block all threads of the loop, a blocking caller still gets its errors in time")
     func exhausted() async {
-        // It stops the loop of the whole process.
+        // It blocks the loop of the whole process.
         await #expect(processExitsWith: .success) {
             let exhausted = Signal()
             var client = Connection.Configuration.patient
             client.onEvent = { if $0.code == .threadsExhausted { exhausted.send() } }
-            // The peer has a loop of its own.
+            // The peer has a separate loop.
             var server = Connection.Configuration.patient
             server.spin = .nanoseconds(1)
             let pair = try await Pair(client: client, server: server, over: .pipes)
@@ -78,8 +79,8 @@ struct UserCodeTests {
 
             let late = Task {
                 try await onThread {
-                    let before = processorTime()
-                    defer { #expect(processorTime() - before < .milliseconds(250)) }
+                    let before = computingTime()
+                    defer { #expect(computingTime() - before < .milliseconds(250)) }
                     let _: Int = try directory.wait.blocking(deadline: .milliseconds(500))
                 }
             }
@@ -96,7 +97,7 @@ struct UserCodeTests {
     }
 
     #if canImport(Glibc)
-        @Test("The same in memory shared with another process, which is killed: only its socket tells of the end")
+        @Test("The same with shared memory, when the other process is killed")
         func exhaustedInSharedMemory() async {
             await #expect(processExitsWith: .success) {
                 let exhausted = Signal()
@@ -119,8 +120,8 @@ struct UserCodeTests {
 
                 let late = Task {
                     try await onThread {
-                        let before = processorTime()
-                        defer { #expect(processorTime() - before < .milliseconds(250)) }
+                        let before = computingTime()
+                        defer { #expect(computingTime() - before < .milliseconds(250)) }
                         let _: Int = try directory.add.blocking(Foo(name: "a", age: 1), deadline: .milliseconds(500))
                     }
                 }
@@ -133,7 +134,7 @@ struct UserCodeTests {
                 }
                 await eventually("all are committed") { connection.statistics.framesOut >= before + 4 }
                 connection.child?.kill()
-                // Committed is not yet written, by a moment.
+                // The call is queued, but may not be written yet.
                 for caller in callers { await caller.expect(oneOf: [.outcomeUnknown, .notSent]) }
                 for call in calls { await call.expect(.outcomeUnknown) }
                 for observer in blocked { observer.gate.signal() }
@@ -144,7 +145,7 @@ struct UserCodeTests {
         }
     #endif
 
-    @Test("A blocking caller gets its error while an object that goes with the connection blocks in its `deinit`")
+    @Test("A blocking caller gets its error while an object of the connection blocks in its deinit")
     func tearDown() async throws {
         var server = Connection.Configuration.patient
         server.limits.queuedCalls = 1
@@ -159,7 +160,7 @@ struct UserCodeTests {
         await pair.directory.started.wait()
         let blocked = Task { try await proxy.block() }
         await other.started.wait()
-        // One takes the only place in the queue, the next waits here, with an object that nothing else holds.
+        // One uses the only credit. The next waits here, with an object that nothing else holds.
         let queued = (0..<2).map { _ in
             Task { let _: Int = try await proxy.message("echo").call(Stand(gate, going), deadline: nil) }
         }
@@ -176,14 +177,7 @@ struct UserCodeTests {
     }
 }
 
-/// How long the calling thread has computed so far.
-private func processorTime() -> Duration {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-}
-
-/// Holds its thread when it is told of something.
+/// Blocks its thread when it is called.
 private final class BlockingObserver: Vendable {
     let started = Signal()
     let gate = DispatchSemaphore(value: 0)
@@ -196,7 +190,7 @@ private final class BlockingObserver: Vendable {
     }
 }
 
-/// Which threads ran the user's code, and how many at a time.
+/// The threads that ran user code, and how many did at the same time.
 private final class ThreadLog: Sendable {
     let entries = Mutex<[(what: String, thread: UInt)]>([])
     let mostAtOnce = Mutex(0)
@@ -241,7 +235,7 @@ private final class Witness: Vendable {
     }
 }
 
-/// Goes as another object, which its message alone holds and which blocks when it is let go.
+/// Is replaced by another object, which only the message holds and whose deinit blocks.
 private final class Stand: Vendable {
     private let gate: DispatchSemaphore
     private let going: Signal

@@ -1,12 +1,13 @@
 import DistantObjects
 import PortTransport
 import Synchronization
+import TestSupport
 import Testing
 
-/// In `run` a call waits on the loop's thread without putting its task down, as long as nothing else comes.
+/// In `run` a call waits inside its job on the loop's thread, as long as nothing else arrives.
 ///
-/// The two ends have loops of their own here, as two processes have.
-@Suite("Calls that wait in the midst of a job", .bounded())
+/// The two ends have separate loops here, as two processes have.
+@Suite("Calls that wait inside a job", .bounded())
 struct WaitInJobTests {
     private let loops: (client: EventLoop, server: EventLoop)
 
@@ -30,7 +31,7 @@ struct WaitInJobTests {
         loops.server.stop()
     }
 
-    @Test("Results, errors, references and callbacks come as in any task")
+    @Test("Results, errors, references and callbacks work as in other tasks")
     func calls() async throws {
         let pair = try await pair()
         let observer = Observer()
@@ -50,18 +51,18 @@ struct WaitInJobTests {
         try await close(pair)
     }
 
-    /// Calls while others want it.
+    /// Calls from an actor that others call, too.
     private actor Caller {
         func wait(for directory: DistantObject) async throws -> Int { try await directory.hold() }
 
         func go(_ directory: Directory) { directory.go.send() }
     }
 
-    @Test("An actor whose method calls is free for others meanwhile")
+    @Test("An actor is free for others while its method waits for a call")
     func actor() async throws {
         let pair = try await pair()
         let (directory, caller) = (pair.directory, Caller())
-        // The answer comes after the actor has done something else.
+        // The answer comes only after the actor has done other work.
         let other = Task {
             await directory.started.wait()
             await caller.go(directory)
@@ -72,7 +73,7 @@ struct WaitInJobTests {
         try await close(pair)
     }
 
-    @Test("Other tasks, timers and connections of the loop go on meanwhile")
+    @Test("Other tasks, timers and connections of the loop make progress meanwhile")
     func others() async throws {
         let pair = try await pair()
         let directory = pair.directory
@@ -93,7 +94,7 @@ struct WaitInJobTests {
         pair.server.vend(another, as: "another")
         let first = Task { try await pair.client.run { try await pair.client.root(named: "another").hold() as Int } }
         await another.started.wait()
-        // The loop's only thread is in the poller, in the midst of the first one's job.
+        // The loop's only thread is in the poller, inside the first task's job.
         let second = try await pair.client.run { try await pair.client.root.echo(5) as Int }
         #expect(second == 5)
         #expect(try await beside.client.root.echo(6) == 6)
@@ -103,7 +104,7 @@ struct WaitInJobTests {
         try await close(pair)
     }
 
-    @Test("A thread that reads for its own blocking call hands the answer over")
+    @Test("A thread that reads for its own blocking call delivers the answer")
     func driven() async throws {
         let pair = try await pair()
         let client = pair.client
@@ -123,7 +124,7 @@ struct WaitInJobTests {
         try await close(pair)
     }
 
-    @Test("A cancelled task, a cancelled method and an end of the connection stop the wait")
+    @Test("Cancelling the task or the method, and the end of the connection, stop the wait")
     func stopped() async throws {
         let pair = try await pair()
         let client = pair.client
@@ -133,7 +134,7 @@ struct WaitInJobTests {
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         await pair.directory.stopped.wait()
 
-        // A method waits in its own job for what it called back, and is cancelled itself.
+        // A method that waits inside its job for a callback is cancelled itself.
         let (relay, waiting) = (Relay(), Waiting())
         pair.server.vend(relay, as: "relay")
         do {
@@ -155,7 +156,7 @@ struct WaitInJobTests {
         #expect(pair.server.statistics.isAtRest)
     }
 
-    @Test("What came together with the answer is done, too")
+    @Test("Frames that arrive together with the answer are processed, too")
     func together() async throws {
         let pair = try await Bereaved(.socketpair)
         let (raw, root) = (pair.raw, try await pair.root())
@@ -181,7 +182,7 @@ struct WaitInJobTests {
         await pair.expectEnd(Bereaved.isLost)
     }
 
-    /// Waits in its first message for what the second brings about.
+    /// Waits in its first message for an effect of the second.
     private final class Waiter: Vendable {
         static var messages: MessageTable<Waiter> {
             Message("first", Waiter.first)
@@ -228,7 +229,7 @@ struct WaitInJobTests {
         try await close(pair)
     }
 
-    /// Calls back to any depth, or fails, or is slow.
+    /// Calls back to any depth, fails, or is slow.
     private final class Node: Vendable {
         let noted = Atomic<Int>(0)
 
@@ -265,7 +266,7 @@ struct WaitInJobTests {
     }
 
     @Test(
-        "Random calls, callbacks, errors and cancellations from tasks and threads on both sides end as they should",
+        "Random calls, callbacks, errors and cancellations from tasks and threads on both sides end correctly",
         arguments: [1, 3, 1_024])
     func random(queuedCalls: Int) async throws {
         let seed = UInt64.random(in: 0..<1 << 40)
@@ -298,7 +299,7 @@ struct WaitInJobTests {
         try await close(pair)
     }
 
-    /// Returns how many one-way messages were sent.
+    /// Returns the number of one-way messages sent.
     private func work(
         _ random: SeededGenerator, _ connection: Connection, _ own: Node, _ seed: Comment
     ) async throws -> Int {
@@ -328,7 +329,7 @@ struct WaitInJobTests {
                 #expect(try await first + second == 2 * number, seed)
             }
         }
-        // Behind the last note.
+        // After the last note.
         #expect(try await node.echo(0) == 0, seed)
         return sent
     }

@@ -1,21 +1,22 @@
 import CPortShims
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("A server started by a service manager")
 struct ActivationTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
-    @Test("It serves at the socket it was passed, and leaves the socket's file to the service manager")
+    @Test("A server uses the socket it was passed, and leaves the socket's file to the service manager")
     func activated() async throws {
         let path = scratch.path("s")
         let socket = port_bind(path, 0o600)
         try #require(socket >= 0 && port_listen(socket, 8) == 0)
-        // The client is there before the server, as is the point of it.
+        // The client connects before the server starts.
         let client = try Program("FooBarClient", ["--path", path], in: scratch)
         let server = try start(socket, variables: ["LISTEN_FDS=1", "LISTEN_FDNAMES=foobar.socket"])
         let outcome = try await client.finish()
@@ -30,7 +31,7 @@ struct ActivationTests {
         port_close(socket)
     }
 
-    @Test("Without a socket it says so", arguments: [[], ["LISTEN_FDS=0"]])
+    @Test("Without a socket the server reports an error", arguments: [[], ["LISTEN_FDS=0"]])
     func nothing(variables: [String]) async throws {
         let server = try start(-1, variables: variables)
         #expect(try await eventually { !isAlive(server) })
@@ -44,7 +45,7 @@ struct ActivationTests {
 
     /// The socket becomes descriptor 3; the shell writes its number, which stays the server's, into the environment.
     private func start(_ socket: CInt, variables: [String]) throws -> Int32 {
-        let program = try Program.url("FooBarServer").path
+        let program = try builtProgram("FooBarServer")
         let script = "export LISTEN_PID=$$; exec \"$0\" --activated >\"$1\" 2>&1"
         let passed = socket < 0 ? -1 : port_duplicate(socket)
         defer { if passed >= 0 { port_close(passed) } }
@@ -52,7 +53,9 @@ struct ActivationTests {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/bin:/usr/bin"
         let library = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ["LD_LIBRARY_PATH=\($0)"] } ?? []
         let status = Self.withStrings(["sh", "-c", script, program, scratch.path("out")]) { arguments in
-            Self.withStrings(variables + ["PATH=\(path)", "FOOBAR_PATIENCE=\(Patience.wait / .seconds(1))"] + library) {
+            Self.withStrings(
+                variables + ["PATH=\(path)", "FOOBAR_PATIENCE=\(TestTimeout.wait / .seconds(1))"] + library
+            ) {
                 environment in
                 port_spawn("/bin/sh", arguments, environment, nil, -1, -1, -1, passed, &pid)
             }

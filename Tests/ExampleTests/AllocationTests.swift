@@ -5,11 +5,13 @@ import Testing
     import Glibc
 #endif
 
-/// How much memory calls and archives ask for: unlike their time, it is the same on every machine.
-@Suite("Blocks of memory that calls and archives take")
+/// The number of allocations of calls and archives.
+///
+/// Unlike their time, it is the same on every machine.
+@Suite("Allocations of calls and archives")
 struct AllocationTests {
-    /// The fewest blocks a work can take, so that it is seen whether they are counted, and the most it may, on both ends
-    /// together.
+    /// The fewest blocks a work can take, so that it is seen whether they are counted, and the most it may, on both
+    /// ends together.
     private static let budgets: [String: ClosedRange<Double>] = [
         // The call as it waits for its turn, and the answer for its caller; now and then a buffer they lie in.
         "call": 2...2.5,
@@ -40,11 +42,11 @@ struct AllocationTests {
     #endif
 
     @Test(
-        "Each work stays within its budget",
+        "The number of allocations stays within the budget",
         .enabled(if: isOptimised, "without the optimiser everything takes more"),
         .enabled(if: isCounted, "blocks are counted with glibc alone, and not where a sanitizer hands them out"))
     func budgets() async throws {
-        let outcome = try await Program.run("allocation-count", [], in: try Scratch())
+        let outcome = try await Program.run("allocation-count", [], in: try TemporaryFolder())
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output != "not counted\n")
         var counted: [String: Double] = [:]

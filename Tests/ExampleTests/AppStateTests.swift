@@ -1,13 +1,14 @@
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
-@Suite("AppState keeps its objects from run to run")
+@Suite("AppState restores its objects")
 struct AppStateTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
     private func run(_ arguments: String...) async throws -> Program.Outcome {
@@ -17,7 +18,7 @@ struct AppStateTests {
     private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 
     @Test(
-        "The first run makes the objects, each later one restores and changes them",
+        "The first run makes the objects, and later runs restore and change them",
         arguments: ["binary", "xml", "compact"])
     func runs(format: String) async throws {
         let path = scratch.path("foo2.archive")
@@ -45,7 +46,7 @@ struct AppStateTests {
         }
     }
 
-    @Test("A run may write another format than the one it found")
+    @Test("A run may write another format than the one it read")
     func otherFormat() async throws {
         let path = scratch.path("a")
         _ = try await run("--format", "compact", path)
@@ -55,7 +56,7 @@ struct AppStateTests {
         #expect(ArchiveFormat.recognise(try bytes(path)) == .xml)
     }
 
-    @Test("Classes written for Foundation, which take a number object and a mutable array, open the file")
+    @Test("Classes written for Foundation can read the file")
     func foundation() async throws {
         let path = scratch.path("a")
         for format in ["binary", "xml"] {
@@ -82,7 +83,7 @@ struct AppStateTests {
         #expect(outcome.output.hasPrefix("first run: "))
     }
 
-    @Test("A damaged file is reported and kept under another name, each one of them")
+    @Test("Each damaged file is reported and kept under another name")
     func damaged() async throws {
         let path = scratch.path("a")
         for (number, text) in ["bplist00 and no more", "not at all"].enumerated() {
@@ -93,7 +94,7 @@ struct AppStateTests {
             #expect(outcome.output.hasPrefix("first run: "))
             #expect(outcome.errors.hasPrefix("AppState: the file \(path) cannot be opened: "), "\(outcome.errors)")
             #expect(outcome.errors.hasSuffix("; it is kept as \(aside)\n"), "\(outcome.errors)")
-            // Once as itself, and once as the beginning of its new name.
+            // Once as itself, and once as the start of its new name.
             #expect(outcome.errors.components(separatedBy: path).count == 3, "\(outcome.errors)")
             #expect(try bytes(aside) == Data(text.utf8))
         }
@@ -101,14 +102,14 @@ struct AppStateTests {
         #expect(next.output.hasPrefix("2nd run: "))
     }
 
-    @Test("Killed while it saves, it leaves the old file or the new one, whole")
+    @Test("If it is killed while it saves, the old or the new file is complete")
     func killed() async throws {
         let path = scratch.path("a")
         #expect(try await run("--format", "xml", path).status == 0)
         var runs = 1
         for _ in 0..<20 {
             let program = try Program("AppState", [path], in: scratch)
-            // What it says last before it saves.
+            // The last line that it prints before it saves.
             while !program.output.contains("a year later"), isAlive(program.pid) { await Task.yield() }
             kill(program.pid, SIGKILL)
             _ = try await program.finish()
@@ -120,16 +121,16 @@ struct AppStateTests {
         #expect(next.status == 0 && next.errors.isEmpty, "\(next.errors)")
     }
 
-    @Test("Without room for all of it the old file stays, and nothing is left beside it")
+    @Test("On a full disk the old file stays, and no other file is left")
     func full() async throws {
         let path = scratch.path("a")
         #expect(try await run("--format", "xml", path).status == 0)
         let old = try bytes(path)
-        let folder = scratch.path("")
+        let folder = scratch.path
         let before = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasPrefix("a") }
-        // No file may get larger than that; the signal that comes with it is not for us.
+        // This limits the size of files. The signal for it is ignored.
         let limited = #"trap "" XFSZ; ulimit -f 1; exec "$0" "$@""#
-        let program = try Program.url("AppState").path
+        let program = try builtProgram("AppState")
         let outcome = try await Program.run("/bin/sh", ["-c", limited, program, path], in: scratch)
         #expect(old.count > 1_500 && outcome.status == 1)
         #expect(outcome.errors.contains("is there room on the disk?"), "\(outcome.errors)")
@@ -138,9 +139,9 @@ struct AppStateTests {
         #expect(after == before)
     }
 
-    @Test("A damaged file that cannot be given another name is left, in a sentence")
+    @Test("A damaged file that cannot be renamed stays, with an error message")
     func notKeptAside() async throws {
-        // There is room for this name, and none for a longer one.
+        // The name has the maximum length.
         let path = scratch.path(String(repeating: "x", count: 250))
         try Data("damaged".utf8).write(to: URL(fileURLWithPath: path))
         let outcome = try await run(path)
@@ -152,7 +153,7 @@ struct AppStateTests {
         #expect(try bytes(path) == Data("damaged".utf8))
     }
 
-    @Test("The last age and the last run there are stay as they are")
+    @Test("The largest age and run number do not overflow")
     func lastNumbers() async throws {
         let path = scratch.path("a")
         let first = try await run(path)
@@ -169,7 +170,7 @@ struct AppStateTests {
         #expect(outcome.output.contains("a year later: myfoo is James, \(Int.max);"), "\(outcome.output)")
     }
 
-    @Test("What is no file is left as it is")
+    @Test("A path that is no regular file is left unchanged")
     func special() async throws {
         let path = scratch.path("pipe")
         #expect(mkfifo(path, 0o600) == 0)
@@ -182,7 +183,7 @@ struct AppStateTests {
         #expect(stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFIFO)
     }
 
-    @Test("An archive of something else is kept, too")
+    @Test("An archive with other content is kept under another name, too")
     func other() async throws {
         let path = scratch.path("a")
         try KeyedArchiver.archive(["a": 1], to: URL(fileURLWithPath: path), format: .binary)

@@ -1,15 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
-/// What ItemStore leaves when it is killed between an image and the list, and what the next one makes of it.
-@Suite("ItemStore after a crash, and beside another one")
+/// The files that ItemStore leaves when it is killed between writing an image and the list.
+@Suite("ItemStore after a crash, and several at a time")
 struct ItemStoreCrashTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
     private let folder: String
     private let photo: String
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
         folder = scratch.path("store")
         photo = scratch.path("photo")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -20,38 +21,38 @@ struct ItemStoreCrashTests {
         try await Program.run("ItemStore", ["--in", folder] + words, in: scratch)
     }
 
-    /// Adds an item by the program; its key.
+    /// Adds an item with the program, and returns its key.
     private func add(_ words: [String]) async throws -> String {
         let outcome = try await run(["add"] + words)
         #expect(outcome.status == 0, "\(outcome.errors)")
         return String(try #require(outcome.output.firstMatch(of: /added ([0-9A-F-]{36}):/)).1)
     }
 
-    /// Runs the program where the system kills it as soon as it writes a file larger than half a kilobyte: the list.
+    /// Runs the program, which the system kills when it writes a file larger than half a kilobyte: the list.
     private func runToItsDeath(_ words: [String]) async throws {
-        let program = try Program.url("ItemStore").path
+        let program = try builtProgram("ItemStore")
         let outcome = try await Program.run(
             "/bin/sh", ["-c", #"ulimit -c 0; ulimit -f 1; exec "$0" "$@""#, program, "--in", folder] + words,
             in: scratch)
         #expect(outcome.status == 128 + SIGXFSZ && outcome.output.isEmpty, "\(outcome.status): \(outcome.errors)")
     }
 
-    /// The files in the folder, without those the list was being written to.
+    /// The files in the folder, without temporary files of the list.
     private func names() throws -> Set<String> {
         Set(try FileManager.default.contentsOfDirectory(atPath: folder).filter { !$0.hasSuffix(".new") })
     }
 
-    /// A list that is too large to be written in half a kilobyte; the key of its one item with an image.
+    /// Makes a list larger than half a kilobyte, and returns the key of its one item with an image.
     private func fill() async throws -> String {
         let key = try await add(["Lamp", "A 1", "30", photo])
         for number in 0..<8 { _ = try await add(["Clock of the long now \(number)", "B \(number)", "45"]) }
         return key
     }
 
-    @Test("An image whose item was never listed is removed by the next change, and only that")
+    @Test("The next change removes an image whose item was never listed, and no other file")
     func added() async throws {
         let key = try await fill()
-        // Files of the same kind of name that are not the program's.
+        // Files with similar names that do not belong to the program.
         let foreign = UUID().uuidString
         for name in [foreign, "notes.pending"] {
             try Data([1]).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
@@ -65,7 +66,7 @@ struct ItemStoreCrashTests {
         #expect(try names() == ["items.archive", key, foreign, "notes.pending"])
     }
 
-    @Test("The image of an item that is still listed is there, and has its name again after the next change")
+    @Test("The image of an item that is still listed is found, and the next change restores its name")
     func removed() async throws {
         let key = try await fill()
         try await runToItsDeath(["remove", key])
@@ -81,7 +82,7 @@ struct ItemStoreCrashTests {
         #expect(try names() == ["items.archive"])
     }
 
-    @Test("Without a list that can be read no image is touched")
+    @Test("Without a readable list no image is changed")
     func brokenList() async throws {
         let pending = "\(folder)/\(UUID().uuidString).pending"
         for path in [pending, "\(folder)/items.archive"] { try Data([1]).write(to: URL(fileURLWithPath: path)) }
@@ -90,7 +91,7 @@ struct ItemStoreCrashTests {
         #expect(try names().count == 2 && FileManager.default.fileExists(atPath: pending))
     }
 
-    @Test("Several at once lose nothing of one another")
+    @Test("Several processes at once lose no items")
     func several() async throws {
         var programs: [Program] = []
         for number in 0..<8 {

@@ -1,16 +1,17 @@
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
 @testable import ItemStore
 
-@Suite("ItemStore keeps items in an archive and images beside it")
+@Suite("ItemStore keeps items in an archive, and images in files")
 struct ItemStoreTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
     private let folder: String
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
         folder = scratch.path("store")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     }
@@ -19,7 +20,7 @@ struct ItemStoreTests {
         try await Program.run("ItemStore", ["--in", folder] + arguments, in: scratch)
     }
 
-    /// Adds an item by the program; its key.
+    /// Adds an item with the program, and returns its key.
     private func add(_ words: [String]) async throws -> String {
         let outcome = try await Program.run("ItemStore", ["--in", folder, "add"] + words, in: scratch)
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -51,7 +52,7 @@ struct ItemStoreTests {
         #expect(rest.output.hasSuffix("\n1 item, $45 in all\n"))
     }
 
-    @Test("A missing image is logged, and the item is there")
+    @Test("A missing image is logged, and the item is shown")
     func missingImage() async throws {
         let key = try await add(["Clock", "B 2", "45"])
         let outcome = try await run("show", key)
@@ -59,7 +60,7 @@ struct ItemStoreTests {
         #expect(outcome.errors == "ItemStore: the image \(folder)/\(key) cannot be read\n")
     }
 
-    @Test("What cannot be done or saved is said in a sentence")
+    @Test("Errors are reported with a message")
     func failures() async throws {
         let unknown = try await run("show", "X")
         #expect(unknown.status == 1 && unknown.errors == "ItemStore: there is no item X\n")
@@ -76,7 +77,7 @@ struct ItemStoreTests {
     }
 
     @Test(
-        "A folder that is not there is reported, not taken for an empty store",
+        "A missing folder is reported, and is not treated as an empty store",
         arguments: [["list"], ["add", "L", "A", "1"]])
     func missingFolder(words: [String]) async throws {
         let path = scratch.path("none")
@@ -89,11 +90,11 @@ struct ItemStoreTests {
         #expect(file.errors == "ItemStore: \(path) is no folder\n")
     }
 
-    /// Runs the program where no file may get larger than half a kilobyte, as on a full disk.
+    /// Runs the program with a file size limit of half a kilobyte, as on a full disk.
     private func runWithoutRoom(_ words: [String]) async throws -> Program.Outcome {
-        // The signal that comes with the limit is not for us. What is said goes through pipes, which have no size.
+        // The signal of the limit is ignored. Output goes through pipes, which have no size.
         let limited = #"(trap "" XFSZ; ulimit -f 1; exec "$0" "$@") 2>&1 | cat; exit 0"#
-        let program = try Program.url("ItemStore").path
+        let program = try builtProgram("ItemStore")
         return try await Program.run("/bin/sh", ["-c", limited, program, "--in", folder] + words, in: scratch)
     }
 
@@ -103,7 +104,7 @@ struct ItemStoreTests {
             uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\($0)"))) })
     }
 
-    @Test("Without room for the list neither an item nor its image is added or removed")
+    @Test("On a full disk neither an item nor its image is added or removed")
     func fullDisk() async throws {
         let photo = scratch.path("photo")
         try Data(repeating: 7, count: 100).write(to: URL(fileURLWithPath: photo))
@@ -117,7 +118,7 @@ struct ItemStoreTests {
         let removed = try await runWithoutRoom(["remove", key])
         #expect(removed.output.hasPrefix("ItemStore: the items are not saved: "), "\(removed.output)")
         #expect(try files() == before)
-        // The image itself has no room.
+        // There is no room for the image itself.
         try Data(repeating: 7, count: 10_000).write(to: URL(fileURLWithPath: photo))
         let large = try await runWithoutRoom(["add", "Chair", "C", "1", photo])
         #expect(large.output.hasPrefix("ItemStore: the image is not saved: "), "\(large.output)")
@@ -125,7 +126,7 @@ struct ItemStoreTests {
         #expect(try files() == before)
     }
 
-    @Test("Values of any size are added up")
+    @Test("The sum of large values does not overflow")
     func largeValues() async throws {
         for _ in 0..<2 { _ = try await add(["Palace", "P", "\(Int.max)"]) }
         let list = try await run("list")
@@ -133,7 +134,7 @@ struct ItemStoreTests {
             list.status == 0 && list.output.hasSuffix("2 items, $\(2 * Int128(Int.max)) in all\n"), "\(list.errors)")
     }
 
-    @Test("Images are read when asked for, kept, and read again after the cache was emptied")
+    @Test("Images are cached, and read again after the cache was emptied")
     func images() throws {
         var logged: [String] = []
         let url = URL(fileURLWithPath: folder)
@@ -150,7 +151,7 @@ struct ItemStoreTests {
         store.emptyCache()
         #expect(store.cachedCount == 0)
         #expect(store.image(forKey: key) == Data([3]))
-        // A second time there is none.
+        // It is logged only once.
         for _ in 0..<2 {
             try store.makePending(key)
             try store.settle(key, isListed: false)

@@ -1,20 +1,21 @@
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 #endif
 
-@Suite("What can go wrong with FooBarClient and FooBarServer")
+@Suite("Errors of FooBarClient and FooBarServer")
 struct MishapTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
     @Test(
-        "Arguments that make no sense are named, and nothing is done",
+        "Invalid arguments are reported, and nothing is done",
         arguments: [
             ("FooBarClient", ["--over"], "--over"),
             ("FooBarClient", ["--over", "carrier-pigeon"], "--over"),
@@ -36,7 +37,7 @@ struct MishapTests {
         #expect(sentence.hasPrefix("\(program): ") && sentence.contains(word), "\(outcome.errors)")
     }
 
-    @Test("Nobody listens at the path", arguments: ["none", "no/such/folder/none"])
+    @Test("No process listens at the path", arguments: ["none", "no/such/folder/none"])
     func nobody(name: String) async throws {
         try await expectFailure("FooBarClient", ["--path", scratch.path(name)], naming: scratch.path(name))
     }
@@ -70,7 +71,7 @@ struct MishapTests {
         #expect(try await server.finish().status == 0)
     }
 
-    @Test("The process that listens at the path says nothing")
+    @Test("The process that listens at the path does not answer")
     func silentListener() async throws {
         let path = scratch.path("s")
         let descriptor = try listenSilently(at: path)
@@ -148,7 +149,7 @@ struct MishapTests {
 
     /// One sentence on standard error that names the path, and exit status 1.
     private func expectFailure(
-        _ program: String, _ arguments: [String], naming path: String, patience: Duration = Patience.wait
+        _ program: String, _ arguments: [String], naming path: String, patience: Duration = TestTimeout.wait
     ) async throws {
         let outcome = try await Program.run(program, arguments, in: scratch, patience: patience)
         #expect(outcome.status == 1)
@@ -156,7 +157,7 @@ struct MishapTests {
         #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
     }
 
-    /// A socket that takes connections and never answers.
+    /// A socket that accepts connections and never answers.
     private func listenSilently(at path: String) throws -> CInt {
         #if canImport(Glibc)
             let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)

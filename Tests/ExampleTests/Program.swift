@@ -1,17 +1,18 @@
 import CPortShims
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 #endif
 
-/// One of the example programs, run as a process of its own.
+/// A process that runs one of the example programs.
 ///
-/// Not by Foundation's `Process`, which on Linux now and then reads beyond the end of memory when it starts a program: it
-/// copies whole directory entries out of a buffer that ends earlier.
+/// Not by Foundation's `Process`, which on Linux now and then reads beyond the end of memory when it starts a program:
+/// it copies whole directory entries out of a buffer that ends earlier.
 final class Program {
-    /// How it ended and what it said.
+    /// The exit status and the output of a process.
     struct Outcome {
         /// The exit status, or 128 and the number of the signal that ended it.
         var status: Int32
@@ -20,27 +21,27 @@ final class Program {
     }
 
     let pid: pid_t
-    private let directory: Scratch
+    private let directory: TemporaryFolder
     private let name: String
     private var input: FileHandle?
-    /// As `Outcome.status`, once it has ended and was reaped.
+    /// The exit status, once the process was reaped.
     private var status: Int32?
 
-    /// Starts the program with its output going to files: nothing it says can make it wait.
+    /// Starts the program with its output in files, so that output never blocks it.
     ///
-    /// A name with a "/" in it is the path of a program that is none of ours.
+    /// A name with a "/" is the path of a program outside the package.
     ///
     /// - Parameters:
-    ///   - terminal: Where standard error goes instead of into a file.
+    ///   - terminal: A descriptor for standard error; nil for a file.
     ///   - patience: How many seconds the programs of the FooBar example wait for each other.
     init(
-        _ name: String, _ arguments: [String], in directory: Scratch, terminal: String? = nil,
-        patience: Duration = Patience.wait
+        _ name: String, _ arguments: [String], in directory: TemporaryFolder, terminal: String? = nil,
+        patience: Duration = TestTimeout.wait
     ) throws {
-        let executable = name.contains("/") ? URL(fileURLWithPath: name) : try Self.url(name)
+        let executable = URL(fileURLWithPath: name.contains("/") ? name : try builtProgram(name))
         self.name = "\(executable.lastPathComponent)-\(UUID().uuidString)"
         self.directory = directory
-        // Both ends close when a program starts: no other test's program may hold this one's input open.
+        // Both ends are close-on-exec, so that no other test's program holds this one's input open.
         var ends: [CInt] = [-1, -1]
         guard port_pipe(&ends) == 0 else { throw Missing(description: "there is no pipe to be had") }
         input = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
@@ -61,24 +62,26 @@ final class Program {
 
     /// Runs a program to its end.
     static func run(
-        _ name: String, _ arguments: [String], in directory: Scratch, patience: Duration = Patience.wait
+        _ name: String, _ arguments: [String], in directory: TemporaryFolder, patience: Duration = TestTimeout.wait
     ) async throws -> Outcome {
         try await Program(name, arguments, in: directory, patience: patience).finish()
     }
 
-    /// Presses Enter that often.
+    /// Presses Enter this many times.
     func enter(_ times: Int) throws {
         try input?.write(contentsOf: Data(repeating: 10, count: times))
     }
 
-    /// Lets a program that waits at each step run to its end.
+    /// Lets a program that pauses at each step run to its end.
     func proceed() throws {
         try input?.close()
         input = nil
     }
 
-    /// Waits until it has ended; one that does not within the limit is killed, and the test fails.
-    func finish(within limit: Duration = Patience.wait) async throws -> Outcome {
+    /// Waits for the end of the program.
+    ///
+    /// If it takes longer than the limit, it is killed and the test fails.
+    func finish(within limit: Duration = TestTimeout.wait) async throws -> Outcome {
         let isOver = try await eventually(within: limit) { !self.isRunning }
         if !isOver {
             kill(pid, SIGKILL)
@@ -111,7 +114,7 @@ final class Program {
         #endif
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // The threads tests run on block nearly all signals, and a program would inherit that.
+        // The threads of tests block most signals, and a program would inherit that.
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
@@ -140,7 +143,7 @@ final class Program {
         try await eventually { self.output.contains(text) }
     }
 
-    /// The process number the client has named as its server's.
+    /// The process id of the server, as the client printed it.
     var launchedServer: Int32? {
         output.firstMatch(of: /runs as process (\d+)\./).flatMap { Int32($0.1) }
     }
@@ -148,48 +151,14 @@ final class Program {
     private func text(_ kind: String) -> String {
         (try? String(contentsOfFile: directory.path("\(name).\(kind)"), encoding: .utf8)) ?? ""
     }
-
-    /// The programs are built beside the tests: in one of the folders the running image lies in.
-    static func url(_ name: String) throws -> URL {
-        let images = [
-            Bundle(for: Program.self).bundlePath, "/proc/self/exe", CommandLine.arguments[0],
-        ]
-        for image in images {
-            var folder = URL(fileURLWithPath: image).resolvingSymlinksInPath()
-            for _ in 0..<6 {
-                let file = folder.appendingPathComponent(name)
-                if FileManager.default.isExecutableFile(atPath: file.path) { return file }
-                folder.deleteLastPathComponent()
-            }
-        }
-        throw Missing(description: "there is no \(name) beside the tests at \(images)")
-    }
-
-    private struct Missing: Error, CustomStringConvertible {
-        let description: String
-    }
 }
 
-/// A new folder with a short name, removed with this object.
-final class Scratch: Sendable {
-    private let folder: String
-
-    init() throws {
-        // A socket's path has room for about a hundred bytes only, so not below a folder with a long name.
-        folder = "/tmp/foobar-\(UUID().uuidString.prefix(8))"
-        try FileManager.default.createDirectory(
-            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: folder)
-    }
-
-    func path(_ name: String) -> String { "\(folder)/\(name)" }
+private struct Missing: Error, CustomStringConvertible {
+    let description: String
 }
 
-/// Looks until `condition` holds; whether it came to hold.
-func eventually(within limit: Duration = Patience.wait, _ condition: () -> Bool) async throws -> Bool {
+/// Waits until a condition holds, and returns whether it does.
+func eventually(within limit: Duration = TestTimeout.wait, _ condition: () -> Bool) async throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while !condition() {
         if ContinuousClock.now > deadline { return false }
@@ -198,10 +167,10 @@ func eventually(within limit: Duration = Patience.wait, _ condition: () -> Bool)
     return true
 }
 
-/// Whether a process of that number exists and has not ended.
+/// Whether a process with that id exists and has not ended.
 func isAlive(_ pid: Int32) -> Bool {
     guard kill(pid, 0) == 0 else { return false }
-    // One that nobody has reaped yet is a name only.
+    // A zombie has ended.
     guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
     return stat.split(separator: ")").last?.hasPrefix(" Z") != true
 }

@@ -7,19 +7,19 @@
 
     @Suite("Memory of FooBarServer", .disabled(if: Sanitizer.isActive, "it keeps memory that is freed"))
     struct ServerMemoryTests {
-        private let scratch: Scratch
+        private let scratch: TemporaryFolder
 
         init() throws {
-            scratch = try Scratch()
+            scratch = try TemporaryFolder()
         }
 
-        @Test("A server keeps nothing of the clients it has served, nor of the graphs they sent")
+        @Test("A server leaks no memory for clients and the graphs they send")
         func served() async throws {
             let path = scratch.path("s")
             let server = try Program("FooBarServer", ["--path", path], in: scratch)
             try #require(try await server.waits(for: "listening at \(path)"), "\(server.errors)")
             let idle = socketCount(of: server)
-            // The first ones fill what is used again by the next.
+            // The first ones fill the caches.
             for _ in 0..<500 { try await visit(path) }
             let before = try await restingSize(of: server, idle)
             let clients = 1500
@@ -28,9 +28,9 @@
             #expect(growth < clients / 2, "\(growth) KiB for \(clients) clients")
         }
 
-        /// Connects, has a graph with cycles mirrored, and goes.
+        /// Connects, sends a graph with cycles and gets it back, and disconnects.
         private func visit(_ path: String) async throws {
-            let connection = try await Connection.open(.path(path), configuration: .patient)
+            let connection = try await Connection.open(.path(path), configuration: .patientExample)
             let teams = ["Reds", "Blues"].map { Team(name: $0, players: Bar().foos) }
             (teams[0].rival, teams[1].rival) = (teams[1], teams[0])
             let directory = try await connection.root
@@ -38,7 +38,7 @@
                 let league: League = try await directory.mirror(League(teams: teams))
                 #expect(league.teams[0].rival === league.teams[1])
             }
-            await connection.close(within: Patience.wait)
+            await connection.close(within: TestTimeout.wait)
         }
 
         /// The server's own memory in KiB, once it has closed every connection.
@@ -49,7 +49,7 @@
             return try #require(status.firstMatch(of: /RssAnon:\s*(\d+) kB/).flatMap { Int($0.1) })
         }
 
-        /// How many sockets it has open: its own, those of its connections, and what it was started with.
+        /// The number of sockets that it has open.
         private func socketCount(of server: Program) -> Int {
             let folder = "/proc/\(server.pid)/fd"
             let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

@@ -1,14 +1,15 @@
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
-@Suite("Settings has defaults, keeps changes, and reads older files")
+@Suite("Settings has defaults, saves changes, and reads older files")
 struct SettingsTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
     private let path: String
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
         path = scratch.path("settings.dat")
     }
 
@@ -27,14 +28,14 @@ struct SettingsTests {
 
         """
 
-    @Test("Without a file the defaults hold, and showing them makes none")
+    @Test("Without a file the defaults are shown, and no file is made")
     func missing() async throws {
         let outcome = try await run()
         #expect(outcome.status == 0 && outcome.output == defaults, "\(outcome.errors)")
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("What is changed is there in the next process")
+    @Test("Changes are saved")
     func changes() async throws {
         for words in [
             ["set", "area", "030"], ["set", "lhour", "5"], ["set", "primeTimeTo", "22:30"], ["order", "Search", "Now"],
@@ -60,7 +61,7 @@ struct SettingsTests {
         #expect(forgotten.output.contains("orderOfViewControllers: not set"))
     }
 
-    @Test("The history has room for ten")
+    @Test("The history keeps ten words")
     func history() async throws {
         for number in 1...12 {
             let outcome = try await run("search", "w\(number)")
@@ -70,7 +71,7 @@ struct SettingsTests {
         #expect(shown.output.contains("keywordHistory: w12, w11, w10, w9, w8, w7, w6, w5, w4, w3\n"))
     }
 
-    /// The settings as the version before wrote them.
+    /// The settings in the form of the previous version.
     private final class Older: ObjectCoding {
         static var className: String { "Settings" }
 
@@ -89,7 +90,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "A file of an older version is read, and what is new has its default",
+        "A file of an older version is read, and new settings have their defaults",
         arguments: [ArchiveFormat.binary, .compact])
     func older(format: ArchiveFormat) async throws {
         let archiver = KeyedArchiver(format: format)
@@ -114,7 +115,7 @@ struct SettingsTests {
         #expect(again.output == changed.output)
     }
 
-    /// Settings as another program may write them: with few of the keys, or with nil for some.
+    /// Settings of another program, with some keys missing or nil.
     private final class Foreign: ObjectCoding {
         static var className: String { "Settings" }
         var isEmpty = true
@@ -132,7 +133,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "Each key that a file lacks has its default; nil that was stored stays",
+        "Keys that a file lacks have their defaults, and a stored nil is kept",
         arguments: [ArchiveFormat.xml, .compact])
     func foreign(format: ArchiveFormat) async throws {
         let url = URL(fileURLWithPath: path)
@@ -150,7 +151,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("What is unset stays so in the next process")
+    @Test("An unset value stays unset")
     func unset() async throws {
         for key in ["area", "primeTimeFrom"] { #expect(try await run("unset", key).status == 0) }
         let shown = try await run()
@@ -160,7 +161,7 @@ struct SettingsTests {
         #expect(number.status == 2 && number.errors.contains("“lhour” cannot be unset"), "\(number.errors)")
     }
 
-    @Test("A broken file is reported and left, as is wrong usage")
+    @Test("A broken file and wrong usage are reported, and the file is not changed")
     func failures() async throws {
         try Data("broken".utf8).write(to: URL(fileURLWithPath: path))
         let broken = try await run("set", "area", "1")

@@ -1,15 +1,16 @@
+import TestSupport
 import Testing
 
 @Suite("The tour of FooBarClient and FooBarServer")
 struct TourTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
     @Test(
-        "The client launches its server, and every step holds",
+        "The client launches its server, and every step succeeds",
         arguments: [[], ["--over", "socketpair"], ["--over", "pipes"]])
     func launched(arguments: [String]) async throws {
         let outcome = try await Program.run("FooBarClient", arguments, in: scratch)
@@ -18,7 +19,9 @@ struct TourTests {
         #expect((outcome.output + outcome.errors).contains("FooBarServer: stopped, every table is empty"))
     }
 
-    @Test("The client finds a server at a socket, and the server ends with it", arguments: [[], ["--over", "socket"]])
+    @Test(
+        "The client connects to a server at a socket, and the server ends with it",
+        arguments: [[], ["--over", "socket"]])
     func atSocket(over: [String]) async throws {
         let path = scratch.path("s")
         let server = try Program("FooBarServer", ["--path", path], in: scratch)
@@ -31,7 +34,7 @@ struct TourTests {
         #expect(outcome.output.contains("FooBarServer: stopped, every table is empty"))
     }
 
-    @Test("Both programs explain themselves", arguments: ["FooBarClient", "FooBarServer"])
+    @Test("Both programs print help", arguments: ["FooBarClient", "FooBarServer"])
     func help(program: String) async throws {
         let outcome = try await Program.run(program, ["--help"], in: scratch)
         #expect(outcome.status == 0)

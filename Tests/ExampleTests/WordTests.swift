@@ -1,15 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("Words of the command line that are no text")
+@Suite("Command line words that are not UTF-8")
 struct WordTests {
-    /// Runs a program with the byte FF in a file's name.
+    /// Runs a program with the byte FF in a file name.
     ///
-    /// Nothing of Foundation's passes such on, a shell does.
+    /// It runs through a shell, because Foundation cannot pass such a name.
     private static let script = #"exec "$0" "$@" "$(printf 'odd\377name')""#
 
     @Test(
-        "A name that is not UTF-8 is refused, instead of being taken for another",
+        "A name that is not UTF-8 is refused",
         arguments: [
             ("distant", ["dump"]), ("distant", ["convert", "--to", "xml", "in"]), ("distant", ["check"]),
             ("AppState", []),
@@ -17,8 +18,8 @@ struct WordTests {
             ("FooBarServer", ["--path"]),
         ])
     func names(program: String, words: [String]) async throws {
-        let scratch = try Scratch()
-        let path = try Program.url(program).path
+        let scratch = try TemporaryFolder()
+        let path = try builtProgram(program)
         let outcome = try await Program.run("/bin/sh", ["-c", Self.script, path] + words, in: scratch)
         #expect(outcome.status == 2, "\(outcome.output)")
         #expect(outcome.output.isEmpty)

@@ -1,6 +1,7 @@
 import DistantObjects
 import Foundation
 import FoundationCoding
+import TestSupport
 import Testing
 
 final class Registrar: Vendable {
@@ -30,7 +31,7 @@ final class Registrar: Vendable {
 struct ConnectionTests {
     @Test("They go by copy as arguments and results of calls")
     func messages() async throws {
-        let (client, server) = try await Connection.pair(first: Patience.configuration, second: Patience.configuration)
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Registrar())
         let registrar = try await client.root
         let back: NSCoded<Employee> = try await registrar.promote(
@@ -40,25 +41,25 @@ struct ConnectionTests {
         let count: Int = try await registrar.grow(NSCoded(shelf), NSCoded(Foo(name: "James", age: 40)))
         #expect(count == 2)
         #expect(shelf.foos.count == 1)
-        await client.close(within: Patience.wait)
+        await client.close(within: TestTimeout.wait)
         _ = await server.ended
     }
 
     @Test("Bar as it is, and arrays, go both ways where the receiver lists what is in them")
     func listed() async throws {
-        let (client, server) = try await Connection.pair(first: Patience.configuration, second: Patience.configuration)
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Registrar())
         let registrar = try await client.root
         let sorted: NSCoded<NSMutableArray, Foo> = try await registrar.oldest(
             NSCoded(Bar()), NSCoded(NSMutableArray(array: [Foo(name: "James", age: 40)])))
         #expect(sorted.object.compactMap { ($0 as? Foo)?.name } == ["James", "Juliana", "Nicolas"])
-        await client.close(within: Patience.wait)
+        await client.close(within: TestTimeout.wait)
         _ = await server.ended
     }
 
     @Test("An object of another class than the method takes is an error of the call, and the connection goes on")
     func wrongClass() async throws {
-        let (client, server) = try await Connection.pair(first: Patience.configuration, second: Patience.configuration)
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Registrar())
         let registrar = try await client.root
         await #expect(throws: (any Error).self) {
@@ -66,7 +67,7 @@ struct ConnectionTests {
         }
         let count: Int = try await registrar.grow(NSCoded(Shelf([])), NSCoded(Foo(name: "y", age: 2)))
         #expect(count == 1)
-        await client.close(within: Patience.wait)
+        await client.close(within: TestTimeout.wait)
         _ = await server.ended
     }
 }

@@ -1,25 +1,11 @@
 import Foundation
 import FoundationCoding
 import KeyedArchive
+import PortTransport
 import Testing
 
-/// Random numbers that come again from the same seed.
-private struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
-
 /// Makes a graph of nodes: shared, in cycles, with conditional references, of two classes, with values of all kinds.
-private func randomGraph(_ random: inout Seeded) -> [Node] {
+private func randomGraph(_ random: inout SeededGenerator) -> [Node] {
     let nodes = (0..<Int.random(in: 1...20, using: &random)).map { number -> Node in
         guard Bool.random(using: &random) else { return Node("n\(number)") }
         let node = SpecialNode("s\(number)")
@@ -41,7 +27,7 @@ private func randomGraph(_ random: inout Seeded) -> [Node] {
     return nodes
 }
 
-private func randomValue(_ random: inout Seeded, _ depth: Int) -> NSObject {
+private func randomValue(_ random: inout SeededGenerator, _ depth: Int) -> NSObject {
     switch Int.random(in: 0..<(depth < 3 ? 15 : 12), using: &random) {
     case 0: return NSNumber(value: Bool.random(using: &random))
     case 1: return NSNumber(value: Int64.random(in: .min ... .max, using: &random))
@@ -102,7 +88,7 @@ struct RandomGraphTests {
         let first = UInt64.random(in: 0...(.max >> 1))
         var whole = 0
         for seed in first..<first + 100 {
-            var random = Seeded(seed: seed)
+            var random = SeededGenerator(seed: seed)
             let nodes = randomGraph(&random)
             defer { cut(nodes) }
             let root = nodes[0]

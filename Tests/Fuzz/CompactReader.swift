@@ -78,7 +78,7 @@ struct FuzzValue: Codable {
     var twice: Int?? = .some(nil)
 }
 
-/// What libFuzzer calls with each input.
+/// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -109,12 +109,12 @@ public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     return 0
 }
 
-/// What was read can be written again, or is refused with an error.
+/// Writes the decoded value again, which may fail with an error.
 private func write(_ node: FuzzNode) {
     if let again = try? KeyedArchiver.archive(node) { _ = try? KeyedUnarchiver.unarchive(FuzzNode.self, from: again) }
 }
 
-/// Asks for each kind of value at the same place, as a confused reader might.
+/// Decodes each kind of value at the same place, as a faulty reader might.
 struct Everyone: Decodable {
     init(from decoder: any Decoder) throws {
         if let keyed = try? decoder.container(keyedBy: Keys.self) {
@@ -150,7 +150,7 @@ struct Everyone: Decodable {
     }
 }
 
-/// Writes archives to begin from, if the run is told where: `FUZZ_SEEDS=directory`.
+/// Writes seed archives into the directory that `FUZZ_SEEDS` names.
 @_cdecl("LLVMFuzzerInitialize")
 public func prepareSeeds(
     _ count: UnsafeMutablePointer<CInt>,

@@ -119,7 +119,7 @@ final class FuzzRow: NSObject, NSSecureCoding {
     }
 }
 
-/// Asks for everything under every key, as a confused class might.
+/// Decodes every type under every key, as a faulty class might.
 final class FuzzConfused: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     private static let keys = [
@@ -141,7 +141,7 @@ final class FuzzConfused: NSObject, NSSecureCoding {
     func encode(with coder: NSCoder) {}
 }
 
-/// Has Foundation's own initialisers read.
+/// Decodes with Foundation's initialisers.
 final class FuzzUnit: Dimension, @unchecked Sendable {
     required init(symbol: String) { super.init(symbol: symbol, converter: UnitConverterLinear(coefficient: 2)) }
 
@@ -150,7 +150,7 @@ final class FuzzUnit: Dimension, @unchecked Sendable {
     required init?(coder: NSCoder) { super.init(coder: coder) }
 }
 
-/// Has Foundation's own initialisers read.
+/// Decodes with Foundation's initialisers.
 final class FuzzError: NSError, @unchecked Sendable {
     required init?(coder: NSCoder) { super.init(coder: coder) }
 
@@ -240,7 +240,7 @@ enum FuzzDoor {
     }
 }
 
-/// What libFuzzer calls with each input.
+/// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFoundationDoor(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let data = Data(bytes: start, count: count)
@@ -260,7 +260,7 @@ public func leaksOfFoundation() -> UnsafePointer<CChar> {
     return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }
 
-/// Writes archives to begin from, if the run is told where: `FUZZ_SEEDS=directory`.
+/// Writes seed archives into the directory that `FUZZ_SEEDS` names.
 @_cdecl("LLVMFuzzerInitialize")
 public func prepareSeeds(
     _ count: UnsafeMutablePointer<CInt>,

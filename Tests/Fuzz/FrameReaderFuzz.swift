@@ -15,7 +15,7 @@
 
 private let limits = FrameReader.Limits(frame: 512, bulk: 4_096, window: 4_096, openMessages: 16)
 
-/// What libFuzzer calls for each input.
+/// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFrameReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)

@@ -1,6 +1,6 @@
-// Feeds the readers of property lists, and what is built on them, with bytes of libFuzzer's making. Nothing may trap, hang
-// or take memory without bound; a graph that is read is the same when it is written and read again; objects that are read
-// can be written.
+// Feeds the readers of property lists, and what is built on them, with bytes of libFuzzer's making. Nothing may trap,
+// hang or take memory without bound; a graph that is read is the same when it is written and read again; objects that
+// are read can be written.
 //
 // Built twice: for binary property lists, and for XML with the flag FUZZ_XML, whose seeds differ.
 
@@ -54,7 +54,7 @@ struct FuzzThings: Codable {
     var any: PropertyList? = .array([.bool(true)])
 }
 
-/// What libFuzzer calls with each input.
+/// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPropertyLists(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
@@ -101,7 +101,7 @@ public func fuzzPropertyLists(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     return 0
 }
 
-/// Writes archives to begin from, if the run is told where: `FUZZ_SEEDS=directory`.
+/// Writes seed archives into the directory that `FUZZ_SEEDS` names.
 @_cdecl("LLVMFuzzerInitialize")
 public func prepareSeeds(
     _ count: UnsafeMutablePointer<CInt>,

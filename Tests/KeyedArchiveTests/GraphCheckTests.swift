@@ -1,4 +1,5 @@
 import Foundation
+import PortTransport
 import Testing
 
 @testable import KeyedArchive
@@ -80,7 +81,7 @@ struct GraphCheckTests {
         await withTaskGroup(of: Bool.self) { group in
             for seed: UInt64 in 0..<4 {
                 group.addTask {
-                    var random = SplitMix(seed: seed)
+                    var random = SeededGenerator(seed: seed)
                     let order = (0..<200).flatMap { _ in graph.objects.indices.shuffled(using: &random) }
                     return order.allSatisfy { graph.objects[$0] == expected[$0] }
                 }

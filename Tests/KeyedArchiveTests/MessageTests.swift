@@ -1,4 +1,5 @@
 import Foundation
+import PortTransport
 import Testing
 
 @testable import KeyedArchive
@@ -79,7 +80,7 @@ struct MessageTests {
             var name: String?
         }
         let seed = UInt64.random(in: 0..<1 << 40)
-        var random = SplitMix(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let (encoder, decoder) = (ObjectEncoder(), ObjectDecoder())
 
         /// A message of one value, by the used and by a new encoder; read by the used decoder, or as something else.

@@ -1,4 +1,5 @@
 import Foundation
+import PortTransport
 import Testing
 
 @testable import KeyedArchive
@@ -67,7 +68,7 @@ private indirect enum RandomValue: Codable, Equatable {
     case int(Int64), uint(UInt64), double(UInt64), text(String), data(Data), none
     case list([RandomValue]), map([String: RandomValue]), small(Int8, label: String), numbers([Int32]), optional(Int??)
 
-    static func random(using random: inout SplitMix, depth: Int = 0) -> RandomValue {
+    static func random(using random: inout SeededGenerator, depth: Int = 0) -> RandomValue {
         switch Int.random(in: 0..<(depth < 3 ? 11 : 9), using: &random) {
         case 0: .int(Bool.random(using: &random) ? .random(in: .min ... .max, using: &random) : 3)
         case 1: .uint(.random(in: .min ... .max, using: &random))
@@ -101,7 +102,7 @@ struct RandomGraphTests {
         arguments: [ArchiveFormat.compact, .binary, .xml])
     func roundTrips(_ format: ArchiveFormat) throws {
         for seed in 0..<150 as Range<UInt64> {
-            var random = SplitMix(seed: seed)
+            var random = SeededGenerator(seed: seed)
             let nodes = make(&random)
             let roots = nodes.filter { _ in Int.random(in: 0..<4, using: &random) == 0 }
             let archiver = KeyedArchiver(format: format)
@@ -124,7 +125,7 @@ struct RandomGraphTests {
         }
     }
 
-    private func make(_ random: inout SplitMix) -> [RandomNode] {
+    private func make(_ random: inout SeededGenerator) -> [RandomNode] {
         let count = Int.random(in: 1..<60, using: &random)
         let nodes: [RandomNode] = (0..<count).map {
             if Bool.random(using: &random) { return RandomNode(number: $0) }

@@ -1,3 +1,4 @@
+import PortTransport
 import Testing
 
 @testable import KeyedArchive
@@ -46,7 +47,7 @@ struct RobustnessTests {
 
     @Test("Random bytes behind a good beginning are refused")
     func noise() {
-        var random = SplitMix(seed: 7)
+        var random = SeededGenerator(seed: 7)
         for _ in 0..<2000 {
             let noise = (0..<Int.random(in: 0..<60, using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)
@@ -188,20 +189,5 @@ struct RobustnessTests {
     func foreignCoders() {
         let error = #expect(throws: (any Error).self) { try JSONEncoder().encode([Foo("x", 1)]) }
         #expect("\(String(describing: error))".contains("KeyedArchiver"))
-    }
-}
-
-/// A small random generator whose runs can be repeated by their seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -1,11 +1,11 @@
-/// An exhaustive check of the credit of calls and of one-way messages, between two sides that both send one-way messages
-/// whose methods call back.
+/// An exhaustive check of the credit of calls and of one-way messages, between two sides that both send one-way
+/// messages whose methods call back.
 ///
-/// Each side has a few tasks that each send one-way messages. The method of such a message calls the sender once before it
-/// ends, and in some variants sends a one-way message instead. Calls are answered at once when they start. In no state may
-/// nothing go on while something is left to do.
+/// Each side has a few tasks that each send one-way messages. The method of such a message calls the sender once before
+/// it ends, and in some variants sends a one-way message instead. Calls are answered at once when they start. In no
+/// state may nothing go on while something is left to do.
 struct Credits {
-    /// The rule, and what shows that the search sees.
+    /// The rule, and variants that the search must find wrong.
     enum Variant: String, CaseIterable {
         case rule = "credit"
         case nestedOneWayThrows = "credit, methods send one-way messages"
@@ -19,7 +19,7 @@ struct Credits {
         var nestsOneWays: Bool { self == .nestedOneWayThrows || self == .nestedWaits }
     }
 
-    /// A message under way, in order; what a side sends by itself, or what a method sends.
+    /// A message under way, sent by a side's task or by a method.
     enum Frame: Hashable {
         case oneWay(nested: Bool)
         case call
@@ -28,15 +28,15 @@ struct Credits {
         case oneWayCredit
     }
 
-    /// One side: what it sends, and what it serves.
+    /// One side: the messages that it sends and serves.
     struct Side: Hashable {
-        /// Messages its tasks have still to send.
+        /// The messages that its tasks still have to send.
         var left: Int
-        /// What waits here for credit, each kind in its order.
+        /// The messages that wait for credit, each kind in order.
         var waiting: [Frame] = []
         var callCredit: Int
         var oneWayCredit: Int
-        /// On the way to the other side.
+        /// The messages under way to the other side.
         var stream: [Frame] = []
         /// Methods of one-way messages that have not sent yet, and those that wait for what they sent.
         var started = 0
@@ -93,7 +93,7 @@ struct Credits {
         if !isBehind, takeCredit(frame, &side) { side.stream.append(frame) } else { side.waiting.append(frame) }
     }
 
-    /// Credit has come.
+    /// Adds returned credit.
     private func sendWaiting(_ side: inout Side) -> Int {
         var resumed = 0
         var kept: [Frame] = []
@@ -114,7 +114,7 @@ struct Credits {
 
     // MARK: Steps
 
-    /// Every state that can follow.
+    /// Calls the closure for every possible next state.
     func following(_ state: State) -> [State] {
         var next: [State] = []
         for index in 0..<2 {
@@ -162,7 +162,7 @@ struct Credits {
             side.waiting.append(.oneWay(nested: true))
             sides[index] = side
         } else {
-            // It is told that there is no room, and ends.
+            // It gets the error that there is no room, and ends.
             end(&sides, index)
         }
     }

@@ -1,11 +1,11 @@
-/// An exhaustive check of how the two sides of a ring in shared memory wake each other, on processors that keep stores back
-/// until a fence (TSO).
+/// An exhaustive check of how the two sides of a ring in shared memory wake each other, on processors that keep stores
+/// back until a fence (TSO).
 ///
-/// A writer writes messages, of which some are answers; the loop of the other side reads, and so does a thread that waits for
-/// one of the answers. In no state may all rest while a message is unread, or while the thread sleeps though its answer was
-/// read or its call given up.
+/// A writer writes messages, of which some are answers; the loop of the other side reads, and so does a thread that
+/// waits for one of the answers. In no state may all rest while a message is unread, or while the thread sleeps though
+/// its answer was read or its call given up.
 struct Doorbell {
-    /// The protocol, and what shows that the search sees.
+    /// The protocol, and variants that the search must find wrong.
     enum Variant: String, CaseIterable {
         case bells = "bells"
         case writerWithoutFence = "bells, writer looks without a fence"
@@ -20,12 +20,12 @@ struct Doorbell {
 
     enum Word: Int { case written, readerWaits, answerWaits }
 
-    /// What stands in the memory, and what each of the three keeps back.
+    /// The content of the memory, and the stores that each of the three has not flushed.
     struct State: Hashable {
         var memory = [0, 0, 0]
         var kept: [[Store]] = [[], [], []]
         var places = [0, 0, 0]
-        /// Messages the writer is through with, and those that were read.
+        /// The number of messages written and read.
         var sent = 0
         var read = 0
         var bellRings = false
@@ -66,7 +66,7 @@ struct Doorbell {
         step(state, who, to: place) { $0.kept[who].append(Store(word: word, value: value)) }
     }
 
-    /// Every state that can follow.
+    /// Calls the closure for every possible next state.
     func following(_ state: State) -> [State] {
         var next: [State] = []
         for who in 0..<3 where !state.kept[who].isEmpty {
@@ -150,7 +150,7 @@ struct Doorbell {
         }
     }
 
-    /// Whether all rest and something is left to do.
+    /// Whether all sleep although something is left to do.
     private func isStuck(_ state: State) -> Bool {
         state.read < answers.count || (state.threadSleeps && isOver(state))
     }

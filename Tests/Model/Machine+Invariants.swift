@@ -1,5 +1,6 @@
 extension Machine {
-    /// Whether something is held that nothing will ever release: at rest the tables of two parties without proxies are empty.
+    /// Whether something is held that nothing will ever release: at rest the tables of two parties without proxies are
+    /// empty.
     func leak(in state: State) -> (verdict: Verdict, sentence: String)? {
         for index in 0..<2 {
             let owner = state.parties[index]

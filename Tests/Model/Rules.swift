@@ -174,7 +174,8 @@ struct Machine {
         }
     }
 
-    /// A failed encode has touched nothing; where it has taken a slot it gives it back, where it has counted it forgets to.
+    /// A failed encode has touched nothing; where it has taken a slot it gives it back, where it has counted it forgets
+    /// to.
     private func failEncode(_ party: inout Party) {
         if variant == .idAtEncode, party.draft.own == .picked { free(party.draft.reference.slot, &party) }
         party.draft = Draft()

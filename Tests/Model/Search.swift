@@ -18,7 +18,8 @@ struct Search {
         machine = Machine(variant: variant)
     }
 
-    /// Searches until a fault of the expected kind is found, or any fault where none is expected, or every state is seen.
+    /// Searches until a fault of the expected kind is found, or any fault where none is expected, or every state is
+    /// seen.
     mutating func run() -> Result {
         let expected = machine.variant.expected
         var other: (verdict: Verdict, index: Int)?

@@ -1,5 +1,5 @@
-// An exhaustive check of the release rule: every state two parties can reach, within the bounds of `Bound`, by the steps
-// of `Machine`. In each of them
+// An exhaustive check of the release rule: every state two parties can reach, within the bounds of `Bound`, by the
+// steps of `Machine`. In each of them
 //   - a message reaches the very object its sender meant;
 //   - no object is freed while a message under way mentions it, or while the other side has it pinned or has a proxy;
 //   - no slot is used again while its former object is still referred to;

@@ -1,4 +1,5 @@
 import CPortShims
+import TestSupport
 import Testing
 
 @testable import PortTransport
@@ -44,7 +45,7 @@ struct ActivationTests {
 
     @Test("They are found by name or in order, once each, and no program started from here finds them")
     func found() async throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         let paths = ["a", "b", "c"].map { "\(directory.path)/\($0)" }
         let first = Self.unused(100)
         Self.pass(paths.map(Self.bound), at: first, names: "one:two:three")

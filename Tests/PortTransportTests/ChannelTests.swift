@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PortTransport
@@ -185,7 +186,7 @@ func end(_ a: Channel, _ b: Channel, _ here: Recorder, _ there: Recorder) async 
 }
 
 func connectedPair() async throws -> (ChannelEndpoint, ChannelEndpoint) {
-    let directory = try TemporaryDirectory()
+    let directory = try TemporaryFolder()
     let listener = try SocketListener(path: directory.path + "/s")
     return try await withCheckedThrowingContinuation { continuation in
         do {

@@ -1,5 +1,6 @@
 import CPortShims
 import PortTransport
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -13,7 +14,7 @@ import Testing
 struct ChildProcessTests {
     @Test("A child starts in the directory it is given, and writes its errors where it is told")
     func surroundings() async throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         let path = directory.path + "/errors"
         let errors = open(path, O_RDWR | O_CREAT, 0o600)
         try #require(errors >= 0)

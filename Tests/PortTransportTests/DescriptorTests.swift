@@ -1,4 +1,5 @@
 import CPortShims
+import TestSupport
 import Testing
 
 @testable import PortTransport
@@ -29,7 +30,7 @@ struct DescriptorTests {
     /// Waits until none is left, which nothing announces.
     static func expectClosed(_ names: Set<String>) async {
         let start = ContinuousClock.now
-        while leaked(names) > 0, ContinuousClock.now - start < Patience.wait { await Task.yield() }
+        while leaked(names) > 0, ContinuousClock.now - start < TestTimeout.wait { await Task.yield() }
         #expect(leaked(names) == 0)
     }
 

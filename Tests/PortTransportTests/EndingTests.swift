@@ -1,5 +1,6 @@
 import CPortShims
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PortTransport

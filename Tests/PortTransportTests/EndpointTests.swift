@@ -1,4 +1,5 @@
 import CPortShims
+import TestSupport
 import Testing
 
 @testable import PortTransport
@@ -22,7 +23,7 @@ struct EndpointTests {
 
     @Test("A path that cannot work is an error that says why and names it")
     func paths() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         defer { directory.remove() }
         let long = directory.path + "/" + String(repeating: "x", count: 120)
         #expect(Self.code { _ = try ChannelEndpoint.connect(path: long) } == .pathTooLong)
@@ -42,7 +43,7 @@ struct EndpointTests {
 
     @Test("A name taken twice is refused; a stale one is replaced; both files go at close")
     func names() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         defer { directory.remove() }
         let path = directory.path + "/s"
         let first = try SocketListener(path: path)
@@ -70,7 +71,7 @@ struct EndpointTests {
 
     @Test("The mode of a socket's file is set, and what a link in its place leads to is left alone")
     func modes() throws {
-        let directory = try TemporaryDirectory()
+        let directory = try TemporaryFolder()
         defer { directory.remove() }
         let (file, link) = (directory.path + "/file", directory.path + "/link")
         close(open(file, O_CREAT | O_WRONLY, 0o640))
@@ -137,7 +138,7 @@ struct EndpointTests {
     #if os(Linux)
         @Test("Without descriptors a listener neither dies nor spins, and accepts when there are some again")
         func exhaustion() async throws {
-            let directory = try TemporaryDirectory()
+            let directory = try TemporaryFolder()
             let path = directory.path + "/s"
             let worked = await onPlainThread { () -> Bool in
                 // A table of descriptors of this thread's own, which the loop it starts shares: nobody else starves.

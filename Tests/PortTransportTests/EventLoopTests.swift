@@ -165,7 +165,7 @@ struct EventLoopTests {
             let start = monotonicNow()
             var cancelled: [TimerToken] = []
             for index in 0..<200 {
-                cancelled.append(loop.addTimer(after: Patience.test) { seen.withLock { $0.append(1_000 + index) } })
+                cancelled.append(loop.addTimer(after: TestTimeout.test) { seen.withLock { $0.append(1_000 + index) } })
             }
             tokens = [
                 loop.addTimer(after: .milliseconds(200)) { seen.withLock { $0.append(2) } },
@@ -359,7 +359,7 @@ struct EventLoopTests {
             var none = sigset_t()
             sigemptyset(&none)
             pthread_sigmask(SIG_SETMASK, &none, nil)
-            alarm(UInt32(Patience.wait.components.seconds))
+            alarm(UInt32(TestTimeout.wait.components.seconds))
             if loop.isAlive { _exit(1) }
             if channel.send([9]) != 0 || channel.isWritten(1) { _exit(2) }
             do {

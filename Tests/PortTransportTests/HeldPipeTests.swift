@@ -1,6 +1,7 @@
 #if os(Linux)
     import CPortShims
     import Glibc
+    import TestSupport
     import Testing
 
     @testable import PortTransport
@@ -43,7 +44,7 @@
 
             /// Returns when somebody waits for the page.
             func awaitUse() -> Bool {
-                port_wait_one(fault, UInt32(PORT_READABLE), Int64(Patience.wait.nanoseconds)) > 0
+                port_wait_one(fault, UInt32(PORT_READABLE), Int64(TestTimeout.wait.nanoseconds)) > 0
             }
 
             /// Gives those who wait a page of zeros.

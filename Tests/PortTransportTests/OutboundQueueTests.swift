@@ -1,4 +1,5 @@
 import CPortShims
+import TestSupport
 import Testing
 
 @testable import PortTransport

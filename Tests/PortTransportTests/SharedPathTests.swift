@@ -1,5 +1,6 @@
 import CPortShims
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import PortTransport
@@ -270,7 +271,7 @@ import Testing
         func namedPipe() throws {
             let ends = try Ends()
             defer { ends.close() }
-            let directory = try TemporaryDirectory()
+            let directory = try TemporaryFolder()
             defer { directory.remove() }
             #expect(mkfifo(directory.path + "/pipe", 0o600) == 0)
             let pipe = open(directory.path + "/pipe", O_RDWR | O_NONBLOCK)

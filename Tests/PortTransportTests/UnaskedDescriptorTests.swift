@@ -1,6 +1,7 @@
 #if os(Linux)
     import CPortShims
     import Glibc
+    import TestSupport
     import Testing
 
     @testable import PortTransport
@@ -151,7 +152,7 @@
 
     /// A TCP socket whose last close waits, for longer than any test, for a peer that reads nothing.
     final class SlowSocket: @unchecked Sendable {  // Used by one test at a time.
-        static let seconds = 2 * Int(Patience.test.components.seconds)
+        static let seconds = 2 * Int(TestTimeout.test.components.seconds)
 
         private let descriptor: CInt
         private let peer: CInt

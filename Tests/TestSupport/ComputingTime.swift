@@ -1,6 +1,8 @@
 import Foundation
 
-/// The time the calling thread has computed: other tests run beside this one, and wait for it or it for them.
+/// The processor time of the calling thread.
+///
+/// Unlike elapsed time it does not depend on tests that run at the same time.
 package func computingTime() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

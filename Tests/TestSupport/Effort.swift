@@ -1,8 +1,9 @@
 import KeyedArchive
 
-/// Work as a multiple of other work, which a fast machine, a slow one, a debug build and a sanitizer change alike.
+/// A unit for the processor time of a test, which grows with a slow machine, a debug build or a sanitizer as the test's
+/// does.
 package enum Effort {
-    /// The computing time that archiving 10,000 strings and reading them again takes here.
+    /// The processor time of archiving 10,000 strings and reading them again.
     package static let unit: Duration = {
         let texts = (0..<10_000).map { "text \($0)" }
         let times = (0..<3).map { _ in
@@ -17,6 +18,6 @@ package enum Effort {
 
     /// The most units that one hostile or real file may take.
     ///
-    /// The dearest one takes 8, and what grows without bound more than any machine could do.
+    /// The most expensive one takes 8. Work that grows without limit would take far more.
     package static let bound = 200.0
 }

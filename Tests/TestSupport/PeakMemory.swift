@@ -1,18 +1,23 @@
 import Foundation
 
-/// The most memory a piece of work took at any time, for tests in a process of their own.
+/// The memory of the process, for exit tests, where no other test runs.
 package enum PeakMemory {
-    /// Bytes that were resident at most while `body` ran, beyond those that were at its beginning; 0 where the system does
-    /// not say.
+    /// The bytes that are resident now; 0 if the system does not report them.
+    package static var resident: Int { status("VmRSS:") }
+    /// The most bytes that were resident at a time; 0 if the system does not report them.
+    package static var peak: Int { status("VmHWM:") }
+
+    /// The most bytes that were resident while `body` ran, minus those at its start; 0 if the system does not report
+    /// them.
     package static func growth(during body: () throws -> Void) rethrows -> Int {
-        // Makes the kernel forget the peak so far; where it may not, what is found is no less.
+        // Resets the kernel's record of the peak. If that is not allowed, the result is at least as large.
         if let file = FileHandle(forWritingAtPath: "/proc/self/clear_refs") {
             try? file.write(contentsOf: Data("5".utf8))
             try? file.close()
         }
-        let before = status("VmRSS:")
+        let before = resident
         try body()
-        return max(0, status("VmHWM:") - before)
+        return max(0, peak - before)
     }
 
     private static func status(_ name: String) -> Int {

@@ -4,9 +4,9 @@
     import Darwin
 #endif
 
-/// The sanitizer this process runs with.
+/// The sanitizer that this process runs with.
 ///
-/// A test that limits memory or stack to what the product needs asks here: a sanitizer needs several times as much.
+/// Tests that limit memory or stack check it, because a sanitizer needs several times as much.
 package enum Sanitizer {
     /// Whether it is the address or the thread sanitizer.
     package static var isActive: Bool { isAddress || isThread }

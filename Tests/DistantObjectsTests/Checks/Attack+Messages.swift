@@ -1,4 +1,4 @@
-/// Broken rules of messages, tables, answers and shared memory.
+/// Violations of the rules of messages, tables, answers and shared memory.
 extension Attack {
     static let calls = [
         Attack(

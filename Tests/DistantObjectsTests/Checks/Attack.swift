@@ -1,13 +1,15 @@
-/// One broken rule: what the peer sends after its `Hello`, and the `Goodbye` it gets.
+/// A violation of one rule: the bytes that the peer sends after its `Hello`, and the reason in the `Goodbye` it gets.
 struct Attack: Sendable {
     var name: String
     var article = Article.wireProtocol
-    /// What the article says of it.
+    /// The words of the article.
     var rule: String
     var reason: UInt64
     var greets = true
     var features: UInt64 = 0
-    /// The peer ends its stream then; else it holds it open until it is cut off.
+    /// Whether the peer then ends its stream.
+    ///
+    /// If not, it keeps it open until it is cut off.
     var ends = false
     var bytes: [UInt8]
 

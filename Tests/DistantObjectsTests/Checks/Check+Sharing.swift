@@ -1,12 +1,13 @@
 import CPortShims
 import DistantObjects
 import PortTransport
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 
-    // What `Frames.md` says of the memory and of its bells.
+    // The rules of `Frames.md` about the memory and its doorbells.
     extension Check {
         static let sharing = [
             Check(
@@ -16,7 +17,7 @@ import Testing
                 let taker = try await SharingAbuseTests.Taker()
                 taker.raw.send(17, flags: 2, [])
                 try await taker.awaitMove()
-                // What it says to have read: looked at only when there is no room.
+                // The number of bytes read, which is checked only when there is no room.
                 let place = 128 + 64
                 taker.memory.storeBytes(of: 1 << 40, toByteOffset: place, as: UInt64.self)
                 _ = try await SharingAbuseTests.root(of: taker)
@@ -62,7 +63,7 @@ import Testing
                     return port_send(raw.descriptor, &vector, 1, [memory, first[1], second[1]], 3, false)
                 }
                 #expect(sent == 8)
-                // It goes over.
+                // It switches to the memory.
                 let next = try await onThread { raw.read() }
                 #expect(next?.kind == 17 && next?.flags == 2)
                 raw.close()

@@ -1,7 +1,8 @@
 import DistantObjects
+import TestSupport
 import Testing
 
-// What `WireProtocol.md` allows, and what it says of numbers, of the beginning and of the end.
+// What `WireProtocol.md` allows, and its rules about numbers, the beginning and the end.
 extension Check {
     static let beginnings = [
         Check("a Hello without the initiator's bit, to a listener", "A party accepts a `Hello` without the bit.") {
@@ -16,7 +17,7 @@ extension Check {
             raw.send(11, [1])
             let answer = try await onThread { raw.read()?.kind }
             #expect(answer == 12)
-            // The other one asks for memory, which only an initiator does.
+            // The other one asks for memory, which only an initiator may do.
             raw.send(17, [])
             let last = try await onThread { raw.readToEnd().last }
             #expect(last?.kind == 16 && last?.body.dropFirst().first == 5)
@@ -49,7 +50,7 @@ extension Check {
         Check("no message bytes granted", "Every party accepts 4,096 bytes, even if it says less") {
             let frames = try await exchange(
                 greeting: RawPeer.greeting(message: 0), RawPeer.frame(2, root), count: 1)
-            // Not a refusal because of its size.
+            // It is not refused because of its size.
             #expect(frames.first?.kind == 3 && frames.first?.flags == 0)
         },
     ]
@@ -116,7 +117,7 @@ extension Check {
             raw.send(1, RawPeer.greeting(features: 1))
             let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
             connection.vend(Directory())
-            async let closed = connection.close(within: Patience.wait)
+            async let closed = connection.close(within: TestTimeout.wait)
             let frames = try await onThread { () -> [RawPeer.Frame] in
                 let first = [raw.read(), raw.read()].compactMap { $0 }
                 raw.send(RawPeer.frame(2, root) + RawPeer.frame(16, [2, 0, 0]))
@@ -144,10 +145,10 @@ extension Check {
         ) { try await GoodbyeTests().heldOpen() },
     ]
 
-    /// The root named "", of the root directory.
+    /// A request to the root directory for the root named "".
     private static let root = RawPeer.call(body: [0, 1, 0x80])
 
-    /// A connection that is the initiator, and its peer, which has greeted and read its `Hello`.
+    /// A connection that is the initiator, and its peer, which has exchanged `Hello`s with it.
     private static func initiator(features: UInt64) async throws -> (RawPeer, Connection) {
         let (raw, ours) = try Bereaved.ends(.socketpair)
         raw.send(1, RawPeer.greeting(features: features))

@@ -1,4 +1,5 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -8,7 +9,7 @@ import Testing
     import Foundation
 #endif
 
-/// An article that a peer in another language is written from.
+/// An article that specifies the protocol.
 enum Article: String, Sendable {
     case wireProtocol = "DistantObjects/DistantObjects.docc/WireProtocol.md"
     case frames = "PortTransport/PortTransport.docc/Frames.md"
@@ -19,17 +20,17 @@ enum Article: String, Sendable {
         return try String(contentsOf: sources.appending(path: rawValue), encoding: .utf8)
     }
 
-    /// Whether the words stand in the article, however its lines are broken.
+    /// Whether the article contains the words, regardless of line breaks.
     func says(_ words: String) throws -> Bool {
         try text().split { $0.isWhitespace }.joined(separator: " ").contains(words)
     }
 }
 
-/// A row of the table of checks: what an article says, and a peer that sees whether it is so.
+/// A check of the implementation against an article: a quoted rule, and code that tests it with a peer.
 struct Check: Sendable, CustomTestStringConvertible {
     let name: String
     let article: Article
-    /// Words of the article.
+    /// The quoted words of the article.
     let rule: String
     let run: @Sendable () async throws -> Void
 
@@ -44,20 +45,20 @@ struct Check: Sendable, CustomTestStringConvertible {
         (self.name, self.article, self.rule, self.run) = (name, article, rule, run)
     }
 
-    /// The attack ends its own connection with its reason, and no other.
+    /// Checks that the attack ends its own connection with the reason, and no other connection.
     init(_ attack: Attack) {
         self.init(attack.name, attack.rule, of: attack.article) { try await attack.run() }
     }
 
-    /// Greets a listener, sends the bytes, and hands out the frames that come back until the end.
+    /// Sends a Hello and the bytes to a listener, and returns the frames that come back.
     ///
     /// - Parameters:
-    ///   - ends: The peer ends its stream behind the bytes, as it may after a `Goodbye` of its own.
-    ///   - count: Frames to read; nil: to the end.
+    ///   - ends: Whether the peer ends its stream after the bytes, as it may after its `Goodbye`.
+    ///   - count: The number of frames to read; nil to read to the end.
     static func exchange(
         greeting: [UInt8] = RawPeer.hello, _ bytes: [UInt8], ends: Bool = false, count: Int? = nil
     ) async throws -> [RawPeer.Frame] {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for await connection in listener { connection.vend(Directory()) }
@@ -73,14 +74,14 @@ struct Check: Sendable, CustomTestStringConvertible {
         }
         raw.close()
         listener.close()
-        try await serving.value
+        await serving.value
         return frames
     }
 }
 
 extension Attack {
     func run() async throws {
-        let place = try Place()
+        let place = try TemporaryFolder()
         let listener = try Listener(at: .path(place.socket), configuration: .patient)
         let serving = Task {
             for await connection in listener {
@@ -115,6 +116,6 @@ extension Attack {
         #expect(after == 2)
         await good.close()
         listener.close()
-        try await serving.value
+        await serving.value
     }
 }

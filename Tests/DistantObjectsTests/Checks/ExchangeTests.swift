@@ -1,4 +1,5 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 /// The frames that `WireProtocol.md` shows byte by byte, in their order.
@@ -10,7 +11,7 @@ private struct Exchange {
 
     private(set) var frames: [Frame] = []
 
-    /// A line has who speaks where a frame begins, then bytes in hexadecimal, and behind two spaces what they mean.
+    /// A line has the sender, if a frame begins there; then bytes in hexadecimal; and after two spaces their meaning.
     init() throws {
         let lines = try Article.wireProtocol.text().split(separator: "\n")
         let section = lines[try #require(lines.firstIndex(of: "## One exchange"))...].dropFirst()
@@ -24,9 +25,9 @@ private struct Exchange {
         }
     }
 
-    /// Plays one side of it: sends that side's bytes, and reads the other's.
+    /// Plays one side: sends its bytes, and reads the other side's.
     ///
-    /// - Returns: What was not as shown.
+    /// - Returns: The differences from the article.
     func play(_ side: String, by raw: RawPeer) -> String? {
         for (index, frame) in frames.enumerated() {
             if frame.speaker == side {
@@ -56,22 +57,22 @@ private final class People: Vendable {
     func add(_ person: Person) -> Int { person.name == "Ada" && person.age == 36 ? 1 : 0 }
 }
 
-@Suite("The exchange that the wire protocol shows", .bounded())
+@Suite("The exchange in the wire protocol article", .bounded())
 struct ExchangeTests {
     private func configuration(_ name: String) -> Connection.Configuration {
         var configuration = Connection.Configuration()
-        configuration.handshakeTimeout = Patience.wait
+        configuration.handshakeTimeout = TestTimeout.wait
         configuration.lookupDeadline = nil
         configuration.sharesMemory = false
         configuration.programName = name
         return configuration
     }
 
-    /// Has a connection meet a peer that plays the other side as shown.
+    /// Connects a connection to a peer that plays the other side.
     ///
     /// - Parameters:
-    ///   - side: What the peer plays.
-    ///   - use: Makes the connection of its end, and uses it.
+    ///   - side: The side that the peer plays.
+    ///   - use: Makes the connection at its end, and uses it.
     private func meet(
         _ side: String, over transport: Bereaved.Transport,
         _ use: ((reading: CInt, writing: CInt)) async throws -> Void
@@ -86,7 +87,7 @@ struct ExchangeTests {
         try outcome.get()
     }
 
-    @Test("A connection that takes the worker's part says what is shown", arguments: Bereaved.Transport.allCases)
+    @Test("A connection as the worker sends the bytes that the article shows", arguments: Bereaved.Transport.allCases)
     func worker(over transport: Bereaved.Transport) async throws {
         try await meet("tool", over: transport) { end in
             let connection = try await Bereaved.adopt(end, isInitiator: false, configuration("worker"))
@@ -97,13 +98,13 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A connection that takes the tool's part says what is shown", arguments: Bereaved.Transport.allCases)
+    @Test("A connection as the tool sends the bytes that the article shows", arguments: Bereaved.Transport.allCases)
     func tool(over transport: Bereaved.Transport) async throws {
         try await meet("worker", over: transport) { end in
             let connection = try await Bereaved.adopt(end, isInitiator: true, configuration("tool"))
             let count: Int = try await connection.root.add(Person(name: "Ada", age: 36))
             #expect(count == 1)
-            // The root is let go before the connection says goodbye.
+            // The root is released before the connection says goodbye.
             while connection.statistics.framesOut < 4, !connection.isEnded { await Task.yield() }
             await connection.close()
         }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import DistantObjects
 
-@Suite("How far a serving task is")
+@Suite("Progress of a serving task")
 struct ServingProgressTests {
-    @Test("A call is cancelled while it is served, not before, and not one that came before it")
+    @Test("Only the call that is being served can be cancelled, not an earlier one")
     func cancel() {
         let task = Task<Void, Never> {}
         var progress = ServingProgress()
@@ -20,7 +20,7 @@ struct ServingProgressTests {
         #expect(!servesOthers)
     }
 
-    @Test("A call that is cancelled before its task is made cancels the task")
+    @Test("A call that is cancelled before its task exists cancels the task later")
     func cancelledEarly() {
         var progress = ServingProgress()
         progress.take(1)
@@ -29,7 +29,7 @@ struct ServingProgressTests {
         #expect(task == nil && isCancelled)
     }
 
-    @Test("A task that is over keeps no task that is made late")
+    @Test("A serving task that has ended does not store a task")
     func over() {
         var progress = ServingProgress()
         progress.take(1)

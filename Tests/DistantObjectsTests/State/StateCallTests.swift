@@ -20,7 +20,7 @@ struct StateCallTests {
         #expect(client.isAtRest && server.isAtRest && server.state.runningCalls == 0)
     }
 
-    @Test("The messages to one object start one after the other, those to another do not wait")
+    @Test("Messages to one object start one after the other, and those to another do not wait")
     func mailbox() throws {
         let (client, server) = try StateSide.pair()
         let other = StateObject()
@@ -37,7 +37,7 @@ struct StateCallTests {
         #expect(server.start()?.question == 1)
     }
 
-    @Test("A large message comes in fragments both ways, and starts when it is whole")
+    @Test("A large message goes in fragments both ways, and starts when it is complete")
     func fragments() throws {
         let (client, server) = try StateSide.pair()
         let text = String(repeating: "x", count: 100_000)
@@ -52,7 +52,7 @@ struct StateCallTests {
         #expect(client.answers[1] == .result && client.isAtRest)
     }
 
-    @Test("Without credit calls wait in order, and go when some is given back")
+    @Test("Without credit calls wait in order, and are sent when some is returned")
     func credit() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 2
@@ -65,13 +65,13 @@ struct StateCallTests {
         let answers = server.takeFrames()
         #expect(answers.map(\.kind) == [.credit, .return])
         try client.receive(answers)
-        // A frame writes nothing by itself: what waits goes at the end of the turn.
+        // Entering a frame writes no queued messages; they are written at the end of the read.
         #expect(client.takeKinds() == [] && !client.state.isSettled)
         client.endTurn()
         #expect(client.takeKinds() == [.call] && client.state.pending.count == 2 && client.state.isSettled)
     }
 
-    @Test("Calls and one-way messages each have a credit of their own")
+    @Test("Calls and one-way messages have separate credits")
     func separateCredit() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
@@ -92,7 +92,7 @@ struct StateCallTests {
         #expect(try client.offer())
     }
 
-    @Test("More calls, and more credit, than were granted are refused", arguments: [0, 1, 2] as [UInt8])
+    @Test("More calls or more credit than granted are refused", arguments: [0, 1, 2] as [UInt8])
     func tooMuch(kind: UInt8) throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
@@ -109,7 +109,7 @@ struct StateCallTests {
         #expect(credit?.reason == .overLimit)
     }
 
-    @Test("A full queue of the channel stops messages, and they go when it has room")
+    @Test("Messages wait while the channel's queue is full")
     func fullQueue() throws {
         let (client, _) = try StateSide.pair()
         client.host.isQueueFull = true
@@ -139,7 +139,7 @@ struct StateCallTests {
         #expect(client.takeFrames().first?.form == .withFragments)
     }
 
-    @Test("A Return to no question, a second one, and one of unknown status are refused")
+    @Test("A Return to no question, a second Return, and an unknown status are refused")
     func wrongReturn() throws {
         let (stranger, _) = try StateSide.pair()
         #expect(throws: ProtocolViolation.self) { try stranger.receive(StateFrame(.return, 0, 0, 0)) }
@@ -154,7 +154,7 @@ struct StateCallTests {
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.return, 0, 0, 0, flags: 9)) }
     }
 
-    @Test("A call of an object that was never given, or is released, is refused")
+    @Test("A call to an object that was never exported, or is released, is refused")
     func wrongTarget() throws {
         let (_, server) = try StateSide.pair()
         let error = #expect(throws: ProtocolViolation.self) {
@@ -167,7 +167,7 @@ struct StateCallTests {
         #expect(stale?.reason == .outOfStep)
     }
 
-    @Test("A deadline goes as the time that is left, by the host's clock, and is an instant there")
+    @Test("A deadline is sent as the time left, and becomes an instant of the receiver's clock")
     func deadline() throws {
         let (client, server) = try StateSide.pair()
         let message = try StateSide.message()
@@ -179,7 +179,7 @@ struct StateCallTests {
         #expect(server.start()?.deadline == 7_003_000_000)
     }
 
-    @Test("Over its limit of running calls a side refuses further ones")
+    @Test("Above its limit of running calls a side refuses further ones")
     func runningCalls() throws {
         var limits = ConnectionLimits()
         limits.runningCalls = 1
@@ -193,7 +193,7 @@ struct StateCallTests {
         #expect(server.start()?.obstacle == .calls)
     }
 
-    @Test("While answers lie unread calls wait; after too long they are refused; then they start again")
+    @Test("While answers are unread calls wait, then are refused, and later start again")
     func unreadAnswers() throws {
         var limits = ConnectionLimits()
         limits.unreadAnswers = 2_048
@@ -218,7 +218,7 @@ struct StateCallTests {
         #expect(server.start()?.obstacle == Obstacle.none)
     }
 
-    @Test("A large result is replaced when too many answers lie unread")
+    @Test("A large result is replaced by an error when too many answers are unread")
     func tooManyAnswers() throws {
         var limits = ConnectionLimits()
         limits.unreadAnswers = 1_024

@@ -7,7 +7,7 @@ import Testing
 struct StateCrossingTests {
     private let givenUp = ConnectionError(.cancelled, "given up")
 
-    @Test("A Cancel before the start, while the call runs, and behind its Return", arguments: 0...2)
+    @Test("A Cancel before the start, during the call, and after its Return", arguments: 0...2)
     func cancel(stage: Int) throws {
         let (client, server) = try StateSide.pair()
         let ticket = try client.call(1)
@@ -16,7 +16,7 @@ struct StateCrossingTests {
         if stage == 2, let started = call { try server.answer(started) }
         client.transition { state, actions in state.giveUp(ticket, givenUp, &actions) }
         #expect(client.failures[1] == .cancelled && client.done == ["fail 1", "abort"])
-        // The question stays until its Return: its number must not be used again before.
+        // The question stays until its Return, because its number must not be reused before.
         #expect(client.state.questions.count == 1)
         try server.receive(client.takeFrames())
         switch stage {
@@ -31,7 +31,7 @@ struct StateCrossingTests {
         #expect(client.done.last == "discard" && client.isAtRest && server.isAtRest)
     }
 
-    @Test("A call given up while it waits for credit never goes, and one about to be sent is stopped")
+    @Test("A call given up while it waits for credit, or just before it is sent, is never sent")
     func giveUpUnsent() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
@@ -59,7 +59,7 @@ struct StateCrossingTests {
         #expect(client.failures.isEmpty && client.takeKinds() == [.call])
     }
 
-    @Test("A Drop before its Return lets the answer go at once, one behind it then", arguments: [true, false])
+    @Test("A Drop before or after its Return frees the answer", arguments: [true, false])
     func drop(isEarly: Bool) throws {
         let (client, server) = try StateSide.pair()
         try client.call(1)
@@ -69,7 +69,7 @@ struct StateCrossingTests {
         if isEarly { try server.receive(StateFrame(.drop, 0)) }
         try server.answer(try #require(server.start()))
         if !isEarly {
-            // Kept: its number is in use.
+            // The answer is kept, so its number is in use.
             #expect(throws: ProtocolViolation.self) { try server.receive(frame) }
             try server.receive(StateFrame(.drop, 0))
         }
@@ -79,14 +79,14 @@ struct StateCrossingTests {
         #expect(throws: Never.self) { try server.receive(frame) }
     }
 
-    @Test("A Drop or a Cancel of a question that was never asked is refused", arguments: [FrameKind.drop, .cancel])
+    @Test("A Drop or a Cancel of an unknown question is refused", arguments: [FrameKind.drop, .cancel])
     func unknownQuestion(kind: FrameKind) throws {
         let (_, server) = try StateSide.pair()
         let error = #expect(throws: ProtocolViolation.self) { try server.receive(StateFrame(kind, 4)) }
         #expect(error?.reason == .unknownName)
     }
 
-    @Test("A Release that a further mention crossed is ignored; the next one frees the object")
+    @Test("A Release that crosses a new mention is ignored, and the next one frees the object")
     func releaseAndMention() throws {
         let (client, server) = try StateSide.pair()
         let gift = StateObject()
@@ -95,7 +95,7 @@ struct StateCrossingTests {
         try server.receive(client.takeFrames())
         let id = try answerNext(of: server)
         #expect(client.state.exports.count == 2 && server.state.imports.count == 1)
-        // The server lets go while the client mentions it again.
+        // The server releases it while the client mentions it again.
         _ = try client.call(2, give())
         #expect(server.release())
         try client.receive(server.takeFrames())
@@ -106,11 +106,11 @@ struct StateCrossingTests {
         #expect(server.release())
         try client.receive(server.takeFrames())
         #expect(client.done.contains("unexport") && client.state.exports.count == 1)
-        // A stale id names nothing.
+        // A stale id refers to nothing.
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.release, 2, 1, UInt64(id.slot), 0)) }
     }
 
-    @Test("A proxy that dies while a message brings its object again is not released")
+    @Test("An object is not released if a new message mentions it while its proxy is freed")
     func mentionWhileDying() throws {
         let (client, server) = try StateSide.pair()
         let gift = StateObject()
@@ -119,9 +119,9 @@ struct StateCrossingTests {
         _ = try client.call(2, give())
         let frames = client.takeFrames()
         try server.receive(frames[0])
-        // The proxy dies with the call and the references that it brought.
+        // The proxy is freed with the call and its references.
         let id = try answerNext(of: server)
-        // The second message makes a proxy of its own before the first one's end is told.
+        // The second message makes a new proxy before the end of the first is processed.
         try server.receive(frames[1])
         #expect(server.release())
         #expect(!server.takeKinds().contains(.release) && server.state.imports.count == 1)
@@ -132,7 +132,7 @@ struct StateCrossingTests {
 
     /// Runs the next call.
     ///
-    /// - Returns: The object of the peer that it brought; its proxy is gone.
+    /// - Returns: The object of the peer that it mentioned; its proxy is freed.
     private func answerNext(of side: StateSide) throws -> ObjectID {
         let call = try #require(side.start())
         let id = try #require((side.references.first as? StateProxy)?.id)
@@ -141,7 +141,7 @@ struct StateCrossingTests {
         return id
     }
 
-    @Test("What comes home is the object itself, and one of a third party is refused")
+    @Test("A proxy that is sent back is the object itself, and one of another connection is refused")
     func home() throws {
         let (client, server) = try StateSide.pair()
         let gift = StateObject()

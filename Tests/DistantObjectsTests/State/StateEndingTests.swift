@@ -3,9 +3,9 @@ import Testing
 @testable import DistantObjects
 @testable import PortTransport
 
-@Suite("The state: closing and the end")
+@Suite("The state: closing and ending")
 struct StateEndingTests {
-    @Test("An orderly close answers what was read, then says Goodbye; what waits for credit fails")
+    @Test("An orderly close answers calls that were read, and fails calls that wait for credit")
     func close() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 1
@@ -28,7 +28,7 @@ struct StateEndingTests {
         #expect(server.sayGoodbyeIfIdle())
     }
 
-    @Test("A call behind our Goodbye is entered, not answered, and its references are let go")
+    @Test("A call after this side's Goodbye is entered but not answered, and its references are released")
     func callAfterGoodbye() throws {
         let (client, server) = try StateSide.pair()
         let gift = StateObject()
@@ -38,12 +38,12 @@ struct StateEndingTests {
         try server.receive(client.takeFrames())
         #expect(server.done.contains("release") && server.start() == nil && server.state.unfinished == 0)
         try client.receive(server.takeFrames())
-        // The Goodbye's watermark says that it was not taken.
+        // The watermark of the Goodbye says that it was not taken.
         client.transition { state, actions in state.failUnanswered(client.host, "c", &actions) }
         #expect(client.failures == [1: .notDelivered])
     }
 
-    @Test("Fragments of a call that crossed our Goodbye are skipped, of one never begun refused")
+    @Test("Fragments of a call that crosses a Goodbye are skipped, and those of an unknown one refused")
     func fragmentsAfterGoodbye() throws {
         let (client, server) = try StateSide.pair()
         let text = String(repeating: "x", count: 100_000)
@@ -55,7 +55,7 @@ struct StateEndingTests {
         #expect(throws: ProtocolViolation.self) { try other.receive(fragmentsOf: 9, nil) }
     }
 
-    @Test("A second Goodbye, and one of a frame that was never sent, are refused")
+    @Test("A second Goodbye, and one with a watermark that was never sent, are refused")
     func wrongGoodbye() throws {
         let (client, _) = try StateSide.pair()
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.goodbye, 9, 0, 0)) }
@@ -65,7 +65,7 @@ struct StateEndingTests {
         #expect(error?.reason == .outOfStep)
     }
 
-    @Test("Nothing is written behind a Goodbye but what the channel refuses")
+    @Test("After a Goodbye only frames are written that the channel drops")
     func behindGoodbye() throws {
         let (client, _) = try StateSide.pair()
         client.state.writeGoodbye(.closed, "")
@@ -73,13 +73,13 @@ struct StateEndingTests {
         #expect(client.takeFrames().map(\.form) == [.last])
     }
 
-    @Test("At the end a call was not sent, not delivered, or nobody knows")
+    @Test("At the end a call was not sent, not delivered, or its outcome is unknown")
     func outcomes() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 3
         let (client, _) = try StateSide.pair(limits: limits)
         for waiter in 1...4 { try client.call(waiter) }
-        // Frame 1 is the Hello; 2 and 3 are written, the peer took 2.
+        // Frame 1 is the Hello. Frames 2 and 3 are written, and the peer took 2.
         client.host.writtenFrames = 3
         try client.receive(StateFrame(.goodbye, 2, 7, 0))
         let end = client.transition { state, actions in
@@ -95,7 +95,7 @@ struct StateEndingTests {
         #expect(client.isAtRest && client.state.phase == .ended)
     }
 
-    @Test("One-way messages that the peer did not take are counted as lost, once")
+    @Test("One-way messages that the peer did not take are counted as lost, each once")
     func losses() throws {
         let (client, _) = try StateSide.pair()
         for _ in 0..<3 { #expect(try client.offer()) }
@@ -119,7 +119,7 @@ struct StateEndingTests {
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.failed, 99, 1, 0)) }
     }
 
-    @Test("At the end calls that run are cancelled, and all that the peer held is let go")
+    @Test("At the end running calls are cancelled, and objects of the peer are released")
     func end() throws {
         let (client, server) = try StateSide.pair()
         try client.call(1)
@@ -127,7 +127,7 @@ struct StateEndingTests {
         try server.receive(client.takeFrames())
         let call = try #require(server.start())
         _ = server.transition { state, actions in state.endCalls(server.host, "s", &actions) { _ in .lost(nil) } }
-        // What was read still starts, until the end.
+        // Calls that were read still start, until the end.
         server.transition { state, actions in state.end(&actions) }
         #expect(server.done == ["cancel 0", "release"])
         #expect(try server.answer(call) == .ended)

@@ -3,9 +3,9 @@ import Testing
 @testable import DistantObjects
 @testable import PortTransport
 
-@Suite("The state: greeting and what frames may have")
+@Suite("The state: handshake, and what frames may carry")
 struct StateHandshakeTests {
-    @Test("After both have said Hello both are open, and each knows what the other grants")
+    @Test("After both Hellos both sides are open, and know each other's grants")
     func greeting() throws {
         var limits = ConnectionLimits()
         limits.queuedCalls = 12
@@ -17,7 +17,7 @@ struct StateHandshakeTests {
         #expect(client.state.entered == 1 && client.state.sent == 1)
     }
 
-    @Test("A refused peer is told so, and the calls that came with its Hello are let go")
+    @Test("A refused peer gets a Goodbye, and its early calls are released")
     func refusal() throws {
         let client = StateSide(isInitiator: true)
         let server = StateSide(isInitiator: false)
@@ -33,7 +33,7 @@ struct StateHandshakeTests {
     }
 
     @Test(
-        "A Hello that is wrong is refused",
+        "An invalid Hello is refused",
         arguments: ["magic", "version", "both greet", "no calls", "flags", "second"])
     func wrongHello(what: String) throws {
         let client = StateSide(isInitiator: true)
@@ -49,7 +49,7 @@ struct StateHandshakeTests {
         default: break
         }
         #expect(throws: ProtocolViolation.self) { try server.receive(frame) }
-        // The peer is told which rule it broke, and nothing follows that.
+        // The Goodbye names the rule, and no frame follows it.
         #expect(server.takeKinds() == [.goodbye] && server.state.ending.violation != nil)
     }
 
@@ -74,7 +74,7 @@ struct StateHandshakeTests {
         #expect(throws: ProtocolViolation.self) { try server.receive(frame) }
     }
 
-    @Test("Kinds without flags are refused with one", arguments: kinds)
+    @Test("Kinds without flags are refused with a flag", arguments: kinds)
     func flags(kind: FrameKind) throws {
         let (_, server) = try StateSide.pair()
         let error = #expect(throws: ProtocolViolation.self) { try server.receive(StateFrame(kind, 1, flags: 0x40)) }
@@ -98,7 +98,7 @@ struct StateHandshakeTests {
         #expect(error?.reason == .unknownName)
     }
 
-    @Test("A ping is answered at once; a barrier when the calls before it were handled")
+    @Test("A ping is answered at once, and a barrier after the calls before it were handled")
     func barrier() throws {
         let (client, server) = try StateSide.pair()
         client.state.writeControl(.ping, ControlWait())
@@ -112,14 +112,14 @@ struct StateHandshakeTests {
         #expect(Set(server.takeKinds()) == [.return, .pong])
     }
 
-    @Test("A Pong that answers nothing is refused")
+    @Test("A Pong without a ping is refused")
     func pong() throws {
         let (client, _) = try StateSide.pair()
         let error = #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.pong, 3)) }
         #expect(error?.reason == .outOfStep)
     }
 
-    @Test("Pings over the limit wait at their sender, and go one for each answer")
+    @Test("Pings above the limit wait at their sender, and one is sent for each answer")
     func manyPings() throws {
         let (client, server) = try StateSide.pair()
         for _ in 0..<ProtocolLimits.barriers + 2 { client.state.writeControl(.ping, ControlWait()) }
@@ -130,7 +130,7 @@ struct StateHandshakeTests {
         #expect(client.takeKinds() == [.ping, .ping])
     }
 
-    @Test("A peer that reads no answer to too many pings is refused")
+    @Test("A peer that sends too many pings without reading the answers is refused")
     func unwrittenPongs() throws {
         let (_, server) = try StateSide.pair()
         server.host.writtenFrames = 0

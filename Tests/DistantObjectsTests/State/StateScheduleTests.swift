@@ -9,9 +9,10 @@ import Testing
     import Foundation
 #endif
 
-/// Two states and the frames between them, in any order that a stream allows; everything follows from the seed.
+/// Two states, and the frames between them in any order that a stream allows.
 ///
-/// A failing seed is printed; `DISTANT_SEED=n swift test --filter StateSchedule` runs it alone.
+/// The seed determines everything. A failing test prints its seed; `DISTANT_SEED=n swift test --filter StateSchedule`
+/// repeats it.
 @Suite("The state: random schedules")
 struct StateScheduleTests {
     static let seeds: [UInt64] = {
@@ -31,9 +32,9 @@ private struct Schedule {
     private let seed: UInt64
     private var random: SeededGenerator
     private let sides: [StateSide]
-    /// Frames on their way to each side.
+    /// The frames under way to each side.
     private var streams: [[StateFrame]] = [[], []]
-    /// Calls under way of each side: their waiters and tickets.
+    /// The waiters and tickets of each side's calls under way.
     private var open: [[(waiter: Int, ticket: Ticket)]] = [[], []]
     private var begun: [Int] = [0, 0]
     private var lastStarted: [ObjectIdentifier: UInt64] = [:]
@@ -51,7 +52,7 @@ private struct Schedule {
 
     mutating func run() throws {
         for _ in 0..<400 { try step() }
-        // What is left is delivered, run and answered, until nothing moves.
+        // Delivers, runs and answers everything that is left.
         while try settle() {}
         for index in sides.indices { try check(sides[index], begun[index]) }
         try close()
@@ -92,7 +93,7 @@ private struct Schedule {
         sides[index].transition { state, actions in state.giveUp(call.ticket, CancellationError(), &actions) }
     }
 
-    /// Delivers some of the frames that the other side has written, as one read.
+    /// Delivers some of the other side's frames as one read.
     @discardableResult
     private mutating func deliver(to index: Int) throws -> Bool {
         streams[index] += sides[1 - index].takeFrames()
@@ -123,7 +124,7 @@ private struct Schedule {
         return true
     }
 
-    /// Lets go of what messages brought; a call that waits or runs holds its own.
+    /// Releases the references of messages, except those of waiting or running calls.
     @discardableResult
     private mutating func release(_ index: Int) -> Bool {
         sides[index].references = []

@@ -12,7 +12,7 @@ struct StateSharingTests {
         return busy
     }()
 
-    /// The frame by which the initiator asks.
+    /// The frame with which the initiator asks.
     private func asked() throws -> (client: StateSide, server: StateSide, frame: StateFrame) {
         let (client, server) = try StateSide.pair(busy: Self.always)
         #expect(try client.receive(StateFrame(.ping, 1)) == .expectMemory)
@@ -21,7 +21,7 @@ struct StateSharingTests {
         return (client, server, frame)
     }
 
-    @Test("Asked, made, taken, moved: both sides are in memory, each after its own last frame")
+    @Test("Both sides switch to memory, each after its own last frame on the socket")
     func wholeWay() throws {
         let (client, server, ask) = try asked()
         #expect(try server.receive(ask) == .makeMemory)
@@ -40,7 +40,7 @@ struct StateSharingTests {
         #expect(client.state.sharing.phase == .done)
     }
 
-    @Test("A side that cannot make memory, or must not trust the peer, says so and stays", arguments: [true, false])
+    @Test("A side that cannot make memory, or does not trust the peer, stays on the socket", arguments: [true, false])
     func none(isTrusted: Bool) throws {
         let (client, server, ask) = try asked()
         server.host.isPeerTrusted = isTrusted
@@ -54,7 +54,7 @@ struct StateSharingTests {
         #expect(client.takeKinds() == [] && client.state.sharing.phase == .never)
     }
 
-    @Test("Memory that cannot be opened is declined, and its maker lets it go")
+    @Test("Memory that cannot be opened is declined, and its maker frees it")
     func decline() throws {
         let (client, server, ask) = try asked()
         try server.receive(ask)
@@ -67,7 +67,7 @@ struct StateSharingTests {
         #expect(server.state.sharing.phase == .never)
     }
 
-    @Test("A side does not ask an untrusted peer, nor when the traffic is slow, nor behind its Goodbye")
+    @Test("A side does not ask an untrusted peer, on slow traffic, or after its Goodbye")
     func doesNotAsk() throws {
         let (client, _) = try StateSide.pair(busy: Self.always)
         client.host.isPeerTrusted = false
@@ -84,7 +84,7 @@ struct StateSharingTests {
         #expect(try closing.receive(StateFrame(.ping, 1)) == .none)
     }
 
-    @Test("Each step out of its turn is refused", arguments: [0, 1, 2, 3, 4] as [UInt8])
+    @Test("Each step out of order is refused", arguments: [0, 1, 2, 3, 4] as [UInt8])
     func outOfTurn(flags: UInt8) throws {
         let (client, server) = try StateSide.pair(busy: Self.always)
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.share, flags: flags)) }
@@ -92,7 +92,7 @@ struct StateSharingTests {
         #expect(throws: ProtocolViolation.self) { try server.receive(StateFrame(.share, flags: flags)) }
     }
 
-    @Test("Where it was not agreed on every step is refused", arguments: [0, 1, 2, 3] as [UInt8])
+    @Test("Without the feature every step is refused", arguments: [0, 1, 2, 3] as [UInt8])
     func notAgreed(flags: UInt8) throws {
         let (_, server) = try StateSide.pair()
         let error = #expect(throws: ProtocolViolation.self) {

@@ -3,7 +3,7 @@ import KeyedArchive
 @testable import DistantObjects
 @testable import PortTransport
 
-/// Stands for an object of the other side.
+/// A proxy for an object of the other side.
 final class StateProxy: ByReferenceCodable, Sendable {
     let id: ObjectID
     private let dead: DeadProxies
@@ -18,13 +18,13 @@ final class StateProxy: ByReferenceCodable, Sendable {
     func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
 }
 
-/// The ids of proxies that are gone and that the other side was not told of.
+/// The ids of freed proxies for which no release was sent.
 final class DeadProxies: @unchecked Sendable {
-    // Used by the one thread of a test.
+    // Used by one thread.
     var ids: [ObjectID] = []
 }
 
-/// What the state asks, as a test sets it.
+/// A host whose answers the test sets.
 final class StateHost: PortHost {
     typealias Waiter = Int
     typealias RoomWaiter = Int
@@ -37,7 +37,7 @@ final class StateHost: PortHost {
     var hasRoomForLargeMessages = true
     var unsentAnswers = 0
     var writtenAnswers: UInt64 = 0
-    /// Frames up to this one are written.
+    /// The last frame that is written.
     var writtenFrames = UInt64.max
     var largeMessageCredit = BulkCredit.counted
     var isPeerTrusted = true
@@ -59,12 +59,12 @@ struct StateFrame: Sendable {
     var kind: FrameKind
     var flags: UInt8 = 0
     var bytes: [UInt8] = []
-    /// What follows in fragments.
+    /// The body that follows in fragments.
     var fragments: [UInt8]?
     var descriptors: [CInt] = []
     var form = Outbox.Form.whole
 
-    /// A frame whose body is these numbers.
+    /// A frame with these numbers as its body.
     init(_ kind: FrameKind, _ numbers: UInt64..., flags: UInt8 = 0) {
         self.kind = kind
         self.flags = flags
@@ -74,7 +74,7 @@ struct StateFrame: Sendable {
     }
 }
 
-/// An object that the other side may name.
+/// An object that the other side may refer to.
 final class StateObject: Vendable {
     static var messages: MessageTable<StateObject> {
         Message("take", StateObject.take)
@@ -85,21 +85,21 @@ final class StateObject: Vendable {
     func takeObject(_ object: DistantObject) {}
 }
 
-/// One side of a connection that is nothing but its state: no sockets, no threads, no clock.
+/// One side of a connection without sockets, threads or a clock: only its state.
 final class StateSide {
     let host: StateHost
     var state: PortState<StateHost>
-    /// What transitions have wanted done, in order, as a test compares it.
+    /// The actions of transitions as text, in order.
     var done: [String] = []
-    /// Frames written and not delivered to the other side.
+    /// Frames that are written but not delivered.
     var wire: [StateFrame] = []
-    /// Calls started and not answered.
+    /// Calls that are started but not answered.
     var running: [InboundCall] = []
-    /// References that messages brought.
+    /// The references that messages mentioned.
     var references: [AnyObject] = []
-    /// Encoders of messages that were sent: the state borrows them until the outbox is emptied.
+    /// Encoders of sent messages, which the state borrows until the outbox is emptied.
     private var messages: [OutboundMessage] = []
-    /// The answers, by their waiter.
+    /// The answers, by waiter.
     var answers: [Int: ReturnStatus] = [:]
     var failures: [Int: ConnectionError.Code] = [:]
     let root = StateObject()
@@ -111,7 +111,7 @@ final class StateSide {
         _ = state.exports.mention(root, messages: ClassMessages.of(root), number: 0)
     }
 
-    /// Two sides that have greeted each other and accepted that.
+    /// Two sides that have finished the handshake.
     static func pair(
         limits: ConnectionLimits = ConnectionLimits(), busy: BusyTraffic? = nil
     ) throws -> (client: StateSide, server: StateSide) {
@@ -151,14 +151,14 @@ final class StateSide {
         return wire
     }
 
-    /// The kinds of the frames written since the last call, which are lost.
+    /// Removes the frames written since the last call, and returns their kinds.
     func takeKinds() -> [FrameKind] { takeFrames().map(\.kind) }
 
     func receive(_ frames: [StateFrame]) throws {
         for frame in frames { try receive(frame) }
     }
 
-    /// Enters one frame of the other side, and its fragments, and notes what that wants done.
+    /// Enters one frame of the other side and its fragments, and notes the actions.
     @discardableResult
     func receive(_ frame: StateFrame) throws -> DeliveryStep {
         received += 1
@@ -185,7 +185,7 @@ final class StateSide {
         return step
     }
 
-    /// Enters the fragments of a message; nil: its sender gave it up.
+    /// Enters the fragments of a message; nil if its sender aborted it.
     func receive(fragmentsOf number: UInt64, _ fragments: [UInt8]?) throws {
         let slice = fragments.map { fragments in
             let block = ByteBlock.make(count: fragments.count)
@@ -203,7 +203,7 @@ final class StateSide {
         perform(actions)
     }
 
-    /// The end of a read: what waits for credit goes.
+    /// Ends a read: queued messages are written.
     func endTurn() {
         var actions: [Action<StateHost>] = []
         state.writeHeldCredit(host, &actions)
@@ -341,7 +341,7 @@ final class StateSide {
         }
     }
 
-    /// Tells the other side which proxies are gone.
+    /// Releases the freed proxies at the other side.
     ///
     /// - Returns: Whether there were any.
     @discardableResult
@@ -354,7 +354,7 @@ final class StateSide {
         return dying.first != nil
     }
 
-    /// Whether nothing is left in any table.
+    /// Whether every table is empty.
     var isAtRest: Bool {
         state.questions.count == 0 && state.answers.count == 0 && state.pending.isEmpty && state.ready.isEmpty
             && state.partials.isEmpty && state.unfinished == 0 && state.imports.count == 0 && state.exports.count <= 1

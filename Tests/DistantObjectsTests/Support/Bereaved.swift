@@ -1,6 +1,7 @@
 import CPortShims
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ import Testing
     import Foundation
 #endif
 
-/// A connection whose other end is a `RawPeer`, with everything that a death must not do twice counted.
+/// A connection whose other end is a `RawPeer`, with counters for events that must occur only once.
 struct Bereaved {
     enum Transport: String, CaseIterable, Sendable { case socketpair, pipes }
 
@@ -19,7 +20,7 @@ struct Bereaved {
     let opened: Signal
     let ended: Signal
 
-    /// - Parameter hello: What the peer says when it was greeted; a connection whose peer does not greet is not made.
+    /// - Parameter hello: The `Hello` of the peer.
     init(_ transport: Transport, hello: [UInt8] = RawPeer.hello, server: Bool = false) async throws {
         let (raw, ours) = try Self.ends(transport)
         let (opened, ended) = (Signal(), Signal())
@@ -31,7 +32,7 @@ struct Bereaved {
             default: break
             }
         }
-        // A server hears the greeting first, so it may lie in the kernel already; a client speaks first.
+        // A server reads the peer's Hello first, so that may already be in the socket. A client sends its own first.
         raw.send(1, hello)
         connection = try await Self.adopt(ours, isInitiator: !server, configuration)
         _ = try await onThread { raw.read() == nil }
@@ -45,9 +46,9 @@ struct Bereaved {
         var second: [CInt] = [-1, -1]
         switch transport {
         case .socketpair:
-            // Close-on-exec: in a process that another test starts meanwhile an end would go on living.
+            // Close-on-exec, so that a process that another test starts meanwhile does not inherit an end.
             try #require(port_socketpair(&first) == 0)
-            // The raw peer sends no credentials of its own; the kernel adds them from here on.
+            // The raw peer sends no credentials, so the kernel has to add them.
             var on: CInt = 1
             setsockopt(first[1], SOL_SOCKET, SO_PASSCRED, &on, socklen_t(MemoryLayout<CInt>.size))
             return (RawPeer(descriptor: first[0]), (first[1], first[1]))
@@ -67,7 +68,7 @@ struct Bereaved {
             reading: ends.reading, writing: ends.writing, isInitiator: isInitiator, configuration: configuration)
     }
 
-    /// A proxy of the peer's only object.
+    /// A proxy for the peer's only object.
     func root() async throws -> DistantObject {
         async let root = connection.root
         let raw = raw
@@ -77,7 +78,7 @@ struct Bereaved {
         return try await root
     }
 
-    /// The end, of which nothing is left.
+    /// Checks the end of the connection, and that nothing is left.
     func expectEnd(_ isExpected: (ConnectionEnd) -> Bool, location: SourceLocation = #_sourceLocation) async {
         let end = await connection.ended
         #expect(isExpected(end), "\(end)", sourceLocation: location)
@@ -113,7 +114,7 @@ final class CountedCall: Sendable {
         await expect(oneOf: [expected], location: location)
     }
 
-    /// - Returns: The code of what was thrown.
+    /// - Returns: The code of the error that was thrown.
     @discardableResult
     func expect(
         oneOf expected: [ConnectionError.Code?], location: SourceLocation = #_sourceLocation

@@ -78,7 +78,9 @@ struct Secret: Error {
     var path = "/home/somebody"
 }
 
-/// A value under a lock, which need not be Sendable.
+/// A value under a lock.
+///
+/// It need not be Sendable.
 final class Locked<Value>: @unchecked Sendable {
     // `lock` protects `value`.
     private let lock = Mutex(())
@@ -95,7 +97,7 @@ final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// What a test waits for: a condition instead of a sleep.
+/// An event that a test waits for, instead of a sleep.
 final class Signal: Sendable {
     private struct State {
         var count = 0
@@ -146,7 +148,7 @@ final class Observer: Vendable {
     func count() -> Int { notes.withLock { $0.count } }
 }
 
-/// A service with a message of every kind.
+/// An object with messages of every kind.
 final class Directory: Vendable {
     let foos = Locked<[String: Foo]>([:])
     let observer = Mutex<DistantObject?>(nil)
@@ -243,13 +245,13 @@ final class Directory: Vendable {
     func take(_ failing: Failing, _ other: DistantObject) -> Int { 1 }
     func failing(_ step: Int) -> Failing { Failing(step, Observer()) }
 
-    /// A proxy that dies within the method, where nothing of the connection may be locked.
+    /// Frees a proxy in the method, where no lock of the connection may be held.
     func drop(_ other: DistantObject) -> Int {
         observer.withLock { $0 = nil }
         return 1
     }
 
-    /// Holds its thread, and so this object, until the gate is opened.
+    /// Blocks its thread, and so this object, until the gate opens.
     func block() {
         started.send()
         gate.wait()
@@ -258,7 +260,7 @@ final class Directory: Vendable {
     /// Blocks before it suspends.
     func blockInTask() async { block() }
 
-    /// Answers when the test says so, or when it is cancelled.
+    /// Returns when the test says so, or when it is cancelled.
     func hold() async throws -> Int {
         started.send()
         defer { stopped.send() }

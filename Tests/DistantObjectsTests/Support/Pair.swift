@@ -1,15 +1,16 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 /// Two connected ends in this process; the second one vends a `Directory`.
 ///
-/// Over a socketpair they go over to shared memory at once, in the midst of whatever a test does first.
+/// Over a socketpair they switch to shared memory at once, during the first actions of a test.
 struct Pair {
     let client: Connection
     let server: Connection
     let directory: Directory
 
-    /// - Parameter over: How the bytes go.
+    /// - Parameter over: The transport.
     init(
         client: Connection.Configuration = .patient, server: Connection.Configuration = .patient,
         over transport: Connection.PairTransport = .socketpair
@@ -24,7 +25,7 @@ struct Pair {
         self.server.vend(directory)
     }
 
-    /// Two ends that were joined elsewhere.
+    /// Two ends that are already connected.
     init(_ client: Connection, _ server: Connection) {
         directory = Directory()
         self.client = client
@@ -32,15 +33,15 @@ struct Pair {
         server.vend(directory)
     }
 
-    /// Waits until both ends have gone over to shared memory: no frame of that is counted among others from then on.
+    /// Waits until both ends have switched to shared memory, so that no more frames of the switch are counted.
     func goOver() async throws {
         while !client.isInSharedMemory || !server.isInSharedMemory { try await client.ping() }
     }
 
-    /// Calls a method that waits, with a deadline; returns when it was stopped.
+    /// Calls a method that waits, with a deadline, and returns when it was cancelled.
     func outwait(_ root: DistantObject) async {
         var deadline = Duration.milliseconds(10)
-        // On a busy machine it may pass before the call has started, which then is refused.
+        // On a busy machine the deadline may pass before the call has started. Then it is refused.
         repeat {
             deadline *= 2
             await expectCode(.deadlineExceeded) {
@@ -58,9 +59,11 @@ struct Pair {
         #expect(server.statistics.isAtRest)
     }
 
-    /// Waits until both ends hold no reference and no call: releases are on their way for a moment after the last use.
+    /// Waits until both ends have no references and no calls.
+    ///
+    /// Releases arrive shortly after the last use.
     func rest() async throws {
-        let deadline = ContinuousClock.now + Patience.wait
+        let deadline = ContinuousClock.now + TestTimeout.wait
         while ContinuousClock.now < deadline {
             if client.statistics.isAtRest, server.statistics.isAtRest { return }
             try await client.ping()
@@ -71,7 +74,7 @@ struct Pair {
 }
 
 extension BusyTraffic {
-    /// From the first message on.
+    /// Traffic that is reached with the first message.
     static var always: Self {
         var busy = Self()
         busy.messages = 1
@@ -81,7 +84,9 @@ extension BusyTraffic {
 }
 
 extension Connection {
-    /// Returns once the connection is closing: it refuses calls before it looks whether they are cancelled.
+    /// Returns once the connection is closing.
+    ///
+    /// It refuses calls then, even if they are cancelled.
     func refusesCalls() async {
         while true {
             let call = Task {
@@ -95,7 +100,8 @@ extension Connection {
 }
 
 extension Connection {
-    /// As `close(within:)`, with a limit that no test needs: the library's own would cut a connection off on a busy machine.
+    /// As `close(within:)`, with a limit that no test needs: the library's own would cut a connection off on a busy
+    /// machine.
     @discardableResult
-    func close() async -> OneWayLosses { await close(within: Patience.wait) }
+    func close() async -> OneWayLosses { await close(within: TestTimeout.wait) }
 }

@@ -1,4 +1,5 @@
 import CPortShims
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -8,11 +9,11 @@ import Testing
     import Foundation
 #endif
 
-/// A peer that speaks bytes: whatever the protocol forbids too.
+/// A peer that sends any bytes, also those that the protocol forbids.
 final class RawPeer: @unchecked Sendable {
-    // One test uses it at a time.
+    // Used by one test at a time.
     private(set) var descriptor: CInt
-    /// Where it writes; over a socket the same.
+    /// The descriptor to write to; for a socket the same as the one to read from.
     private var output: CInt
 
     struct Frame {
@@ -27,7 +28,7 @@ final class RawPeer: @unchecked Sendable {
         bound()
     }
 
-    /// Over two pipes.
+    /// Makes a peer over two pipes.
     init(reading: CInt, writing: CInt) {
         descriptor = reading
         output = writing
@@ -42,7 +43,7 @@ final class RawPeer: @unchecked Sendable {
         try #require(connect(to: path))
     }
 
-    /// Connects its socket, which is not connected yet.
+    /// Connects its socket.
     func connect(to path: String) -> Bool {
         systemConnect(descriptor, to: path)
     }
@@ -51,9 +52,9 @@ final class RawPeer: @unchecked Sendable {
         close()
     }
 
-    /// A read or write that does not end within `Patience.wait` fails like one whose peer is gone.
+    /// A read or write that takes longer than `TestTimeout.wait` fails as if the peer were gone.
     private func bound() {
-        var time = timeval(tv_sec: Int(Patience.wait.components.seconds), tv_usec: 0)
+        var time = timeval(tv_sec: Int(TestTimeout.wait.components.seconds), tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
         }
@@ -66,7 +67,7 @@ final class RawPeer: @unchecked Sendable {
         output = -1
     }
 
-    /// Ends what it sends; it can still read.
+    /// Shuts down its writing half.
     func finishSending() {
         if output == descriptor {
             shutdown(output, CInt(SHUT_WR))
@@ -76,10 +77,10 @@ final class RawPeer: @unchecked Sendable {
         }
     }
 
-    /// Whether the other end may still take what is sent.
+    /// Whether the other end may still read.
     var canSend: Bool { !port_is_hung_up(output) }
 
-    /// Bytes that have come and were not read.
+    /// Received bytes that were not read.
     var unread: Int {
         var count: CInt = 0
         return ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
@@ -120,7 +121,7 @@ final class RawPeer: @unchecked Sendable {
         return bytes + [UInt8(rest)]
     }
 
-    /// The number that `bytes` begin with, which is taken from them.
+    /// Removes the number at the start of `bytes`, and returns it.
     static func takeNumber(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
         guard let count = bytes.firstIndex(where: { $0 < 0x80 }).map({ $0 - bytes.startIndex + 1 }) else { return nil }
         defer { bytes.removeFirst(count) }
@@ -129,7 +130,7 @@ final class RawPeer: @unchecked Sendable {
 
     static func text(_ text: String) -> [UInt8] { number(UInt64(text.utf8.count)) + Array(text.utf8) }
 
-    /// A `Hello` that grants so much.
+    /// A `Hello` with these grants.
     static func greeting(
         queuedCalls: UInt64 = 1_024, runningCalls: UInt64 = 1_024, message: UInt64 = 1 << 20, features: UInt64 = 0
     ) -> [UInt8] {
@@ -137,13 +138,13 @@ final class RawPeer: @unchecked Sendable {
             + number(message) + text("raw")
     }
 
-    /// A `Return`, whose body's only value is the object in that slot of its own, or else the integer 5.
+    /// A `Return` whose only value is its object in that slot, or else the integer 5.
     static func result(question: UInt64 = 0, slot: UInt64? = nil) -> [UInt8] {
         guard let slot else { return number(question) + [0, 0] + [0, 1, 5] }
         return number(question) + [1, 1] + number(slot) + [0, 0] + [0, 2, 0xD7, 0]
     }
 
-    /// A `Call` of the root directory.
+    /// A `Call` to the root directory.
     static func call(
         question: UInt64 = 0, slot: UInt64 = 0, generation: UInt64 = 0, name: [UInt8] = [0] + text("root"),
         arguments: UInt64 = 1, references: [UInt8] = [0], shapes: [UInt8] = [0], body: [UInt8] = []
@@ -161,14 +162,14 @@ final class RawPeer: @unchecked Sendable {
         return Frame(kind: header[4], flags: header[5], body: body)
     }
 
-    /// The bytes of the next frame, its header included.
+    /// The bytes of the next frame, with its header.
     func readWhole() -> [UInt8]? {
         guard let header = read(8) else { return nil }
         guard let body = read((0..<4).reduce(0) { $0 | Int(header[$1]) << (8 * $1) }) else { return nil }
         return header + body
     }
 
-    /// Reads so many bytes, whatever they are.
+    /// Reads this many bytes.
     func skip(_ count: Int) {
         if count > 0 { _ = read(count) }
     }
@@ -181,9 +182,9 @@ final class RawPeer: @unchecked Sendable {
 
     private var isReadable: Bool { Self.awaitInput(descriptor) }
 
-    /// Waits until a descriptor has something to read, or a process that connects; blocks its thread.
+    /// Blocks until a descriptor has input, or a process that connects.
     static func awaitInput(_ descriptor: CInt) -> Bool {
-        port_wait_one(descriptor, UInt32(PORT_READABLE), Patience.wait.components.seconds * 1_000_000_000) > 0
+        port_wait_one(descriptor, UInt32(PORT_READABLE), TestTimeout.wait.components.seconds * 1_000_000_000) > 0
     }
 
     private func read(_ count: Int) -> [UInt8]? {

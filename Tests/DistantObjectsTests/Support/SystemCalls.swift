@@ -10,7 +10,7 @@
     private let noSignal: CInt = 0
 #endif
 
-// Under names of their own, as types of the tests have methods of the same names.
+// These have a prefix because test types have methods of the same names.
 
 func systemRead(_ descriptor: CInt, _ bytes: inout [UInt8]) -> Int { read(descriptor, &bytes, bytes.count) }
 
@@ -31,7 +31,7 @@ func systemConnect(_ descriptor: CInt, to path: String) -> Bool {
     }
 }
 
-/// Lets the process have no more descriptors than that.
+/// Limits the number of descriptors of the process.
 func systemLimitDescriptors(_ count: Int) -> Bool {
     var limit = rlimit(rlim_cur: rlim_t(count), rlim_max: rlim_t(count))
     #if canImport(Glibc)
@@ -41,9 +41,9 @@ func systemLimitDescriptors(_ count: Int) -> Bool {
     #endif
 }
 
-/// All of a file; empty if it cannot be read.
+/// The contents of a file; empty if it cannot be read.
 ///
-/// For the kernel's files, which are longer than one read brings and have no size.
+/// For the kernel's files, which have no size and may need several reads.
 func systemContents(of path: String) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return [] }

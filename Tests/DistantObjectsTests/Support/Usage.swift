@@ -7,19 +7,19 @@ import Dispatch
     import Foundation
 #endif
 
-/// What the whole process uses now: to be looked at in an exit test, where no other test runs.
+/// The resources of the whole process, for exit tests, where no other test runs.
 enum Usage {
-    /// Open descriptors, the one that lists them included.
+    /// The number of open descriptors, with the one that lists them.
     static var descriptors: Int { entries("/proc/self/fd") }
 
-    /// The sockets and pipes among them, by the names the kernel gives, but for those to a sanitizer's program.
+    /// The kernel's names of the open sockets and pipes, without those to a sanitizer's program.
     static var channels: [String] {
         let foreign = Set(allChildren.filter(isSymbolizer).flatMap { open(in: "\($0)").values })
         return open.values.filter { ($0.hasPrefix("socket:") || $0.hasPrefix("pipe:")) && !foreign.contains($0) }
             .sorted()
     }
 
-    /// The numbers of open descriptors, with the names the kernel gives what they stand for.
+    /// The open descriptors, with the kernel's names of what they refer to.
     static var open: [CInt: String] { open(in: "self") }
 
     private static func open(in process: String) -> [CInt: String] {
@@ -30,7 +30,7 @@ enum Usage {
         }
     }
 
-    /// The children that have not been reaped, but for a sanitizer's program.
+    /// The children that are not reaped, without a sanitizer's program.
     static var children: [Int32] { allChildren.filter { !isSymbolizer($0) } }
 
     private static var allChildren: [Int32] {
@@ -41,15 +41,17 @@ enum Usage {
         }
     }
 
-    /// Whether it is the program that gives a sanitizer the names of functions, which it starts when it first needs one.
+    /// Whether it is the program that gives a sanitizer the names of functions, which it starts when it first needs
+    /// one.
     private static func isSymbolizer(_ process: Int32) -> Bool {
         systemContents(of: "/proc/\(process)/comm") == Array("llvm-symbolizer\n".utf8)
     }
 
     #if canImport(Glibc)
-        /// The pollers among the open descriptors that are the library's own: each listens for its wake under the number -1.
+        /// The pollers among the open descriptors that are the library's own: each listens for its wake under the
+        /// number -1.
         ///
-        /// Dispatch has one, too, once it needs a timer, and ends the process if that is closed.
+        /// Dispatch has a poller, too, once it needs a timer, and ends the process if it is closed.
         static var pollers: [CInt] {
             open.filter { $0.value == "anon_inode:[eventpoll]" }.keys.filter { number in
                 String(decoding: systemContents(of: "/proc/self/fdinfo/\(number)"), as: UTF8.self)
@@ -65,18 +67,18 @@ enum Usage {
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
 
-        /// Leaves the process no descriptor: every attempt to open one fails until something is closed.
+        /// Uses up the descriptors: every attempt to open one fails until one is closed.
         static func exhaustDescriptors() {
             startTimers()
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             limit.rlim_cur = rlim_t(open.keys.max() ?? 0) + 1
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            // What lies free below is taken.
+            // Takes the free ones below the limit.
             while dup(0) >= 0 {}
         }
 
-        /// Has Dispatch open what it needs for timers.
+        /// Makes Dispatch open its descriptors for timers.
         ///
         /// It does so when it needs one for the first time, for instance because more threads have work than there are
         /// processors, and ends the process if it cannot.
@@ -94,20 +96,6 @@ enum Usage {
     }
 
     static var threads: Int { entries("/proc/self/task") }
-
-    /// Bytes of memory that are resident.
-    static var memory: Int {
-        guard let data = FileManager.default.contents(atPath: "/proc/self/statm") else { return 0 }
-        let fields = String(decoding: data, as: UTF8.self).split(separator: " ")
-        return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * 4_096
-    }
-
-    /// The most bytes that were ever resident.
-    static var peak: Int {
-        guard let data = FileManager.default.contents(atPath: "/proc/self/status") else { return 0 }
-        let line = String(decoding: data, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-        return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1_024
-    }
 
     /// Bytes of address space.
     static var addressSpace: Int {

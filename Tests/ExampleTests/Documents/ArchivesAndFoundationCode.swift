@@ -110,7 +110,7 @@
         }
     }
 
-    /// As another program has it, for Foundation's coders, which on Linux take classes at the top level alone.
+    /// The class of another program for Foundation's coders, which on Linux accept only top-level classes.
     class ABCNote: NSObject, NSSecureCoding {
         class var supportsSecureCoding: Bool { true }
         let text: NSString?
@@ -134,7 +134,7 @@
 
     @Suite("The article “Archives and Foundation”")
     struct ArchivesAndFoundationTests {
-        @Test("Foundation's own unarchiver reads what it shows")
+        @Test("Foundation's unarchiver reads the archive of the example")
         func write() throws {
             let unarchiver = try NSKeyedUnarchiver(forReadingFrom: ArchivesAndFoundationCode.write())
             unarchiver.setClass(ABCNote.self, forClassName: "Note")
@@ -142,9 +142,9 @@
             #expect(note?.text == "Milk" && note?.stars == 2)
         }
 
-        @Test("It reads what Foundation wrote, under its own name and under another")
+        @Test("The example reads archives of Foundation, under its own class name and another")
         func read() throws {
-            // Foundation puts the module in front of both names.
+            // Foundation puts the module's name before both names.
             for (written, read) in [
                 (Note(text: "Milk", stars: 2), ArchivesAndFoundationCode.read),
                 (ABCNote(text: "Milk", stars: 2), ArchivesAndFoundationCode.readOther),
@@ -159,7 +159,7 @@
         @Test("A class written for Foundation goes into an archive and a message")
         func song() async throws {
             #expect(try ArchivesAndFoundationCode.bothWays()?.title == "Waves")
-            let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+            let (client, server) = try await Connection.pair(first: .patientExample, second: .patientExample)
             server.vend(ArchivesAndFoundationCode.Jukebox())
             #expect(try await ArchivesAndFoundationCode.send(client.root) == "WAVES")
             await client.close()

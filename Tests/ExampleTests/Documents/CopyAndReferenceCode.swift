@@ -72,7 +72,7 @@ enum CopyAndReferenceCode {
     }
     // end
 
-    /// Gives an account away, as it is asked.
+    /// Returns the account.
     final class Bank: Vendable {
         static var messages: MessageTable<Bank> {
             Message("account", Bank.account)

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The code in the README and the articles")
@@ -8,7 +9,7 @@ struct DocumentTests {
         block.contains { $0.hasPrefix("dependencies:") }
     }
 
-    @Test("Each block is compiled as it stands", arguments: DocumentedCode.documents.keys.sorted())
+    @Test("Each code block is compiled unchanged", arguments: DocumentedCode.documents.keys.sorted())
     func compiled(document: String) throws {
         let compiled = DocumentedCode.pieces[document, default: [:]].values
         for block in try DocumentedCode.blocks(of: document) where !Self.isManifest(block) {
@@ -16,7 +17,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("Each piece that a source file marks is shown", arguments: DocumentedCode.pieces.keys.sorted())
+    @Test("Each piece that a source file marks is in the document", arguments: DocumentedCode.pieces.keys.sorted())
     func shown(document: String) throws {
         let shown = try DocumentedCode.blocks(of: document)
         for (name, lines) in DocumentedCode.pieces[document, default: [:]] {
@@ -24,7 +25,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("Each file that is named or linked to is there", arguments: DocumentedCode.documents.keys.sorted())
+    @Test("Each file that a document names or links to exists", arguments: DocumentedCode.documents.keys.sorted())
     func paths(document: String) throws {
         let path = try #require(DocumentedCode.documents[document])
         let text = try DocumentedCode.text(of: path)
@@ -40,12 +41,12 @@ struct DocumentTests {
     }
 
     @Test(
-        "Each manifest is one that the package manager takes",
+        "The package manager accepts each manifest",
         arguments: try DocumentedCode.documents.keys.sorted().flatMap { document in
             try DocumentedCode.blocks(of: document).filter(Self.isManifest)
         })
     func manifest(block: DocumentedCode.Lines) async throws {
-        let scratch = try Scratch()
+        let scratch = try TemporaryFolder()
         let part = [
             "// swift-tools-version: 6.2", "import PackageDescription", "let package = Package(", "name: \"tool\",",
         ]
@@ -55,7 +56,7 @@ struct DocumentTests {
         let outcome = try await Program.run(
             "/usr/bin/env",
             [
-                "swift", "package", "--package-path", scratch.path("."), "--scratch-path", scratch.path("build"),
+                "swift", "package", "--package-path", scratch.path, "--scratch-path", scratch.path("build"),
                 "--disable-sandbox", "dump-package",
             ], in: scratch)
         #expect(outcome.status == 0, "\(outcome.errors)")

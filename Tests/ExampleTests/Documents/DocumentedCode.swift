@@ -1,15 +1,15 @@
 import Foundation
 
-/// The Swift code that a document shows, and the same code where it is compiled.
+/// The Swift code in a document, and the same code in a compiled source file.
 ///
-/// A source file marks each piece with a line `// README.md: receiver`, which names the document and what is shown, and ends
-/// it with a line `// end`. Pieces of one name stand in the document one below the other. Indentation and empty lines do not
-/// count: a document shows as top-level code what is a function in the source.
+/// A source file marks each piece with a line `// README.md: receiver`, which names the document and what is shown, and
+/// ends it with a line `// end`. Pieces of one name stand in the document one below the other. Indentation and empty
+/// lines do not count: a document shows as top-level code what is a function in the source.
 enum DocumentedCode {
     /// Lines without their indentation, none of them empty.
     typealias Lines = [String]
 
-    /// The README, what goes with it, and every article: their paths by file name.
+    /// The paths of the README, related documents and every article, by file name.
     static let documents: [String: String] = {
         let articles = (files(under: "Sources") + files(under: ".github")).filter { $0.hasSuffix(".md") }
         return Dictionary(grouping: articles + ["README.md"]) { ($0 as NSString).lastPathComponent }
@@ -19,11 +19,11 @@ enum DocumentedCode {
             }
     }()
 
-    /// The source files that may have marks: the examples, and those beside this one.
+    /// The source files that may have marks: the examples, and those in this folder.
     static let sources = (files(under: "Examples") + files(under: "Tests/ExampleTests/Documents"))
         .filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/DocumentedCode.swift") }
 
-    /// What the document shows, block by block.
+    /// The code blocks of a document.
     static func blocks(of document: String) throws -> [Lines] {
         var blocks: [Lines] = []
         var open: Lines?
@@ -42,7 +42,7 @@ enum DocumentedCode {
         return blocks
     }
 
-    /// What the source files have of each document, by name.
+    /// The marked pieces of the source files, by document and name.
     static let pieces: [String: [String: Lines]] = {
         var pieces: [String: [String: Lines]] = [:]
         for source in sources {

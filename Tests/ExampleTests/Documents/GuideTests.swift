@@ -1,19 +1,20 @@
 import DistantObjects
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("What the guides show")
+@Suite("The code of the guides")
 struct GuideTests {
     @Test("The module: one process vends an object, the other calls it")
     func module() async throws {
-        let scratch = try Scratch()
+        let scratch = try TemporaryFolder()
         let serving = Task { try await DistantObjectsCode.serve(at: scratch.path("s")) }
         var greeting: String?
         while greeting == nil {
             do {
                 greeting = try await DistantObjectsCode.call(at: scratch.path("s"))
             } catch let error as ConnectionError where [.transport, .handshakeTimeout].contains(error.code) {
-                // Nobody listens yet, or the machine is busy.
+                // No process listens yet, or the machine is busy.
                 try await Task.sleep(for: .milliseconds(10))
             }
         }
@@ -24,7 +25,7 @@ struct GuideTests {
 
     @Test("Where your code runs: a lock, an actor, calls in a row, a deadline")
     func whereCodeRuns() async throws {
-        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        let (client, server) = try await Connection.pair(first: .patientExample, second: .patientExample)
         server.vend(["": WhereCodeRunsCode.Account(), "journal": WhereCodeRunsCode.Journal()])
         let account = try await client.root
         #expect(try await WhereCodeRunsCode.run(account, over: client) == 5_050)
@@ -39,11 +40,11 @@ struct GuideTests {
         await client.close()
     }
 
-    @Test("Where your code runs: a plain thread calls, and a task may not")
+    @Test("Where your code runs: a thread without a task makes blocking calls, and a task cannot")
     func blocking() async throws {
-        let scratch = try Scratch()
+        let scratch = try TemporaryFolder()
         let path = scratch.path("s")
-        let listener = try Listener(at: .path(path), configuration: .patient)
+        let listener = try Listener(at: .path(path), configuration: .patientExample)
         let serving = Task {
             for await connection in listener { connection.vend(WhereCodeRunsCode.Account()) }
         }
@@ -65,12 +66,12 @@ struct GuideTests {
         }
         #expect(try balance.get() == 5)
         listener.close()
-        try await serving.value
+        await serving.value
     }
 
     @Test("By copy and by reference: a class that is both, and a replacement")
     func copyAndReference() async throws {
-        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        let (client, server) = try await Connection.pair(first: .patientExample, second: .patientExample)
         server.vend(["": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank()])
         let used = try await CopyAndReferenceCode.use(client.root)
         #expect(used.title == "Atlas" && used.copy.title == "Atlas" && used.isOurs)
@@ -82,7 +83,7 @@ struct GuideTests {
         await client.close()
     }
 
-    @Test("Interfaces: an account is opened and used, over a connection, here, and without an interface")
+    @Test("Interfaces: a bank is called over a connection, in this process, and without an interface")
     func interfaces() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         try server.vend(InterfacesCode.Bank())
@@ -104,12 +105,12 @@ struct GuideTests {
         await client.close()
     }
 
-    @Test("When the other side fails: a worker that was killed is started anew, and once for all who call")
+    @Test("When the other side fails: a killed worker is restarted once for all callers")
     func relaunch() async throws {
-        let scratch = try Scratch()
+        let scratch = try TemporaryFolder()
         let file = scratch.path("text")
         try "one two".write(toFile: file, atomically: true, encoding: .utf8)
-        let helper = FailuresCode.Helper(try Program.url("wordcount-worker").path)
+        let helper = FailuresCode.Helper(try builtProgram("wordcount-worker"))
         let first = try await helper.connection()
         first.child?.kill()
         async let watched: Void = FailuresCode.watch(first)
@@ -142,20 +143,20 @@ struct GuideTests {
         struct WordCount: Codable {}
     }
 
-    @Test("Who may call what: others are refused, or get less, or are told so by the method")
+    @Test("Who may call what: other users are refused, get another root, or get an error from the method")
     func trust() async throws {
         let own = PeerCredentials.current.uid
-        let scratch = try Scratch()
+        let scratch = try TemporaryFolder()
         let closed = try TrustCode.listen(at: scratch.path("closed"), for: [own + 1])
         let refused = await #expect(throws: ConnectionError.self) {
-            try await Connection.open(closed.address, configuration: .patient)
+            try await Connection.open(closed.address, configuration: .patientExample)
         }
         #expect(refused?.code == .peerRefused)
         for owner in [own, own + 1] {
             let listener = try TrustCode.listen(at: scratch.path("\(owner)"), for: [own])
             let store = TrustCode.Store(owner: owner)
             let serving = Task { try await TrustCode.serve(store, at: listener, of: owner) }
-            let connection = try await Connection.open(listener.address, configuration: .patient)
+            let connection = try await Connection.open(listener.address, configuration: .patientExample)
             let root = try await connection.root
             let names: [String] = try await root.names()
             #expect(names == ["lamp"])
@@ -174,7 +175,7 @@ struct GuideTests {
         closed.close()
     }
 
-    @Test("Who may call what: a connection within small bounds works")
+    @Test("Who may call what: a connection with small limits works")
     func limits() async throws {
         let (client, server) = try await Connection.pair(first: TrustCode.bounded(), second: TrustCode.bounded())
         server.vend(WhereCodeRunsCode.Account())
@@ -186,23 +187,23 @@ struct GuideTests {
 
     @Test("Coming from NSConnection and NSXPCConnection: a call, and a method in place of a reply block")
     func comingFromFoundation() async throws {
-        let scratch = try Scratch()
+        let scratch = try TemporaryFolder()
         let path = scratch.path("s")
-        let listener = try Listener(at: .path(path), configuration: .patient)
+        let listener = try Listener(at: .path(path), configuration: .patientExample)
         let serving = Task {
             for await connection in listener {
                 connection.vend(["": ComingFromFoundationCode.Directory(), "t": ComingFromFoundationCode.Thumbnailer()])
             }
         }
         #expect(try await ComingFromFoundationCode.add(at: path) == 7)
-        try await withConnection(.open(.path(path), configuration: .patient)) { connection in
+        try await withConnection(.open(.path(path), configuration: .patientExample)) { connection in
             let thumbnailer = try await connection.root(named: "t")
             let image: Data = try await thumbnailer.thumbnail(Data([1, 2]))
             #expect(image == Data([1]))
             await #expect(throws: RemoteError.self) { let _: Data = try await thumbnailer.thumbnail(Data()) }
         }
         listener.close()
-        try await serving.value
+        await serving.value
     }
 
     @Test("Archives: a class and its archive")

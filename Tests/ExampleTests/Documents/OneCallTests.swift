@@ -3,10 +3,10 @@ import Testing
 
 @Suite("The article “The way of one call”")
 struct OneCallTests {
-    /// A line of the article's figures: a folder, and what of it takes part.
+    /// A line of the article's figures: a folder, and its types or a function.
     private struct Row {
         let folder: String
-        /// How far to the right the rest begins.
+        /// The column where the rest begins.
         let indent: Int
         let rest: [String]
     }
@@ -42,7 +42,7 @@ struct OneCallTests {
         try text.firstMatch(of: Regex("\\b\(pattern)\\b")) != nil
     }
 
-    @Test("Each type of the figure is in the folder where the figure has it")
+    @Test("Each type of the figure is in the folder that the figure names")
     func figure() throws {
         let rows = try Self.rows(below: "## Overview")
         #expect(rows.count >= 12)
@@ -75,7 +75,7 @@ struct OneCallTests {
         }
     }
 
-    @Test("Each function of the sender's side is where it is said to be, and the folder changes seldom")
+    @Test("Each function of the sender's side is in the folder that the figure names, and the folder changes rarely")
     func functions() throws {
         let rows = try Self.rows(below: "## The sender's side, function by function")
         var changes = 0
@@ -87,7 +87,7 @@ struct OneCallTests {
                     && Self.declares(text, "func \(function)")
             }
             #expect(isThere, "\(row.folder) has no \(type).\(function)")
-            // A call down and back is one change.
+            // A call into another folder and back is one change.
             let caller = rows[..<index].last { $0.indent < row.indent }
             if let caller, caller.folder != row.folder { changes += 1 }
         }
@@ -95,7 +95,7 @@ struct OneCallTests {
         #expect(changes < 9, "\(changes) changes")
     }
 
-    @Test("Each folder of the module is in the list, and no other")
+    @Test("The list contains exactly the folders of the module")
     func folders() throws {
         let path = try #require(DocumentedCode.documents["OneCall.md"])
         let listed = try DocumentedCode.text(of: path).matches(of: #/(?m)^\| `(\w+)` \|/#).map { String($0.1) }

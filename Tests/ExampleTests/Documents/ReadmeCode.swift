@@ -6,7 +6,7 @@ import DistantObjects
 import Synchronization
 // end
 
-/// The code of README.md: `DocumentTests` compares the two, `ReadmeTests` runs it.
+/// The code of README.md. `DocumentTests` compares the two, and `ReadmeTests` runs it.
 enum ReadmeCode {
     // README.md: receiver
     final class Directory: Vendable {                       // by reference: it stays here

@@ -1,5 +1,6 @@
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -8,10 +9,10 @@ import Testing
 
 @Suite("distant convert and distant check")
 struct ConvertTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
     private func write(_ bytes: some Sequence<UInt8>, _ name: String) throws -> String {
@@ -24,7 +25,7 @@ struct ConvertTests {
         try await Program.run("distant", arguments, in: scratch)
     }
 
-    @Test("Binary and XML become one another and are the same graph")
+    @Test("Binary and XML archives convert to each other with the same graph")
     func binaryAndXML() async throws {
         let graph = try SampleArchives.teams()
         let binary = try write(graph.bytes(format: .binary), "a.archive")
@@ -40,7 +41,7 @@ struct ConvertTests {
         #expect(try ArchivedGraph(data).objects.count == graph.objects.count)
     }
 
-    @Test("What was converted opens in the program that wrote it", arguments: ["binary", "xml", "compact"])
+    @Test("A converted archive opens in the program that wrote it", arguments: ["binary", "xml", "compact"])
     func crossing(written: String) async throws {
         let path = scratch.path("state")
         let first = try await Program.run("AppState", ["--format", written, path], in: scratch)
@@ -58,7 +59,7 @@ struct ConvertTests {
         }
     }
 
-    @Test("JSON is what dump prints; a file is replaced with its permissions, through a link, in its own place, too")
+    @Test("JSON equals the output of dump, and replacing a file keeps its permissions and link")
     func json() async throws {
         let path = try write(SampleArchives.teams().bytes(format: .binary), "a")
         let target = try write([1], "b")
@@ -75,12 +76,12 @@ struct ConvertTests {
         let same = try await distant("convert", "--to", "xml", path, path)
         #expect(same.status == 0, "\(same.errors)")
         #expect(ArchiveFormat.recognise(try Data(contentsOf: URL(fileURLWithPath: path))) == .xml)
-        // Nothing is left beside the files.
-        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path(""))
+        // No temporary files are left.
+        let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
         #expect(Set(names.filter { !$0.hasPrefix("distant-") }) == ["a", "b", "link"])
     }
 
-    @Test("What fails leaves the old file, and is one sentence that names the file")
+    @Test("An error leaves the old file, and its message names the file")
     func failures() async throws {
         let good = try write(SampleArchives.compact(), "good")
         let bad = try write(Array("bplist00 and no more".utf8), "bad")
@@ -89,7 +90,7 @@ struct ConvertTests {
             (["convert", "--to", "xml", bad, target], bad), (["dump", bad], bad), (["dump", "--json", bad], bad),
             (["convert", "--to", "json", scratch.path("none"), target], scratch.path("none")),
             (["convert", "--to", "json", good, scratch.path("no/such")], scratch.path("no/such")),
-            (["dump", scratch.path("")], scratch.path("")),
+            (["dump", scratch.path], scratch.path),
             (["convert", "--to", "json", good, "/dev/full"], "/dev/full"),
         ] {
             let outcome = try await Program.run("distant", arguments, in: scratch)
@@ -100,7 +101,7 @@ struct ConvertTests {
         }
     }
 
-    @Test("Check says a line for each file")
+    @Test("Check prints a line for each file")
     func check() async throws {
         let compact = try write(SampleArchives.compact(), "compact")
         let xml = try write(SampleArchives.teams().bytes(format: .xml), "xml")
@@ -126,7 +127,7 @@ struct ConvertTests {
     @Test("A hyphen is standard input and standard output")
     func standardStreams() async throws {
         let path = try write(SampleArchives.teams().bytes(format: .binary), "a")
-        let distant = try Program.url("distant").path
+        let distant = try builtProgram("distant")
         let script = #"cat "$1" | "$0" convert --to xml - - | "$0" dump --json -"#
         let piped = try await Program.run("/bin/sh", ["-c", script, distant, path], in: scratch)
         let xml = scratch.path("xml")
@@ -139,7 +140,7 @@ struct ConvertTests {
     }
 
     @Test(
-        "Wrong usage ends with 2 and says what is wrong",
+        "Wrong usage ends with status 2 and a message",
         arguments: [
             ([], "a command is needed"), (["look", "x"], "“look” is no command"), (["dump"], "a file is needed"),
             (["dump", "a", "b"], "“b” is one word too many"), (["dump", "--yaml", "a"], "“--yaml” is not understood"),
@@ -158,7 +159,7 @@ struct ConvertTests {
         #expect(outcome.errors.contains("Usage: distant dump"))
     }
 
-    @Test("It explains itself, and takes files whose names look like options")
+    @Test("The tool prints help, and accepts files whose names look like options")
     func help() async throws {
         for arguments in [["--help"], ["dump", "--help"], ["-h"]] {
             let outcome = try await Program.run("distant", arguments, in: scratch)

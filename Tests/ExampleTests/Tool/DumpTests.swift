@@ -1,13 +1,14 @@
 import Foundation
 import KeyedArchive
+import TestSupport
 import Testing
 
 @Suite("distant dump")
 struct DumpTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
     private func write(_ bytes: some Sequence<UInt8>, _ name: String) throws -> String {
@@ -20,7 +21,9 @@ struct DumpTests {
         try await Program.run("distant", ["dump"] + arguments, in: scratch)
     }
 
-    @Test("A graph is a tree: shared objects have a number, cycles are named", arguments: [ArchiveFormat.binary, .xml])
+    @Test(
+        "A graph is printed as a tree, with numbers for shared objects and cycles",
+        arguments: [ArchiveFormat.binary, .xml])
     func tree(format: ArchiveFormat) async throws {
         let path = try write(SampleArchives.teams().bytes(format: format), "teams")
         let outcome = try await dump(path)
@@ -75,7 +78,7 @@ struct DumpTests {
         _ = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8))
     }
 
-    @Test("Compact archives are dumped, too, with the values that only they have")
+    @Test("Compact archives are dumped, with the values that only they have")
     func compact() async throws {
         let path = try write(SampleArchives.compact(), "compact")
         let tree = try await dump(path)
@@ -114,7 +117,7 @@ struct DumpTests {
         #expect(outcome.output.contains("  NSDate: NSObject (2)\n"), "\(outcome.output)")
     }
 
-    @Test("A chain of any length prints, and an object below a tree is a tree of its own")
+    @Test("A chain of any length prints, and deep objects are printed as separate trees")
     func chain() async throws {
         #if DEBUG
             let count = 50_000
@@ -125,7 +128,7 @@ struct DumpTests {
         let tree = try await dump(path)
         #expect(tree.status == 0, "\(tree.errors)")
         #expect(tree.output.utf8.count < 120 * count)
-        // Whole characters would take long in a text of this size.
+        // Comparing characters would take long in a text of this size.
         let end = String(decoding: tree.output.utf8.suffix(100), as: UTF8.self)
         #expect(
             end.contains(" n: 0\n") && end.hasSuffix(" next: nil\n\nclasses:\n  Node: NSObject (\(count))\n"), "\(end)")
@@ -134,7 +137,7 @@ struct DumpTests {
         #expect(json.output.utf8.count { $0 == UInt8(ascii: "\n") } == count + 4)
     }
 
-    @Test("What would explode when written out is bounded, and reported")
+    @Test("Output that would grow exponentially is limited, and reported")
     func sharing() async throws {
         let bomb = try write(SampleArchives.shared(levels: 40), "bomb")
         let json = try await Program.run(

@@ -8,32 +8,32 @@ import Testing
 #endif
 
 #if os(Linux)
-    /// The tool's memory while it reads and writes large files: no more than two of them.
+    /// The tool's memory for large files is at most the size of two of them.
     @Suite(
-        "Memory that distant takes for large files",
+        "Memory of distant for large files",
         .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
     struct LargeFileTests {
-        private let scratch: Scratch
+        private let scratch: TemporaryFolder
 
         init() throws {
-            scratch = try Scratch()
+            scratch = try TemporaryFolder()
         }
 
-        /// What a run of the tool took, in bytes.
+        /// The memory of a run of the tool, in bytes.
         private struct Run {
             /// The most memory that was resident at a time.
             var peak = 0
             var output = 0
         }
 
-        /// What the tool may take beyond two files and what it takes for the smallest archive.
+        /// The memory that the tool may use beyond two files and its use for the smallest archive.
         private static let slack = 2 << 20
         private static let blob = 6 << 20
 
         enum Input: CaseIterable {
             case binary, xml, compact, compactRoot, sequential
 
-            /// Writes an archive that is little else than `blob`.
+            /// Writes an archive that consists mostly of `blob`.
             func write(_ blob: Data, to path: String) throws {
                 let url = URL(fileURLWithPath: path)
                 switch self {
@@ -61,7 +61,7 @@ import Testing
             }
         }
 
-        @Test("Dump and convert take two files at most, whatever is read and written", arguments: Input.allCases)
+        @Test("Dump and convert use the memory of at most two files", arguments: Input.allCases)
         func pairs(input: Input) async throws {
             let small = scratch.path("small")
             try input.write(Data([1]), to: small)
@@ -81,10 +81,10 @@ import Testing
             }
         }
 
-        /// Runs the tool with its output going into a pipe that nobody drains before it has filled it.
+        /// Runs the tool with its output in a pipe that is drained only when it is full.
         ///
-        /// The memory is looked at before each piece is taken out: the tool is never more than a pipe's content from its end
-        /// when it is looked at last.
+        /// The memory is looked at before each piece is taken out: the tool is never more than a pipe's content from
+        /// its end when it is looked at last.
         private func run(_ arguments: [String]) async throws -> Run {
             let path = scratch.path(UUID().uuidString)
             try #require(mkfifo(path, 0o600) == 0)
@@ -100,7 +100,7 @@ import Testing
             }
             let program = try Program(
                 "/bin/sh",
-                ["-c", #"out=$1; shift; exec "$@" >"$out""#, "sh", path, Program.url("distant").path] + arguments,
+                ["-c", #"out=$1; shift; exec "$@" >"$out""#, "sh", path, builtProgram("distant")] + arguments,
                 in: scratch)
             let isBlocked = try await eventually {
                 let status = Status(program.pid)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    /// What the system says of a process.
+    /// The status of a process, as the system reports it.
     private struct Status {
         var name = ""
         var isSleeping = false

@@ -1,12 +1,13 @@
 import Foundation
 import KeyedArchive
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 
-    /// Where a program's standard error goes when somebody looks at it.
+    /// A pseudo-terminal for a program's standard error.
     private final class Terminal: Sendable {
         private let descriptor: CInt
         let path: String
@@ -23,7 +24,7 @@ import Testing
 
         deinit { close(descriptor) }
 
-        /// All that came so far.
+        /// All output so far.
         var text: String {
             var bytes = [UInt8](repeating: 0, count: 4096)
             while true {
@@ -34,24 +35,24 @@ import Testing
         }
     }
 
-    @Suite("The line of progress")
+    @Suite("The progress line")
     struct ProgressLineTests {
-        @Test("A long job says on the terminal how far it is, and clears the line before its result")
+        @Test("A long job shows its progress on the terminal, and clears the line before its result")
         func line() async throws {
-            let scratch = try Scratch()
+            let scratch = try TemporaryFolder()
             let terminal = try Terminal()
             let archive = try [UInt8](SampleArchives.teams().bytes(format: .xml))
-            // What comes slowly takes as long as this test likes.
+            // The input comes slowly, so the job takes as long as this test needs.
             let pipe = scratch.path("slow")
             try #require(mkfifo(pipe, 0o600) == 0)
             let program = try Program("distant", ["check", pipe], in: scratch, terminal: terminal.path)
-            // A program that another test starts meanwhile would hold it open.
+            // Close-on-exec, so that a program of another test does not hold it open.
             let input = FileHandle(fileDescriptor: open(pipe, O_WRONLY | O_CLOEXEC), closeOnDealloc: true)
             try #require(input.fileDescriptor >= 0)
             var sent = 0
             let isSaid = try await eventually {
-                // The line is thought of at each read, so there has to be one now and then. The next byte waits until the
-                // last one was read: a program that starts late would else find all of them at once.
+                // The line is thought of at each read, so there has to be one now and then. The next byte waits until
+                // the last one was read: a program that starts late would else find all of them at once.
                 var unread: CInt = 0
                 _ = ioctl(input.fileDescriptor, UInt(FIONREAD), &unread)
                 if unread == 0, sent < archive.count - 1 {

@@ -1,9 +1,9 @@
 import Foundation
 import KeyedArchive
 
-/// Archives of the tests' own making, in Apple's layout and the compact one.
+/// Archives made by the tests, in Apple's layout and in the compact one.
 enum SampleArchives {
-    /// A team that knows a rival that knows it; one player is in both.
+    /// Two teams that refer to each other, with one player in both.
     static func teams() throws -> ArchivedGraph {
         var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
         let alex = try graph.add(.value(.string("Alex \"the\n\u{1B}[31mgreat\u{1F600}")))
@@ -23,7 +23,7 @@ enum SampleArchives {
         return graph
     }
 
-    /// An object with a value of each kind that a property list has.
+    /// An object with a value of each kind of property list value.
     private static func kinds(_ graph: inout ArchivedGraph) throws -> ArchivedValue {
         .reference(
             graph.add(

@@ -1,13 +1,14 @@
 import ArchiveFixtures
 import Foundation
+import TestSupport
 import Testing
 
-@Suite("distant and archives that others wrote, or our own in their place")
+@Suite("distant with archives of other programs, or with generated ones")
 struct ToolFixtureTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
     /// The paths of copies of the archives.
@@ -15,7 +16,7 @@ struct ToolFixtureTests {
         try Fixtures.write(Fixtures.real().map(\.archive), into: scratch.path("real"))
     }
 
-    @Test("Each real archive is good")
+    @Test("Each real archive is valid")
     func check() async throws {
         let paths = try real()
         #expect(Fixtures.isCount(paths.count, ofOthers: 144, own: 100))
@@ -33,7 +34,7 @@ struct ToolFixtureTests {
         }
     }
 
-    @Test("Each real archive as JSON is what another reader of property lists finds")
+    @Test("The JSON of each real archive equals the result of another property list reader")
     func json() async throws {
         let counts = Dictionary(uniqueKeysWithValues: try Fixtures.real().map { ($0.name, $0.objectCount) })
         var pairs: [String] = []
@@ -48,7 +49,7 @@ struct ToolFixtureTests {
             pairs += [path, target]
         }
         guard let python = Self.python else {
-            // Only the comparison with the other reader is missing then.
+            // Then only the comparison with the other reader is missing.
             print("python3 is not here: its plistlib was not asked about \(pairs.count / 2) archives")
             return
         }
@@ -57,7 +58,7 @@ struct ToolFixtureTests {
         #expect(outcome.output.contains("\(counts.count) archives agree"), "\(outcome.output)")
     }
 
-    @Test("Broken and hostile files end with 0 or 1, soon")
+    @Test("Broken and hostile files end quickly with status 0 or 1")
     func malformed() async throws {
         let paths = try Fixtures.write(Fixtures.malformed(), into: scratch.path("malformed"))
         #expect(Fixtures.isCount(paths.count, ofOthers: 229, own: 200))
@@ -78,7 +79,7 @@ struct ToolFixtureTests {
         FileManager.default.isExecutableFile(atPath: $0)
     }
 
-    /// Takes archives and their JSON in turns, reads the archives with Python's own reader, and compares all of it.
+    /// Reads archives with Python's property list reader, and compares them with their JSON.
     private static let comparison = """
         import datetime, json, plistlib, struct, sys
 

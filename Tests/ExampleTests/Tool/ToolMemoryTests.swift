@@ -8,18 +8,18 @@ import Testing
     import Glibc
 #endif
 
-/// The tool's memory while it looks at what is broken or hostile, all of it: the system gives it no more than 64 MiB.
+/// The tool's memory for broken and hostile files, which the system limits to 64 MiB.
 @Suite(
-    "Memory that distant takes",
+    "Memory of distant",
     .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
 struct ToolMemoryTests {
-    private let scratch: Scratch
+    private let scratch: TemporaryFolder
 
     init() throws {
-        scratch = try Scratch()
+        scratch = try TemporaryFolder()
     }
 
-    /// Looks at each file in all ways, one process each, and prints those that end with anything but 0 or 1.
+    /// Runs each command on each file, and prints the files with an exit status other than 0 or 1.
     private static let script = """
         distant=$1 out=$2
         shift 2
@@ -36,7 +36,7 @@ struct ToolMemoryTests {
         """
 
     private func look(at paths: [String]) async throws -> Program.Outcome {
-        let distant = try Program.url("distant").path
+        let distant = try builtProgram("distant")
         return try await Program.run(
             "/bin/sh", ["-c", Self.script, "sh", distant, scratch.path("out")] + paths, in: scratch)
     }
@@ -50,7 +50,7 @@ struct ToolMemoryTests {
         #expect(outcome.output.isEmpty, "\(outcome.output)")
     }
 
-    @Test("None of our own making does; an archive as large as that does")
+    @Test("None of the generated ones does, but an archive of that size does")
     func ownMaking() async throws {
         let files: [(String, Data)] = [
             ("shared", SampleArchives.shared(levels: 60)),
@@ -69,7 +69,7 @@ struct ToolMemoryTests {
         let outcome = try await look(at: paths)
         #expect(outcome.status == 0 && outcome.output.isEmpty, "\(outcome.output)\(outcome.errors)")
 
-        // What is no archive is not read to an end that it may not have.
+        // Input that is no archive is not read to its end, which it may not have.
         let endless = try await look(at: ["/dev/zero"])
         #expect(endless.status == 0 && endless.output.isEmpty, "\(endless.output)\(endless.errors)")
 

@@ -1,9 +1,10 @@
-// Feeds a whole connection what libFuzzer makes up as its peer's stream.
+// Feeds a connection with bytes of libFuzzer as its peer's stream.
 //
-// In most runs the loop is driven by hand and the link is memory, so one input is one run, always the same. In the others a
-// socketpair is the link, on a loop of its own, so that the peer can have the connection share memory, or pretend to. The
-// connection vends an object with messages of every kind and calls the peer itself. When the input is used up the stream ends; then every call
-// must have ended, every table must be empty, and nothing may be left of the connection or of any object.
+// In most runs the loop is driven by hand and the link is memory, so one input is one run, always the same. In the
+// others a socketpair is the link, on a loop of its own, so that the peer can have the connection share memory, or
+// pretend to. The connection vends an object with messages of every kind and calls the peer itself. When the input is
+// used up the stream ends; then every call must have ended, every table must be empty, and nothing may be left of the
+// connection or of any object.
 //
 // Built and run by `Tests/Fuzz/run`.
 
@@ -13,7 +14,7 @@ import Synchronization
 @testable import DistantObjects
 @testable import PortTransport
 
-/// What libFuzzer calls with each input.
+/// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzConnection(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count >= 2 else { return 0 }
@@ -77,7 +78,7 @@ private func feed(_ bytes: [UInt8], to peer: RawEnd, _ loop: ManualLoop) {
     }
 }
 
-/// Runs what can run, and reads what the connection has to say.
+/// Runs pending jobs, and reads the connection's output.
 private func settle(_ peer: RawEnd, _ loop: ManualLoop) {
     repeat { loop.runUntilIdle() } while !peer.read().isEmpty
     loop.runUntilIdle()

@@ -3,7 +3,7 @@ import Glibc
 
 @testable import PortTransport
 
-/// What a peer sends beside a `Share`.
+/// The descriptors that a peer sends with a `Share`.
 enum Gift: UInt8, CaseIterable {
     case nothing, memory, turned, tooFew, tooMany, files, small, unsealed, halfSealed, wrongBell, closedBell
 

@@ -1,4 +1,4 @@
-/// What an input says: how the run goes, and the peer's stream.
+/// The content of an input: the options of the run, and the peer's stream.
 struct Plan {
     var isInitiator: Bool
     /// Bytes arrive split and merged at random.
@@ -30,7 +30,7 @@ struct Plan {
     }
 
     private enum Form {
-        /// Whatever the input is.
+        /// The input as it is.
         case raw
         /// A correct greeting, then whatever the input is.
         case greeted

@@ -2,7 +2,7 @@ import Glibc
 
 @testable import PortTransport
 
-/// The bare end of a memory link: what is written there arrives as it is.
+/// The raw end of a memory link.
 struct RawEnd {
     let end: MemoryLink.End
 
@@ -11,7 +11,7 @@ struct RawEnd {
         self.end = end
     }
 
-    /// - Returns: How many bytes there was room for.
+    /// - Returns: The number of bytes written.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !bytes.isEmpty else { return 0 }
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)

@@ -81,7 +81,7 @@ private func split(_ stream: [UInt8]) -> [(kind: UInt8, flags: UInt8, body: [UIn
     return frames
 }
 
-/// Writes inputs to begin from, if the run is told where: `FUZZ_SEEDS=directory`.
+/// Writes seed inputs into the directory that `FUZZ_SEEDS` names.
 @_cdecl("LLVMFuzzerInitialize")
 public func prepareSeeds(
     _ count: UnsafeMutablePointer<CInt>,

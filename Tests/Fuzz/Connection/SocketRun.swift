@@ -69,7 +69,7 @@ final class SocketRun {
         if bytes[5] == 2 { hasMoved = true }
     }
 
-    /// As far as the connection takes it.
+    /// Writes as much as the connection accepts.
     private func send(_ bytes: ArraySlice<UInt8>, _ isSplit: Bool) {
         var rest = isSplit ? bytes.dropFirst(peer.send(Array(bytes.prefix(bytes.count / 2)))) : bytes
         for _ in 0..<8 where !rest.isEmpty {

@@ -1,11 +1,11 @@
 // Has a connection share its memory with a peer that writes into it what libFuzzer makes up, at any time.
 //
-// The connection is real, over a socketpair and its own loop; the peer has the memory, both bells and the socket. It writes
-// into the rings and their words, rings, fills, empties and closes the bells, moves and wakes sleepers, and keeps to the
-// rules in between, so that much is under way. Meanwhile threads block in calls, tasks call, and in the end the connection
-// closes, is invalidated, or loses its peer. Nothing may trap, leave the memory or hang; each call ends with a value or an
-// error; and nothing may be left of the connection, of an object, of a descriptor or of a mapping, while the peer keeps
-// everything open.
+// The connection is real, over a socketpair and its own loop; the peer has the memory, both bells and the socket. It
+// writes into the rings and their words, rings, fills, empties and closes the bells, moves and wakes sleepers, and
+// keeps to the rules in between, so that much is under way. Meanwhile threads block in calls, tasks call, and in the
+// end the connection closes, is invalidated, or loses its peer. Nothing may trap, leave the memory or hang; each call
+// ends with a value or an error; and nothing may be left of the connection, of an object, of a descriptor or of a
+// mapping, while the peer keeps everything open.
 //
 // Threads make no two runs of an input the same: an input that was found may need many runs.
 //
@@ -18,7 +18,7 @@ import Synchronization
 @testable import DistantObjects
 @testable import PortTransport
 
-/// What libFuzzer calls with each input.
+/// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSharedMemory(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard let script = Script(UnsafeRawBufferPointer(start: start, count: count)) else { return 0 }
@@ -78,7 +78,7 @@ private func end(_ honest: HonestSide, _ peer: SharedPeer, _ script: Script) {
     waitUntil("the connection ends") { connection.hasEnded }
 }
 
-/// Writes inputs to begin from, if the run is told where: `FUZZ_SEEDS=directory`.
+/// Writes seed inputs into the directory that `FUZZ_SEEDS` names.
 @_cdecl("LLVMFuzzerInitialize")
 public func prepareSeeds(
     _ count: UnsafeMutablePointer<CInt>,

@@ -70,7 +70,8 @@ final class SharedPeer: @unchecked Sendable {
         }
     }
 
-    /// Writes much, most of it past the end of the ring: cancels what is finished or runs, if question 0 was ever asked.
+    /// Writes much, most of it past the end of the ring: cancels what is finished or runs, if question 0 was ever
+    /// asked.
     private func pour(_ count: Int) {
         let cancel = RawFrame.bytes(4, [0])
         memory.write((0..<(count * 512)).flatMap { _ in cancel })
@@ -91,7 +92,7 @@ final class SharedPeer: @unchecked Sendable {
         }
     }
 
-    /// Overwrites words at random, and rings.
+    /// Overwrites words at random, and rings the doorbell.
     private func stir(_ random: SeededGenerator, count: Int) {
         var random = random
         for _ in 0..<count {

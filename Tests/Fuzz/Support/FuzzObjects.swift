@@ -3,7 +3,7 @@ import Synchronization
 @testable import DistantObjects
 @testable import KeyedArchive
 
-/// How many objects of this file are alive.
+/// The number of objects of this file that exist.
 let living = Atomic<Int>(0)
 
 /// A node of a graph by copy, with cycles.

@@ -6,7 +6,8 @@ import Synchronization
 
 /// Memory shared with the connection under test, and its two bells, as a peer has them.
 ///
-/// It can keep the rules of `Frames.md`, and break each of them. One thread at a time keeps the rules; any may break them.
+/// It can keep the rules of `Frames.md`, and break each of them. One thread at a time keeps the rules; any may break
+/// them.
 final class HostileMemory: @unchecked Sendable {
     static let header = 4_096
     static let capacity = 128 << 10
@@ -79,7 +80,7 @@ final class HostileMemory: @unchecked Sendable {
 
     // MARK: By the rules
 
-    /// Writes as many of the bytes as there is room for, and tells of them.
+    /// Writes as many bytes as there is room for, and rings the doorbell.
     func write(_ bytes: [UInt8], tells: Bool = true) {
         let used = written &- counter(others, 64).pointee.load(ordering: .acquiring)
         // What the connection says is true unless this peer has changed it.
@@ -99,7 +100,7 @@ final class HostileMemory: @unchecked Sendable {
         if word(others, 72).pointee.exchange(0, ordering: .relaxed) != 0 { port_bell_ring(bells[others]) }
     }
 
-    /// Takes what the connection has written.
+    /// Reads the bytes that the connection has written.
     func read() -> [UInt8] {
         let available = min(counter(own, 0).pointee.load(ordering: .acquiring) &- taken, UInt64(Self.capacity))
         let count = Int(available)
@@ -195,7 +196,7 @@ final class HostileMemory: @unchecked Sendable {
 
     private static let futex = 202
 
-    /// Wakes those who sleep on a word, or has them sleep on another.
+    /// Wakes the threads that wait on a word, or moves them to another.
     func disturb(_ choice: UInt8) {
         let sleeping = word(Int(choice & 1), choice & 2 == 0 ? 76 : 72)
         guard choice & 4 != 0 else { return port_word_wake(sleeping) }

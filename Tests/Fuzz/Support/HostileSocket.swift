@@ -30,9 +30,11 @@ final class HostileSocket: @unchecked Sendable {
 
     func shutdown(reading: Bool, writing: Bool) { _ = port_shutdown(descriptor, reading, writing) }
 
-    /// Sends as many of the bytes as the kernel takes; descriptors that it refuses stay here.
+    /// Sends as many bytes as the kernel accepts.
     ///
-    /// - Returns: How many were sent.
+    /// Descriptors that it refuses stay here.
+    ///
+    /// - Returns: The number of bytes sent.
     @discardableResult
     func send(_ bytes: [UInt8], _ descriptors: [CInt] = []) -> Int {
         let attempt = { (descriptors: [CInt]) in
@@ -49,7 +51,9 @@ final class HostileSocket: @unchecked Sendable {
         return max(0, sent)
     }
 
-    /// Reads what is there; false: there is nothing, or nothing more will come.
+    /// Reads the available input.
+    ///
+    /// Returns false if there is none or the stream has ended.
     @discardableResult
     func receive(waiting nanoseconds: Int64 = 0) -> Bool {
         if nanoseconds > 0 { _ = port_wait_one(descriptor, UInt32(PORT_READABLE), nanoseconds) }
@@ -94,7 +98,8 @@ struct RawFrame {
     var flags: UInt8
     var body: [UInt8]
 
-    /// The whole frames that `bytes` begin with, which are taken from them; what cannot be a frame's beginning is dropped.
+    /// The whole frames that `bytes` begin with, which are taken from them; what cannot be a frame's beginning is
+    /// dropped.
     static func takeAll(from bytes: inout [UInt8]) -> [RawFrame] {
         var frames: [RawFrame] = []
         var start = 0
@@ -119,13 +124,15 @@ struct RawFrame {
     }
 }
 
-/// How long a step may take, in nanoseconds; what takes longer hangs.
+/// The time limit of a step, in nanoseconds.
 enum Bound {
-    /// Much more than any step takes, also beside other work.
+    /// Much longer than any step takes, even on a busy machine.
     static let step: UInt64 = 30_000_000_000
 }
 
-/// Waits until it is so; a trap if it takes longer than a step may.
+/// Waits until the condition holds.
+///
+/// Traps if it takes longer than the limit.
 func waitUntil(_ sentence: String, _ condition: () -> Bool) {
     let end = monotonicNow() &+ Bound.step
     while !condition() {

@@ -7,12 +7,12 @@ import DistantObjects
     import Darwin
 #endif
 
-/// A run: every work asked for, in each way, floor and ours in turns.
+/// Runs every requested work in each way, alternating between the floor and this library.
 struct Bench {
     let options: Options
     let executable: String
 
-    /// The works that could not be done are named on standard error at once; the others are still measured.
+    /// Works that fail are reported on standard error at once; the others are still measured.
     ///
     /// - Returns: whether every work was measured.
     func run() async -> Bool {
@@ -22,7 +22,7 @@ struct Bench {
                 try place(cores)
                 let peers = try await Peers(self)
                 for work in options.works {
-                    // A call that never returns must not hold up a machine for ever: the alarm ends this process.
+                    // If a call never returns, the alarm ends this process.
                     alarm(300)
                     do {
                         try await measure(work, cores, peers)
@@ -90,7 +90,7 @@ struct Bench {
         case .connect:
             try await measureConnect(count, cores, peers)
         case .idleConnection:
-            // Where the processes run makes no difference to their memory.
+            // The placement does not affect the memory of the processes.
             if cores == .free { try await measureIdle(count) }
         case .startup:
             try await measureStartup(count, cores)

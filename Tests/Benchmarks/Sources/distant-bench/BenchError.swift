@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// What went wrong, as a sentence.
+/// The error as text.
 struct BenchError: Error, CustomStringConvertible {
     var description: String
 
@@ -13,7 +13,7 @@ struct BenchError: Error, CustomStringConvertible {
     }
 }
 
-/// The system's words for an error number.
+/// The system's text for an error number.
 func describe(_ error: CInt) -> String {
     String(cString: strerror(error))
 }

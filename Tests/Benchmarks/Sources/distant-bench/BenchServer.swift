@@ -8,7 +8,7 @@ import Synchronization
     import Foundation
 #endif
 
-/// The object the launched process vends: one message for each work.
+/// The object that the launched process vends, with one message for each work.
 final class BenchServer: Vendable {
     private let noteCount = Atomic<Int64>(0)
     private let held = Mutex<[Connection]>([])
@@ -86,7 +86,7 @@ final class BenchServer: Vendable {
     }
 }
 
-/// The object the measuring process hands over to be called back.
+/// The object that the measuring process passes for callbacks.
 final class Caller: Vendable {
     @MessageTableBuilder<Caller> static var messages: MessageTable<Caller> {
         Message("value", Caller.value)

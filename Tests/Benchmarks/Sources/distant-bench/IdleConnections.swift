@@ -7,7 +7,7 @@ import DistantObjects
     import Darwin
 #endif
 
-/// Many connections between two processes of which none does anything.
+/// Many idle connections between two processes.
 struct IdleConnections {
     let peer: Peer
 

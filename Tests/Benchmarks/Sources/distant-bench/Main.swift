@@ -43,7 +43,7 @@ struct Main {
     }
 }
 
-/// Says on standard error what went wrong.
+/// Prints an error on standard error.
 func complain(_ sentence: String) {
     put("distant-bench: \(sentence)", 2)
 }

@@ -12,7 +12,7 @@ struct Peer: Sendable {
     let connection: Connection
     let bench: DistantObject
 
-    /// Launches this executable anew as the other side.
+    /// Launches this executable again as the other side.
     static func launch(_ executable: String, over transport: Transport, spins: Bool = false) async throws -> Peer {
         let connection = try await Connection.launch(
             executable,

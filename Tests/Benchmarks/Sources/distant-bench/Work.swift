@@ -1,4 +1,4 @@
-/// What is measured.
+/// The works that are measured.
 enum Work: String, CaseIterable {
     case nullCall = "null-call"
     case callback
@@ -13,17 +13,17 @@ enum Work: String, CaseIterable {
     case startup
 }
 
-/// What joins the two processes.
+/// The transport between the two processes.
 enum Transport: String {
     case socket
     case pipe
 }
 
-/// How the program that calls is written.
+/// The API that the caller uses.
 enum API: String, CaseIterable {
     /// In a closure that runs on the connection's loop.
     case run
-    /// On a plain thread that waits.
+    /// On a thread without a task, which blocks.
     case blocking
     /// In an ordinary task.
     case task
@@ -33,13 +33,13 @@ enum API: String, CaseIterable {
 enum Cores: String, CaseIterable {
     /// Both on the same core.
     case one
-    /// Wherever the system puts them.
+    /// Where the system puts them.
     case free
-    /// Each on a core of its own; only where they poll instead of sleeping.
+    /// Each on its own core; only if they poll instead of sleeping.
     case two
 }
 
-/// How often each thing is done.
+/// The number of repetitions.
 struct Scale {
     /// Samples of each kind, taken in turns; their median is reported.
     var rounds: Int

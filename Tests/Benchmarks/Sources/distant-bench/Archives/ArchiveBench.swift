@@ -6,7 +6,7 @@ struct ArchiveBench {
     let options: ArchiveOptions
     let executable: String
 
-    /// The works that could not be done are named on standard error at once; the others are still measured.
+    /// Works that fail are reported on standard error at once; the others are still measured.
     ///
     /// - Returns: whether every work was measured.
     func run() async -> Bool {

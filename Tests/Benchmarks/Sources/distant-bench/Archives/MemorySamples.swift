@@ -117,8 +117,8 @@ struct MemoryChild {
         return graph
     }
 
-    /// Prints the time of reading and freeing for each object, and how much memory it took at most, in sizes of the file:
-    /// all of it, and what was beside the result.
+    /// Prints the time of reading and freeing for each object, and how much memory it took at most, in sizes of the
+    /// file: all of it, and what was beside the result.
     private func read(_ name: String, format: String? = nil, objects: Int, _ body: () throws -> Any) throws {
         let size = Double(try Data(contentsOf: file, options: .alwaysMapped).count)
         let before = try memory("VmHWM")
