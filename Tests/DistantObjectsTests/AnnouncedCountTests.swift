@@ -39,9 +39,9 @@ import Testing
 
         /// The connection of a hostile peer, which vends a `Directory` in slot 1.
         private static func hostile() async throws -> (RawPeer, Connection) {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.hello)
-            let connection = try await Bereaved.adopt(ours, isInitiator: false, .init())
+            let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, .init())
             connection.vend(Directory())
             raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
             _ = try await onThread { [raw.read(), raw.read()] }

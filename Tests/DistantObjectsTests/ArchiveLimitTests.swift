@@ -179,11 +179,11 @@ struct ArchiveLimitTests {
 
     /// A raw peer of a connection that vends a `Keeper` in slot 1.
     private static func hostile(_ limits: ArchiveLimits = .init()) async throws -> (RawPeer, Connection) {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         var configuration = Connection.Configuration.patient
         configuration.limits.archive = limits
         raw.send(1, RawPeer.hello)
-        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
         connection.vend(Keeper())
         raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
         let kinds = try await onThread { [raw.read()?.kind, raw.read()?.kind] }

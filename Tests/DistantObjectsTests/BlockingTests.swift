@@ -96,7 +96,7 @@ struct BlockingTests {
         "A method that blocks delays only its own object, even if the messages arrived together",
         arguments: ["block", "blockInTask"])
     func holdsUpItsObject(method: String) async throws {
-        let pair = try await Bereaved(.socketpair, server: true)
+        let pair = try await RawPeerConnection(.socketpair, server: true)
         let directory = Directory()
         pair.connection.vend(["": directory, "o": Observer()])
         let raw = pair.raw
@@ -116,12 +116,12 @@ struct BlockingTests {
         directory.gate.signal()
         #expect(try await onThread { raw.read()?.body.first } == 0)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Calls that wait for credit are sent when a thread that waits for its own call reads the credit")
     func creditWhileDriving() async throws {
-        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
+        let pair = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         let (raw, root) = (pair.raw, try await pair.root())
         raw.send(7, RawPeer.number(1))
         let own = Task { try await onThread { try root.echo.blocking(1) as Int } }
@@ -134,12 +134,12 @@ struct BlockingTests {
         #expect(try await own.value == 5)
         #expect(try await waiting.value == 5)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("A ping that arrives together with a call is answered while the method blocks")
     func pingBesideBlocked() async throws {
-        let pair = try await Bereaved(.socketpair, server: true)
+        let pair = try await RawPeerConnection(.socketpair, server: true)
         let directory = Directory()
         pair.connection.vend(directory)
         let raw = pair.raw
@@ -153,7 +153,7 @@ struct BlockingTests {
         directory.gate.signal()
         #expect(try await onThread { raw.read()?.kind } == 3)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("In a task and on the loop's thread a blocking call throws")

@@ -21,7 +21,7 @@ struct CancellationTests {
     func cancelledBefore() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
-        try await pair.goOver()
+        try await pair.awaitSharedMemory()
         let frames = pair.client.statistics.framesOut
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -80,7 +80,7 @@ struct CancellationTests {
         "A ping and a barrier end when their task is cancelled, and the late answer is accepted",
         arguments: [true, false])
     func controls(isPing: Bool) async throws {
-        let pair = try await Bereaved(.socketpair)
+        let pair = try await RawPeerConnection(.socketpair)
         let (raw, connection) = (pair.raw, pair.connection)
         let waiting = Task { isPing ? try await connection.ping() : try await connection.barrier() }
         let frame = try #require(try await onThread { raw.read() })
@@ -104,7 +104,7 @@ struct CancellationTests {
 
     @Test("Cancelling a queued ping lets the next one be sent")
     func waitingControl() async throws {
-        let pair = try await Bereaved(.socketpair)
+        let pair = try await RawPeerConnection(.socketpair)
         let (raw, connection) = (pair.raw, pair.connection)
         let unanswered = (0..<256).map { _ in Task { try await connection.ping() } }
         var tokens = try await onThread { (0..<256).compactMap { _ in raw.read()?.body } }
@@ -126,7 +126,7 @@ struct CancellationTests {
     func deadline() async throws {
         let pair = try await Pair()
         let directory = try await pair.client.root
-        await pair.outwait(directory)
+        await pair.callUntilDeadline(directory)
         let quick: Int = try await directory.message("echo").call(3, deadline: TestTimeout.wait)
         #expect(quick == 3)
         await pair.close()
@@ -134,7 +134,7 @@ struct CancellationTests {
 
     @Test("A call that waited for credit sends the time left until its deadline")
     func deadlineAfterCredit() async throws {
-        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
+        let pair = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         let (raw, root) = (pair.raw, try await pair.root())
         let call = Task { try await root.message("echo").call(1, deadline: .seconds(3_600)) as Int }
         await eventually("it waits") { pair.connection.statistics.pending == 1 }
@@ -154,12 +154,12 @@ struct CancellationTests {
         raw.send(3, RawPeer.result(question: 0))
         #expect(try await call.value == 5)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Calls that wait for credit can be cancelled, and are never sent")
     func cancelPending() async throws {
-        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
+        let pair = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         // The look-up of the root uses up the only credit.
         let (raw, connection, root) = (pair.raw, pair.connection, try await pair.root())
         let calls = (0..<20).map { number in
@@ -182,7 +182,7 @@ struct CancellationTests {
         #expect(connection.statistics.questions == 0 && connection.statistics.pending == 0)
         withExtendedLifetime(root) {}
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("When a call is cancelled, its method stops and its references are released", arguments: [true, false])
@@ -223,7 +223,7 @@ struct CancellationTests {
         "When a large argument is given up, the rest is not sent, and both sides agree on that",
         arguments: [true, false])
     func abort(byDeadline: Bool) async throws {
-        let pair = try await Bereaved(.socketpair)
+        let pair = try await RawPeerConnection(.socketpair)
         let root = try await pair.root()
         let call = Task { () -> Void in
             let bytes = [UInt8](repeating: 1, count: 1_000_000)
@@ -266,7 +266,7 @@ struct CancellationTests {
         raw.send(12, token?.body ?? [])
         await ping.expect(nil)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Large arguments that are given up while they wait free their place in the queue and in the mailbox")

@@ -17,7 +17,7 @@ struct EndingTests {
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
         let closing = Task { await pair.server.close(within: TestTimeout.wait) }
-        await pair.server.refusesCalls()
+        await pair.server.awaitClosing()
         pair.directory.go.send()
         // The call that ran when the close began is answered.
         #expect(try await task.value == 7)
@@ -43,7 +43,7 @@ struct EndingTests {
         let task = Task { () -> Int in try await directory.hold() }
         await pair.directory.started.wait()
         let closing = Task { await pair.client.close(within: TestTimeout.wait) }
-        await pair.client.refusesCalls()
+        await pair.client.awaitClosing()
         // Calls of the peer that arrive now are refused, and so are answered.
         await expectCode(.closed) { _ = try await pair.server.root }
         pair.directory.go.send()
@@ -68,7 +68,7 @@ struct EndingTests {
             try await directory.noteSlowly.oneWay(600)
         }
         let closing = Task { await pair.client.close(within: TestTimeout.wait) }
-        await pair.server.refusesCalls()
+        await pair.server.awaitClosing()
         #expect(pair.directory.log.withLock { $0.isEmpty })
         pair.directory.gate.signal()
         _ = await closing.value

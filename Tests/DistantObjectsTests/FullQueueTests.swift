@@ -12,7 +12,7 @@ import Testing
     @Suite("A listener whose queue is full", .bounded())
     struct FullQueueTests {
         /// A socket that listens at a path, with a full queue.
-        final class Clogged: @unchecked Sendable {  // Its parts never change.
+        final class FullListener: @unchecked Sendable {  // Its parts never change.
             let place: TemporaryFolder
             let descriptor: CInt
             private let waiting: [CInt]
@@ -57,7 +57,7 @@ import Testing
 
         @Test("Opening gives up at its limit, by default the handshake timeout, and blocks no thread")
         func limits() async throws {
-            let clogged = try Clogged()
+            let clogged = try FullListener()
             let path = clogged.place.socket
             var configuration = Connection.Configuration.patient
             configuration.handshakeTimeout = .milliseconds(20)
@@ -78,7 +78,7 @@ import Testing
 
         @Test("A cancelled task stops waiting")
         func cancelled() async throws {
-            let clogged = try Clogged()
+            let clogged = try FullListener()
             let opening = Task {
                 try await Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
             }
@@ -88,7 +88,7 @@ import Testing
 
         @Test("Opening succeeds once there is room")
         func room() async throws {
-            let clogged = try Clogged()
+            let clogged = try FullListener()
             async let opened = Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
             let server = try await Connection.adopt(
                 socket: try await clogged.acceptNext(), isInitiator: false, configuration: .patient)
@@ -102,7 +102,7 @@ import Testing
 
         @Test("A second listener sees that the path is in use, and does not wait")
         func listening() throws {
-            let clogged = try Clogged()
+            let clogged = try FullListener()
             let error = #expect(throws: ConnectionError.self) { try Listener(at: .path(clogged.place.socket)) }
             #expect((error?.underlying as? TransportError)?.code == .nameTaken)
         }

@@ -9,10 +9,10 @@ struct GoodbyeTests {
         var configuration = Connection.Configuration.patient
         configuration.handshakeTimeout = .milliseconds(250)
         while true {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
             do {
-                return (raw, try await Bereaved.adopt(ours, isInitiator: false, configuration))
+                return (raw, try await RawPeerConnection.adopt(ours, isInitiator: false, configuration))
             } catch let error as ConnectionError where error.code == .handshakeTimeout {
                 raw.close()
                 configuration.handshakeTimeout *= 2
@@ -37,9 +37,9 @@ struct GoodbyeTests {
     @Test("No frame follows a Goodbye, whatever is answered meanwhile")
     func last() async throws {
         for round in 0..<500 {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
-            let connection = try await Bereaved.adopt(ours, isInitiator: false, .patient)
+            let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, .patient)
             let pings = (0..<200).flatMap { RawPeer.frame(11, RawPeer.number(UInt64($0))) }
             async let closed = connection.close()
             let kinds = try await onThread {

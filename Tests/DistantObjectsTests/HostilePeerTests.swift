@@ -79,7 +79,7 @@ struct HostilePeerTests {
 
     @Test("No call runs for a peer that the accept rule has not accepted", arguments: [true, false])
     func notAccepted(isLetIn: Bool) async throws {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         let asked = Signal()
         let gate = DispatchSemaphore(value: 0)
         var configuration = Connection.Configuration.patient
@@ -90,7 +90,7 @@ struct HostilePeerTests {
             return isLetIn ? nil : "not today"
         }
         let opening = Task { [configuration] in
-            try await Bereaved.adopt(ours, isInitiator: true, configuration)
+            try await RawPeerConnection.adopt(ours, isInitiator: true, configuration)
         }
         raw.send(RawPeer.frame(1, RawPeer.hello) + RawPeer.frame(2, RawPeer.call(body: [0, 1, 0x80])))
         await asked.wait()

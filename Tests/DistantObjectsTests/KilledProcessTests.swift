@@ -137,7 +137,7 @@ private final class Helper: Sendable {
     }
 
     /// The connection and the process have ended, and nothing is left.
-    private func expectEnd(_ isExpected: (ConnectionEnd) -> Bool = Bereaved.isLost) async {
+    private func expectEnd(_ isExpected: (ConnectionEnd) -> Bool = RawPeerConnection.isLost) async {
         let reason = await connection.ended
         #expect(isExpected(reason), "\(reason)")
         #expect(connection.statistics.isAtRest, "\(connection.statistics)")
@@ -214,7 +214,7 @@ private final class Helper: Sendable {
         await eventually("it is committed") { self.connection.statistics.questions == 1 }
         let connection = connection
         let close = CountedCall { await connection.close(within: TestTimeout.wait) }
-        await connection.refusesCalls()
+        await connection.awaitClosing()
         kill()
         await call.expect(oneOf: [.outcomeUnknown, .notSent])
         await close.expect(nil)

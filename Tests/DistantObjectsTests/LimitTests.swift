@@ -16,11 +16,11 @@ import Testing
 struct LimitTests {
     /// A hostile peer's connection with small limits, which vends a `Directory` in slot 1.
     private static func hostile(_ limits: Connection.Limits) async throws -> (RawPeer, Connection, Directory) {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         var configuration = Connection.Configuration.patient
         configuration.limits = limits
         raw.send(1, RawPeer.hello)
-        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
         let directory = Directory()
         connection.vend(directory)
         raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
@@ -50,7 +50,7 @@ struct LimitTests {
         server.limits.message = 100_000
         let pair = try await Pair(server: server)
         let directory = try await pair.client.root
-        try await pair.goOver()
+        try await pair.awaitSharedMemory()
         let frames = pair.client.statistics.framesOut
         await expectCode(.tooLarge) {
             let _: [UInt8] = try await directory.bytes([UInt8](repeating: 1, count: 200_000))

@@ -170,9 +170,9 @@ struct OneWayCreditTests {
     private func rawClient(
         _ configuration: Connection.Configuration, _ hello: [UInt8]
     ) async throws -> (RawPeer, Connection) {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         raw.send(1, hello)
-        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
         _ = try await onThread { raw.read() == nil }
         return (raw, connection)
     }

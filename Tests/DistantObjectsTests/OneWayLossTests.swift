@@ -7,7 +7,7 @@ import Testing
 struct OneWayLossTests {
     @Test("Messages that are unwritten when the connection is cut are counted as lost, each once")
     func unwritten() async throws {
-        let pair = try await Bereaved(
+        let pair = try await RawPeerConnection(
             .socketpair, hello: RawPeer.greeting(queuedCalls: 1 << 20, runningCalls: 1 << 20, features: 4))
         let root = try await pair.root()
         let text = String(repeating: "x", count: 4_000)
@@ -30,7 +30,7 @@ struct OneWayLossTests {
 
     @Test("With an older peer one-way messages use call credit, and failures reach their sender")
     func olderReceiver() async throws {
-        let pair = try await Bereaved(.socketpair, hello: RawPeer.greeting(queuedCalls: 4))
+        let pair = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(queuedCalls: 4))
         // The look-up is the first of four.
         let root = try await pair.root()
         for number in 0..<3 { #expect(try root.note.offer(number)) }
@@ -57,14 +57,14 @@ struct OneWayLossTests {
         let lost = await #expect(throws: ConnectionError.self) { try await root.note.oneWay(4) }
         #expect(lost?.code == .oneWayLost && lost?.isSafeToRetry == true)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Progress reports are dropped when the queue is full, and the method goes on")
     func unreadProgress() async throws {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         raw.send(1, RawPeer.greeting(queuedCalls: 1 << 40, runningCalls: 1 << 40, message: 1 << 40, features: 4))
-        let connection = try await Bereaved.adopt(ours, isInitiator: false, .patient)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, .patient)
         let flooder = Flooder()
         connection.vend(flooder)
         _ = try await onThread { raw.read() }

@@ -48,9 +48,9 @@ struct PatienceTests {
     func keepalive() async throws {
         var configuration = Connection.Configuration.patient
         configuration.keepalive = .milliseconds(20)
-        let (raw, ours) = try Bereaved.ends(.pipes)
+        let (raw, ours) = try RawPeerConnection.ends(.pipes)
         raw.send(1, RawPeer.hello)
-        let silent = try await Bereaved.adopt(ours, isInitiator: true, configuration)
+        let silent = try await RawPeerConnection.adopt(ours, isInitiator: true, configuration)
         guard case .failed(let error) = await silent.ended else {
             Issue.record("the connection was not given up")
             return

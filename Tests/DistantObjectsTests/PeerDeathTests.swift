@@ -12,18 +12,18 @@ import Testing
 
 @Suite("Death of a peer", .serialized, .bounded())
 struct PeerDeathTests {
-    typealias Transport = Bereaved.Transport
+    typealias Transport = RawPeerConnection.Transport
 
     @Test(
         "If it dies before or within its Hello, opening fails", arguments: Transport.allCases,
         [0, 3, 8, 11, RawPeer.hello.count + 7])
     func handshake(transport: Transport, bytes: Int) async throws {
         for isInitiator in [true, false] {
-            let (raw, ours) = try Bereaved.ends(transport)
+            let (raw, ours) = try RawPeerConnection.ends(transport)
             raw.send(Array(RawPeer.frame(1, RawPeer.hello).prefix(bytes)))
             raw.close()
             await expectCode(.closed) {
-                _ = try await Bereaved.adopt(ours, isInitiator: isInitiator, Connection.Configuration.patient)
+                _ = try await RawPeerConnection.adopt(ours, isInitiator: isInitiator, Connection.Configuration.patient)
             }
         }
     }
@@ -31,9 +31,9 @@ struct PeerDeathTests {
     @Test("If it dies on an idle connection, the connection ends as lost", arguments: Transport.allCases)
     func idle(transport: Transport) async throws {
         for isServer in [false, true] {
-            let pair = try await Bereaved(transport, server: isServer)
+            let pair = try await RawPeerConnection(transport, server: isServer)
             pair.raw.close()
-            await pair.expectEnd(Bereaved.isLost)
+            await pair.expectEnd(RawPeerConnection.isLost)
         }
     }
 
@@ -41,25 +41,25 @@ struct PeerDeathTests {
         "A call larger than the socket buffer that it does not read was not sent", arguments: Transport.allCases
     )
     func notWritten(transport: Transport) async throws {
-        let pair = try await Bereaved(transport)
+        let pair = try await RawPeerConnection(transport)
         let root = try await pair.root()
         let large = CountedCall { let _: Int = try await root.bytes([UInt8](repeating: 1, count: 1_000_000)) }
         // It is queued behind a large call that is not written, and overtakes it.
         await eventually("the opener is written") { pair.raw.unread > 0 }
         pair.raw.close()
         await large.expect(.notSent)
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
         await expectCode(.closed) { let _: Int = try await root.echo(1) }
     }
 
     @Test("A small call that it did not read has an unknown outcome", arguments: Transport.allCases)
     func unread(transport: Transport) async throws {
-        let pair = try await Bereaved(transport)
+        let pair = try await RawPeerConnection(transport)
         let call = CountedCall { _ = try await pair.connection.root }
         await eventually("the call is written") { pair.raw.unread > 0 }
         pair.raw.close()
         await call.expect(.outcomeUnknown)
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     /// The part of its answer that it still sends.
@@ -79,44 +79,44 @@ struct PeerDeathTests {
         "A call that it did not answer completely has an unknown outcome", arguments: Transport.allCases,
         parts.indices)
     func unanswered(transport: Transport, part: Int) async throws {
-        let pair = try await Bereaved(transport)
+        let pair = try await RawPeerConnection(transport)
         let call = CountedCall { _ = try await pair.connection.root }
         let raw = pair.raw
         #expect(try await onThread { raw.read()?.kind } == 2)
         raw.send(Self.parts[part])
         raw.close()
         await call.expect(.outcomeUnknown)
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test(
         "If it dies after its answer, the call has its result, and the proxy is invalid", arguments: Transport.allCases)
     func answered(transport: Transport) async throws {
-        let pair = try await Bereaved(transport)
+        let pair = try await RawPeerConnection(transport)
         let root = try await pair.root()
         pair.raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
         await expectCode(.closed) { let _: Int = try await root.echo(1) }
         await expectCode(.closed) { try await root.note.oneWay(1) }
     }
 
     @Test("An answer that it wrote just before its death counts", arguments: Transport.allCases)
     func answerThenDeath(transport: Transport) async throws {
-        let pair = try await Bereaved(transport)
+        let pair = try await RawPeerConnection(transport)
         let call = CountedCall { _ = try await pair.connection.root }
         let raw = pair.raw
         #expect(try await onThread { raw.read()?.kind } == 2)
         raw.send(3, RawPeer.result(slot: 1))
         raw.close()
         await call.expect(nil)
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test(
         "After a Goodbye, calls after its watermark were not delivered, and earlier ones may have run",
         arguments: Transport.allCases, [UInt64(1), 2, 3])
     func goodbye(transport: Transport, watermark: UInt64) async throws {
-        let pair = try await Bereaved(transport)
+        let pair = try await RawPeerConnection(transport)
         // Openers 2 and 3; the first is Hello.
         let first = CountedCall { _ = try await pair.connection.root(named: "a") }
         let raw = pair.raw
@@ -132,7 +132,7 @@ struct PeerDeathTests {
 
     @Test("Waiting calls, one-way messages, pings and barriers each end once", arguments: Transport.allCases)
     func waiting(transport: Transport) async throws {
-        let pair = try await Bereaved(transport, hello: RawPeer.greeting(queuedCalls: 1))
+        let pair = try await RawPeerConnection(transport, hello: RawPeer.greeting(queuedCalls: 1))
         // The credit is never returned: this one is sent, and no more.
         let sent = CountedCall { _ = try await pair.connection.root }
         let raw = pair.raw
@@ -153,7 +153,7 @@ struct PeerDeathTests {
         await sent.expect(.outcomeUnknown)
         for call in calls + messages + [blocking, blockingMessage] { await call.expect(.notSent) }
         for control in pings + barriers { await control.expect(.closed) }
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     /// A proxy that comes as an argument, because calls get no answers any more.
@@ -178,7 +178,7 @@ struct PeerDeathTests {
         "If it dies during its own call, the serving task is cancelled and its references are released",
         arguments: Transport.allCases)
     func caller(transport: Transport) async throws {
-        let pair = try await Bereaved(transport, server: true)
+        let pair = try await RawPeerConnection(transport, server: true)
         let directory = Directory()
         pair.connection.vend(directory)
         let raw = pair.raw
@@ -196,12 +196,12 @@ struct PeerDeathTests {
         await directory.started.wait()
         raw.close()
         await directory.stopped.wait()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("If it dies while this side closes, the close ends as a close of this side", arguments: Transport.allCases)
     func closing(transport: Transport) async throws {
-        let pair = try await Bereaved(transport, server: true)
+        let pair = try await RawPeerConnection(transport, server: true)
         let directory = Directory()
         pair.connection.vend(directory)
         let raw = pair.raw
@@ -212,7 +212,7 @@ struct PeerDeathTests {
         let call = CountedCall { _ = try await pair.connection.root }
         #expect(try await onThread { raw.read()?.kind } == 2)
         let closed = CountedCall { await pair.connection.close(within: TestTimeout.wait) }
-        await pair.connection.refusesCalls()
+        await pair.connection.awaitClosing()
         raw.close()
         await closed.expect(nil)
         await call.expect(.outcomeUnknown)
@@ -242,15 +242,15 @@ struct PeerDeathTests {
         let (pair, directory) = try await withCalls(transport)
         pair.raw.send(16, RawPeer.number(2) + [0, 0])
         pair.raw.finishSending()
-        await pair.connection.refusesCalls()
+        await pair.connection.awaitClosing()
         pair.raw.close()
         await directory.stopped.wait()
         await pair.expectEnd { if case .closedByPeer = $0 { true } else { false } }
     }
 
     /// A server with a call that runs until the test ends it, and a later one.
-    private func withCalls(_ transport: Transport) async throws -> (Bereaved, Directory) {
-        let pair = try await Bereaved(transport, server: true)
+    private func withCalls(_ transport: Transport) async throws -> (RawPeerConnection, Directory) {
+        let pair = try await RawPeerConnection(transport, server: true)
         let directory = Directory()
         pair.connection.vend(directory)
         let raw = pair.raw
@@ -270,7 +270,7 @@ struct PeerDeathTests {
     func afterBytes(transport: Transport) async throws {
         var outcomes: [ConnectionError.Code?: Int] = [:]
         for count in stride(from: 0, to: 900, by: 23) {
-            let pair = try await Bereaved(transport)
+            let pair = try await RawPeerConnection(transport)
             let root = try await pair.root()
             let calls = [
                 CountedCall { try await root.watch(Observer()) },
@@ -285,7 +285,7 @@ struct PeerDeathTests {
             for call in calls {
                 outcomes[await call.expect(oneOf: [nil, .outcomeUnknown, .notSent, .closed]), default: 0] += 1
             }
-            await pair.expectEnd(Bereaved.isLost)
+            await pair.expectEnd(RawPeerConnection.isLost)
         }
         // The others depend on timing, so they need not occur.
         for certain: ConnectionError.Code? in [nil, .outcomeUnknown, .notSent] {
@@ -298,7 +298,7 @@ struct PeerDeathTests {
         weak var connection: Connection?
         weak var observer: Observer?
         do {
-            let pair = try await Bereaved(transport)
+            let pair = try await RawPeerConnection(transport)
             connection = pair.connection
             let root = try await pair.root()
             let strong = Observer()
@@ -308,7 +308,7 @@ struct PeerDeathTests {
             #expect(try await onThread { raw.read()?.kind } == 2)
             raw.close()
             await call.expect(.outcomeUnknown)
-            await pair.expectEnd(Bereaved.isLost)
+            await pair.expectEnd(RawPeerConnection.isLost)
         }
         await eventually("the connection and what it exported are freed") { connection == nil && observer == nil }
     }

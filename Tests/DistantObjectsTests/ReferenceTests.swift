@@ -128,7 +128,7 @@ struct ReferenceTests {
         let before = two.client.statistics.framesOut
         let directory = try await two.client.root
         #expect(two.client.statistics.framesOut > before)
-        try await two.goOver()
+        try await two.awaitSharedMemory()
         let asked = two.client.statistics.framesOut
         await expectCode(.foreignReference) { try await directory.watch(observer) }
         #expect(two.client.statistics.framesOut == asked)
@@ -138,7 +138,7 @@ struct ReferenceTests {
 
     @Test("A reference in the answer to a cancelled call is released")
     func lateAnswer() async throws {
-        let pair = try await Bereaved(.socketpair)
+        let pair = try await RawPeerConnection(.socketpair)
         let call = Task { _ = try await pair.connection.root }
         let raw = pair.raw
         #expect(try await onThread { raw.read()?.kind } == 2)
@@ -150,7 +150,7 @@ struct ReferenceTests {
         #expect(try await onThread { raw.read()?.body } == [2, 1, 1, 0])
         #expect(pair.connection.statistics.isAtRest)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Many threads send and drop the same references at the same time, and each stays correct")
@@ -217,7 +217,7 @@ struct ReferenceTests {
         let pair = try await Pair()
         do {
             let root = try await pair.client.root
-            try await pair.goOver()
+            try await pair.awaitSharedMemory()
             for _ in 0..<5 {
                 let frames = pair.client.statistics.framesOut
                 await expectCode(.notEncodable) {

@@ -16,11 +16,11 @@ struct RefusedMessageTests {
     private static func hostile(
         _ limits: Connection.Limits = .init()
     ) async throws -> (RawPeer, Connection, Directory) {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         var configuration = Connection.Configuration.patient
         configuration.limits = limits
         raw.send(1, RawPeer.hello)
-        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
         let directory = Directory()
         connection.vend(directory)
         raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
@@ -123,7 +123,7 @@ struct RefusedMessageTests {
         "An answer whose value is not used is still checked",
         arguments: [([0, 0], true), ([], true), ([0, 1, 5], true), ([0, 0, 1, 2, 3], false), ([0xFF], false)])
     func rubbish(body: [UInt8], isGood: Bool) async throws {
-        let bereaved = try await Bereaved(.socketpair)
+        let bereaved = try await RawPeerConnection(.socketpair)
         let root = try await bereaved.root()
         async let call: Void = root.note("x")
         let raw = bereaved.raw

@@ -10,7 +10,7 @@ import Testing
     @Suite("Blocking calls whose futex the peer requeues", .bounded())
     struct RequeueTests {
         /// A thread that requeues waiting threads until it is stopped.
-        final class Thief: @unchecked Sendable {  // What changes is atomic.
+        final class Requeuer: @unchecked Sendable {  // What changes is atomic.
             private let word: Int
             private let other: Int
             private let stolen = Atomic<Int>(0)
@@ -52,7 +52,7 @@ import Testing
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
             let directory = try await SharingAbuseTests.root(of: taker)
-            let thief = Thief(from: taker.memory + 76, to: taker.memory + 1_024)
+            let thief = Requeuer(from: taker.memory + 76, to: taker.memory + 1_024)
             let thieving = Task { try await onThread { thief.run() } }
             await expectCode(.deadlineExceeded) {
                 _ = try await onThread {

@@ -23,10 +23,11 @@ import Testing
             static let size = 4_096 + 2 * (128 << 10)
 
             init() async throws {
-                let (raw, ours) = try Bereaved.ends(.socketpair)
+                let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                 self.raw = raw
                 raw.send(1, RawPeer.greeting(features: 3))
-                connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+                connection = try await RawPeerConnection.adopt(
+                    ours, isInitiator: false, Connection.Configuration.patient)
                 connection.vend(Directory())
                 _ = try await onThread { raw.read() }
                 raw.send(17, flags: 0, [])
@@ -223,9 +224,9 @@ import Testing
             "A peer that sends something else than memory is refused, and one that sends none is not",
             arguments: Gift.allCases)
         func gift(_ gift: Gift) async throws {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 2))
-            let connection = try await Bereaved.adopt(ours, isInitiator: true, SharingTests.always)
+            let connection = try await RawPeerConnection.adopt(ours, isInitiator: true, SharingTests.always)
             _ = try await onThread { raw.read() }
             // After a message from this side, the peer asks for memory.
             raw.send(11, [1])

@@ -41,9 +41,9 @@ import Testing
         func declining() async {
             await #expect(processExitsWith: .success) {
                 for (features, isTold) in [(10 as UInt64, true), (2, false)] {
-                    let (raw, ours) = try Bereaved.ends(.socketpair)
+                    let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                     raw.send(1, RawPeer.greeting(features: features))
-                    let connection = try await Bereaved.adopt(ours, isInitiator: true, SharingTests.always)
+                    let connection = try await RawPeerConnection.adopt(ours, isInitiator: true, SharingTests.always)
                     _ = try await onThread { raw.read() }
                     raw.send(11, [1])
                     let kinds = try await onThread { [raw.read()?.kind, raw.read()?.kind] }
@@ -91,17 +91,18 @@ import Testing
             .enabled(if: canRefuse, "this system always sends descriptors"))
         func notSent() async {
             await #expect(processExitsWith: .success) {
-                let (raw, ours) = try Bereaved.ends(.socketpair)
+                let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                 #expect(Self.refuse(raw.descriptor))
                 raw.send(1, RawPeer.greeting(features: 11))
-                let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+                let connection = try await RawPeerConnection.adopt(
+                    ours, isInitiator: false, Connection.Configuration.patient)
                 _ = try await onThread { raw.read() }
                 // The request, and other frames around it.
                 raw.send(RawPeer.frame(11, [1]) + RawPeer.frame(17, flags: 0, []) + RawPeer.frame(11, [2]))
                 let answers = try await onThread { (0..<3).map { _ in raw.readWhole() } }
                 #expect(
                     answers == [RawPeer.frame(12, [1]), RawPeer.frame(17, flags: 1, []), RawPeer.frame(12, [2])])
-                await eventually("the memory is let go of") { Usage.sharedMemory() == 0 }
+                await eventually("the memory is freed") { Usage.sharedMemory() == 0 }
                 raw.send(11, [3])
                 let pong = try await onThread { raw.readWhole() }
                 #expect(pong == RawPeer.frame(12, [3]))
@@ -124,7 +125,7 @@ import Testing
                 // In this process, and in the test's own peer.
                 #expect(Usage.sharedMemory() == 2)
                 taker.raw.send(17, flags: 3, [])
-                await eventually("the memory is let go of") { Usage.sharedMemory() == 1 }
+                await eventually("the memory is freed") { Usage.sharedMemory() == 1 }
                 taker.raw.send(11, [1])
                 let pong = try await onThread { taker.raw.read() }
                 #expect(pong?.kind == 12)

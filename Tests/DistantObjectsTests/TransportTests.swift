@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// The ways to connect two ends.
-enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
+enum TransportKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case path, socketpair, pipes, inheritedSocket, inheritedPipes, memory, splittingMemory
 
     var testDescription: String { rawValue }
@@ -49,8 +49,8 @@ enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
     private static func adopt(
         _ one: (CInt, CInt), _ other: (CInt, CInt), _ configuration: Connection.Configuration
     ) async throws -> Pair {
-        async let client = Bereaved.adopt(one, isInitiator: true, configuration)
-        async let server = Bereaved.adopt(other, isInitiator: false, configuration)
+        async let client = RawPeerConnection.adopt(one, isInitiator: true, configuration)
+        async let server = RawPeerConnection.adopt(other, isInitiator: false, configuration)
         return Pair(try await client, try await server)
     }
 
@@ -70,8 +70,8 @@ enum Joint: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
 @Suite("Over every transport", .serialized, .bounded())
 struct TransportTests {
-    @Test("The same calls give the same results", arguments: Joint.allCases)
-    func calls(joint: Joint) async throws {
+    @Test("The same calls give the same results", arguments: TransportKind.allCases)
+    func calls(joint: TransportKind) async throws {
         try await Self.suite(try await joint.pair())
     }
 
@@ -98,8 +98,8 @@ struct TransportTests {
         }
     }
 
-    @Test("A peer that is cut ends the calls under way", arguments: Joint.allCases)
-    func cut(joint: Joint) async throws {
+    @Test("A peer that is cut ends the calls under way", arguments: TransportKind.allCases)
+    func cut(joint: TransportKind) async throws {
         let pair = try await joint.pair()
         let root = try await pair.client.root
         let call = CountedCall { let _: Int = try await root.hold() }
@@ -139,7 +139,7 @@ struct TransportTests {
             for number in 0..<300 { try await root.note.oneWay(number) }
             try await pair.client.barrier()
             #expect(pair.directory.log.withLock { $0 } == Array(0..<300))
-            await pair.outwait(root)
+            await pair.callUntilDeadline(root)
             let client = pair.client
             let sum = try await onThread {
                 let root = try client.blockingRoot()

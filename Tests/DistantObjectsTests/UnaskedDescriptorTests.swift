@@ -69,15 +69,15 @@
             "After adoption a socketpair accepts no descriptors, and those sent before end the connection",
             .enabled(if: kernelRefuses))
         func adopted() async throws {
-            let bereaved = try await Bereaved(.socketpair)
+            let bereaved = try await RawPeerConnection(.socketpair)
             #expect(Self.send(RawPeer.frame(3, RawPeer.result()), with: 0, over: bereaved.raw) == EPERM)
             bereaved.raw.close()
-            await bereaved.expectEnd(Bereaved.isLost)
+            await bereaved.expectEnd(RawPeerConnection.isLost)
 
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             #expect(Self.send(RawPeer.frame(1, RawPeer.hello), with: 0, over: raw) == 0)
             await expectCode(.protocolViolation) {
-                _ = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration.patient)
+                _ = try await RawPeerConnection.adopt(ours, isInitiator: true, Connection.Configuration.patient)
             }
             raw.close()
         }
@@ -89,8 +89,8 @@
             var configuration = Connection.Configuration.patient
             configuration.asksKernel = false
             let pair = try await Pair(client: configuration, server: configuration)
-            let (raw, ours) = try Bereaved.ends(.socketpair)
-            let adopting = Task { try await Bereaved.adopt(ours, isInitiator: true, configuration) }
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
+            let adopting = Task { try await RawPeerConnection.adopt(ours, isInitiator: true, configuration) }
             #expect(try await onThread { raw.read()?.kind } == 1)
             if greets {
                 raw.send(1, RawPeer.hello)

@@ -7,16 +7,17 @@ import Testing
 /// Answers that the peer does not read.
 @Suite("Unread answers", .serialized, .bounded())
 struct UnreadAnswerTests {
-    /// A peer that takes all that is sent and gives no bulk credit back, with a connection that vends `Bulky` in slot 1
-    /// and its `Observer` in slot 2.
+    /// A peer that reads everything but returns no bulk credit.
+    ///
+    /// Its connection vends `Bulky` in slot 1 and an `Observer` in slot 2.
     private static func greedy(
         _ limits: Connection.Limits
     ) async throws -> (peer: GreedyPeer, connection: Connection, bulky: Bulky) {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         var configuration = Connection.Configuration.patient
         configuration.limits = limits
         raw.send(1, RawPeer.hello)
-        let connection = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
         let bulky = Bulky()
         connection.vend(["": bulky, "x": bulky.other])
         raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
@@ -164,8 +165,7 @@ struct UnreadAnswerTests {
             try await pair.client.root(named: "bulky"), try await pair.server.root(named: "bulky")
         )
         let own = (DistantObject(standingFor: first), DistantObject(standingFor: second))
-        // Nothing is decoded until both sides have answers enough to go over their bounds, and the rest have called
-        // back.
+        // Nothing is decoded until both sides exceed their limits and the rest have called back.
         let consumer = Consumer()
         let fetches = (0..<200).map { number in
             let (one, other) = number % 2 == 0 ? (there, own.0) : (here, own.1)

@@ -6,8 +6,8 @@ import Testing
 @Suite("Limits of unsent bytes", .bounded())
 struct UnsentBoundTests {
     /// A connection to a peer that grants unlimited credit and reads nothing.
-    private func generous() async throws -> Bereaved {
-        let pair = try await Bereaved(
+    private func generous() async throws -> RawPeerConnection {
+        let pair = try await RawPeerConnection(
             .socketpair,
             hello: RawPeer.greeting(queuedCalls: 1 << 40, runningCalls: 1 << 40, message: 1 << 40, features: 4))
         return pair
@@ -50,7 +50,7 @@ struct UnsentBoundTests {
         try await ping.value
         #expect(isPinged.count == 1)
         pair.raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Large messages have a separate limit, small ones overtake them, and one always fits")
@@ -68,14 +68,14 @@ struct UnsentBoundTests {
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         pair.raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
 
         let other = try await generous()
         let alone = try await other.root()
         #expect(try alone.note.offer([UInt8](repeating: 7, count: 40 << 20)))
         #expect(try !alone.note.offer(large))
         other.raw.close()
-        await other.expectEnd(Bereaved.isLost)
+        await other.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("Many large calls at once all succeed")

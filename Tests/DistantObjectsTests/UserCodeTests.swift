@@ -139,7 +139,7 @@ struct UserCodeTests {
                 for call in calls { await call.expect(.outcomeUnknown) }
                 for observer in blocked { observer.gate.signal() }
                 let end = await connection.ended
-                #expect(Bereaved.isLost(end), "\(end)")
+                #expect(RawPeerConnection.isLost(end), "\(end)")
                 #expect(connection.statistics.isAtRest)
             }
         }

@@ -158,7 +158,7 @@ struct WaitInJobTests {
 
     @Test("Frames that arrive together with the answer are processed, too")
     func together() async throws {
-        let pair = try await Bereaved(.socketpair)
+        let pair = try await RawPeerConnection(.socketpair)
         let (raw, root) = (pair.raw, try await pair.root())
         pair.connection.vend(Directory())
         let (answered, go) = (Signal(), Signal())
@@ -179,7 +179,7 @@ struct WaitInJobTests {
         go.send()
         #expect(try await task.value == 5)
         raw.close()
-        await pair.expectEnd(Bereaved.isLost)
+        await pair.expectEnd(RawPeerConnection.isLost)
     }
 
     /// Waits in its first message for an effect of the second.

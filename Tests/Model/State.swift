@@ -102,9 +102,9 @@ struct Frame {
     var mention = Reference.none
     /// An object of the receiver: the target of a call, or a proxy going home.
     var home = Reference.none
-    /// Ids of the receiver's objects that the sender lets go of, by slot.
+    /// Ids of the receiver's objects that the sender releases, by slot.
     var released = Pair(Reference.none)
-    /// The number of openers the sender had entered when it let go of them.
+    /// The number of openers that the sender had entered when it released them.
     var watermark: UInt8 = 0
 
     var isRelease: Bool { released.first.exists || released.second.exists }

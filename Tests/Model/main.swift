@@ -3,7 +3,7 @@
 //   - a message reaches the very object its sender meant;
 //   - no object is freed while a message under way mentions it, or while the other side has it pinned or has a proxy;
 //   - no slot is used again while its former object is still referred to;
-//   - whatever is held has something that will release it, so that at rest, without proxies, both tables are empty;
+//   - everything that is held will be released, so that at rest, without proxies, both tables are empty;
 //   - after the end the tables are empty, and nothing enters them any more.
 // The variants leave out or change one part of the rule each, and must be found wrong: they show that the search sees.
 // Beside it stand the wake-ups of shared memory, see `Doorbell`, and the credit of messages, see `Credits`.

@@ -30,7 +30,8 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and waits for its result until the deadline.
     ///
-    /// - Parameter deadline: The longest time to wait; `nil` for the connection's `callDeadline`, if it has one.
+    /// A deadline of `nil` means the connection's `callDeadline`, if it has one.
+    ///
     /// - Throws: `ConnectionError.deadlineExceeded` when the time is over, which also cancels the method.
     @discardableResult
     @inlinable

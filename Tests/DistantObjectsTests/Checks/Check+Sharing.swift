@@ -11,7 +11,7 @@ import Testing
     extension Check {
         static let sharing = [
             Check(
-                "a counter that is wrong while nobody looks",
+                "a counter that is wrong between two reads",
                 "What was wrong in between, and is right when it is looked at, breaks nothing.", of: .frames
             ) {
                 let taker = try await SharingAbuseTests.Taker()
@@ -45,9 +45,9 @@ import Testing
             Check(
                 "the other end of a bell", "the taker takes either end, since it opens the pipe anew.", of: .frames
             ) {
-                let (raw, ours) = try Bereaved.ends(.socketpair)
+                let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                 raw.send(1, RawPeer.greeting(features: 2))
-                let connection = try await Bereaved.adopt(ours, isInitiator: true, SharingTests.always)
+                let connection = try await RawPeerConnection.adopt(ours, isInitiator: true, SharingTests.always)
                 _ = try await onThread { raw.read() }
                 raw.send(11, [1])
                 let kinds = try await onThread { [raw.read()?.kind, raw.read()?.kind] }

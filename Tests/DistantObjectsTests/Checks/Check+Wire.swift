@@ -27,22 +27,23 @@ extension Check {
             "two initiators, one of which says so",
             "1, the sender is the initiator, for which another initiator is an error"
         ) {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
             await expectCode(.protocolViolation) {
-                _ = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration.patient)
+                _ = try await RawPeerConnection.adopt(ours, isInitiator: true, Connection.Configuration.patient)
             }
             let last = try await onThread { raw.readToEnd().last }
             #expect(last?.kind == 16 && last?.body.dropFirst().first == 5)
         },
         Check(
-            "nobody greets", "if both wait for the other's `Hello`, each refuses with reason 7 when its time is over."
+            "no side sends its Hello first",
+            "if both wait for the other's `Hello`, each refuses with reason 7 when its time is over."
         ) {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             var configuration = Connection.Configuration()
             configuration.handshakeTimeout = .milliseconds(100)
             await expectCode(.handshakeTimeout) {
-                _ = try await Bereaved.adopt(ours, isInitiator: false, configuration)
+                _ = try await RawPeerConnection.adopt(ours, isInitiator: false, configuration)
             }
             let frames = try await onThread { raw.readToEnd() }
             #expect(frames.map(\.kind) == [16] && frames.first?.body.dropFirst().first == 7)
@@ -77,12 +78,13 @@ extension Check {
             #expect(frames.map(\.body) == (0..<count).map(RawPeer.number))
         },
         Check(
-            "pings whose answers nobody reads",
+            "pings whose answers are not read",
             "more than 1,024 `Pong`s of its own that are not written yet are an error of reason 6"
         ) {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting())
-            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+            let connection = try await RawPeerConnection.adopt(
+                ours, isInitiator: false, Connection.Configuration.patient)
             let pings = (0..<4_096).flatMap { RawPeer.frame(11, RawPeer.number($0)) }
             let flood = Task { try await onThread { while raw.canSend { raw.send(pings) } } }
             guard case .protocolViolation(let text) = await connection.ended else {
@@ -113,9 +115,10 @@ extension Check {
             #expect(frames.last?.kind == 16 && frames.last?.body == [3, 0, 0])
         },
         Check("what comes behind our own goodbye", "but runs none of the calls.") {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
-            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+            let connection = try await RawPeerConnection.adopt(
+                ours, isInitiator: false, Connection.Configuration.patient)
             connection.vend(Directory())
             async let closed = connection.close(within: TestTimeout.wait)
             let frames = try await onThread { () -> [RawPeer.Frame] in
@@ -132,9 +135,10 @@ extension Check {
             "a peer that does not answer a goodbye",
             "this implementation cuts the connection after 5 seconds by default."
         ) {
-            let (raw, ours) = try Bereaved.ends(.socketpair)
+            let (raw, ours) = try RawPeerConnection.ends(.socketpair)
             raw.send(1, RawPeer.greeting(features: 1))
-            let connection = try await Bereaved.adopt(ours, isInitiator: false, Connection.Configuration.patient)
+            let connection = try await RawPeerConnection.adopt(
+                ours, isInitiator: false, Connection.Configuration.patient)
             await connection.close(within: .milliseconds(200))
             let kinds = try await onThread { raw.readToEnd().map(\.kind) }
             #expect(kinds == [1, 16])
@@ -150,9 +154,9 @@ extension Check {
 
     /// A connection that is the initiator, and its peer, which has exchanged `Hello`s with it.
     private static func initiator(features: UInt64) async throws -> (RawPeer, Connection) {
-        let (raw, ours) = try Bereaved.ends(.socketpair)
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
         raw.send(1, RawPeer.greeting(features: features))
-        let connection = try await Bereaved.adopt(ours, isInitiator: true, Connection.Configuration.patient)
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: true, Connection.Configuration.patient)
         _ = try await onThread { raw.read() == nil }
         return (raw, connection)
     }

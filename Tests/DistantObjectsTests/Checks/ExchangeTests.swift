@@ -74,11 +74,11 @@ struct ExchangeTests {
     ///   - side: The side that the peer plays.
     ///   - use: Makes the connection at its end, and uses it.
     private func meet(
-        _ side: String, over transport: Bereaved.Transport,
+        _ side: String, over transport: RawPeerConnection.Transport,
         _ use: ((reading: CInt, writing: CInt)) async throws -> Void
     ) async throws {
         let exchange = try Exchange()
-        let (raw, end) = try Bereaved.ends(transport)
+        let (raw, end) = try RawPeerConnection.ends(transport)
         async let played = onThread { exchange.play(side, by: raw) }
         let outcome: Result<Void, any Error>
         do { outcome = .success(try await use(end)) } catch { outcome = .failure(error) }
@@ -87,10 +87,12 @@ struct ExchangeTests {
         try outcome.get()
     }
 
-    @Test("A connection as the worker sends the bytes that the article shows", arguments: Bereaved.Transport.allCases)
-    func worker(over transport: Bereaved.Transport) async throws {
+    @Test(
+        "A connection as the worker sends the bytes that the article shows",
+        arguments: RawPeerConnection.Transport.allCases)
+    func worker(over transport: RawPeerConnection.Transport) async throws {
         try await meet("tool", over: transport) { end in
-            let connection = try await Bereaved.adopt(end, isInitiator: false, configuration("worker"))
+            let connection = try await RawPeerConnection.adopt(end, isInitiator: false, configuration("worker"))
             connection.vend(People())
             let outcome = await connection.ended
             if case .closedByPeer = outcome { return }
@@ -98,10 +100,12 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A connection as the tool sends the bytes that the article shows", arguments: Bereaved.Transport.allCases)
-    func tool(over transport: Bereaved.Transport) async throws {
+    @Test(
+        "A connection as the tool sends the bytes that the article shows",
+        arguments: RawPeerConnection.Transport.allCases)
+    func tool(over transport: RawPeerConnection.Transport) async throws {
         try await meet("worker", over: transport) { end in
-            let connection = try await Bereaved.adopt(end, isInitiator: true, configuration("tool"))
+            let connection = try await RawPeerConnection.adopt(end, isInitiator: true, configuration("tool"))
             let count: Int = try await connection.root.add(Person(name: "Ada", age: 36))
             #expect(count == 1)
             // The root is released before the connection says goodbye.

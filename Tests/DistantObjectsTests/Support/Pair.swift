@@ -34,12 +34,12 @@ struct Pair {
     }
 
     /// Waits until both ends have switched to shared memory, so that no more frames of the switch are counted.
-    func goOver() async throws {
+    func awaitSharedMemory() async throws {
         while !client.isInSharedMemory || !server.isInSharedMemory { try await client.ping() }
     }
 
     /// Calls a method that waits, with a deadline, and returns when it was cancelled.
-    func outwait(_ root: DistantObject) async {
+    func callUntilDeadline(_ root: DistantObject) async {
         var deadline = Duration.milliseconds(10)
         // On a busy machine the deadline may pass before the call has started. Then it is refused.
         repeat {
@@ -87,7 +87,7 @@ extension Connection {
     /// Returns once the connection is closing.
     ///
     /// It refuses calls then, even if they are cancelled.
-    func refusesCalls() async {
+    func awaitClosing() async {
         while true {
             let call = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -100,8 +100,7 @@ extension Connection {
 }
 
 extension Connection {
-    /// As `close(within:)`, with a limit that no test needs: the library's own would cut a connection off on a busy
-    /// machine.
+    /// Closes with a long limit, because the library's default could cut the connection on a busy machine.
     @discardableResult
     func close() async -> OneWayLosses { await close(within: TestTimeout.wait) }
 }

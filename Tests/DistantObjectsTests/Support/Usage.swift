@@ -41,8 +41,7 @@ enum Usage {
         }
     }
 
-    /// Whether it is the program that gives a sanitizer the names of functions, which it starts when it first needs
-    /// one.
+    /// Whether it is the symbolizer, which a sanitizer starts when it first needs the name of a function.
     private static func isSymbolizer(_ process: Int32) -> Bool {
         systemContents(of: "/proc/\(process)/comm") == Array("llvm-symbolizer\n".utf8)
     }

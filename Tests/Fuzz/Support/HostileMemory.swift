@@ -44,7 +44,7 @@ final class HostileMemory: @unchecked Sendable {
     }
 
     private init?(_ descriptors: [CInt], isMaker: Bool) {
-        // Between two pages that nobody may touch.
+        // Between two inaccessible pages.
         let length = Self.size + 2 * Self.page
         guard let area = mmap(nil, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), area != MAP_FAILED,
             let memory = mmap(
@@ -118,7 +118,7 @@ final class HostileMemory: @unchecked Sendable {
         return found
     }
 
-    /// The one or two pieces that so many bytes of a ring are in: which of the bytes, and where.
+    /// The one or two pieces of a ring that contain this many bytes: the range of the bytes, and their position.
     private func parts(from position: UInt64, _ count: Int) -> [(Range<Int>, Int)] {
         let offset = Int(truncatingIfNeeded: position) & (Self.capacity - 1)
         let first = min(count, Self.capacity - offset)
@@ -211,7 +211,7 @@ final class HostileMemory: @unchecked Sendable {
     }
 }
 
-/// Pages around the mappings of shared memory that nobody may touch, so that whoever leaves one is found.
+/// Inaccessible pages around the mappings of shared memory, so that an access outside a mapping traps.
 struct Guards {
     private var pages: [UnsafeMutableRawPointer] = []
 

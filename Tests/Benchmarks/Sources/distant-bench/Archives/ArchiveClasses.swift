@@ -80,7 +80,7 @@ final class ListNode: ObjectCoding {
         try coder.encode(next, forKey: "next")
     }
 
-    /// The first of so many nodes.
+    /// The first of this many nodes.
     static func list(_ count: Int) -> ListNode? {
         var first: ListNode?
         for number in 0..<count { first = ListNode(number, first) }

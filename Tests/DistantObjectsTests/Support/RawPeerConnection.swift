@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// A connection whose other end is a `RawPeer`, with counters for events that must occur only once.
-struct Bereaved {
+struct RawPeerConnection {
     enum Transport: String, CaseIterable, Sendable { case socketpair, pipes }
 
     let connection: Connection
