@@ -8,8 +8,8 @@ import Synchronization
 
 /// Writes whole lines to the terminal at once, because two programs write to it.
 ///
-/// A line that cannot be written ends no program: what was lost on standard output is kept for `checkOutput`, and of
-/// what was lost on standard error nobody is left to be told.
+/// A program goes on if a line cannot be written. `checkOutput` reports lines lost on standard output; those lost on
+/// standard error cannot be reported.
 public enum Console {
     /// The `errno` of the last line that was lost.
     private static let loss = Atomic<CInt>(0)

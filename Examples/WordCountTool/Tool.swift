@@ -2,7 +2,7 @@
 import DistantObjects
 import WordCountValues
 
-/// Is told of each file by the worker.
+/// Gets a callback from the worker for each file.
 final class Printer: Vendable, Implements {
     typealias I = ObserverInterface
 

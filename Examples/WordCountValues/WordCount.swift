@@ -1,12 +1,12 @@
 // FirstConnection.md: values
-/// What a text holds; sent by copy.
+/// The word count of a text; sent by copy.
 public struct WordCount: Codable, Sendable {
-    /// How many words there are.
+    /// The number of words.
     public var words: Int
-    /// The longest of them.
+    /// The longest word.
     public var longest: String
 
-    /// The words of a text.
+    /// Counts the words of a text.
     public init(of text: String) {
         let all = text.split { !$0.isLetter }
         words = all.count
@@ -14,9 +14,9 @@ public struct WordCount: Codable, Sendable {
     }
 }
 
-/// What the worker throws.
+/// The errors of the worker.
 public enum WordCountError: Error, Codable {
-    /// The file is not there, or is no text.
+    /// The file does not exist, or is not text.
     case unreadable(String)
 }
 // end

@@ -74,7 +74,7 @@ extension Connection: FrameHandler {
     }
 
     package func turnEnded(onLoop: Bool) {
-        let turn = state.withContent { content in
+        let read = state.withContent { content in
             let sent = content.port.sent
             var actions = content.delivered.takeAll()
             content.port.writeHeldCredit(self, &actions.others)
@@ -86,23 +86,23 @@ extension Connection: FrameHandler {
             }
             content.port.waitingBytes.end()
             let started = onLoop ? content.port.startCall(self, &actions.others) : nil
-            return EndOfTurn(
+            return EndOfRead(
                 actions: actions, started: started, hasCalls: content.port.hasStartable,
                 owesFlush: content.takeOwedFlush(since: sent))
         }
         // Flushes now, because the method of a call may block.
-        if turn.owesFlush { channel.setNeedsFlush() }
-        perform(turn, onLoop: onLoop)
+        if read.owesFlush { channel.setNeedsFlush() }
+        perform(read, onLoop: onLoop)
         guard onLoop else { return }
         flushReleases()
         channel.setNeedsFlush()
     }
 
     @inline(__always)
-    private func perform(_ turn: consuming EndOfTurn, onLoop: Bool) {
-        let hasCalls = turn.hasCalls
-        let started = turn.started.take()
-        perform(turn.actions, onLoop: onLoop)
+    private func perform(_ read: consuming EndOfRead, onLoop: Bool) {
+        let hasCalls = read.hasCalls
+        let started = read.started.take()
+        perform(read.actions, onLoop: onLoop)
         if let started {
             drain(from: started)
         } else if hasCalls, !onLoop {
@@ -131,7 +131,7 @@ extension Connection: FrameHandler {
 }
 
 /// The work that follows the frames of one read.
-private struct EndOfTurn: ~Copyable, Sendable {
+private struct EndOfRead: ~Copyable, Sendable {
     var actions: Actions<Connection>
     var started: InboundCall?
     let hasCalls: Bool
