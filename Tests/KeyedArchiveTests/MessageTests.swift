@@ -289,6 +289,47 @@ struct MessageTests {
         #expect(error?.message == "objects by reference can only be sent over a connection")
     }
 
+    /// An object of an archive that travels by reference where it can.
+    final class Both: ObjectCoding, ExternallyCodable {
+        func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
+        static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+            guard let value = object as? Self else { throw ArchiveError(.typeMismatch, "another object") }
+            return value
+        }
+        init() {}
+        init(coder: ObjectDecoder) throws {}
+        func encode(with coder: ObjectEncoder) throws {}
+    }
+
+    final class Holder: ObjectCoding {
+        let number: Int
+        let both: Both
+        init(_ both: Both) {
+            number = 7
+            self.both = both
+        }
+        init(coder: ObjectDecoder) throws {
+            number = try coder.decode(Int.self, forKey: "number")
+            both = try coder.decode(Both.self, forKey: "both")
+        }
+        func encode(with coder: ObjectEncoder) throws {
+            try coder.encode(number, forKey: "number")
+            try coder.encode(both, forKey: "both")
+        }
+    }
+
+    @Test("An object decodes a member by reference whose class is one of objects of archives too")
+    func externalMember() throws {
+        let both = Both()
+        let encoder = ObjectEncoder()
+        encoder.allowsExternals = true
+        let codec = ValueCodec<Holder>.of(Holder.self)
+        try encoder.encodeTop(Holder(both), codec)
+        try encoder.finish()
+        let read = try Message(encoder).decoder().decodeTop(codec)
+        #expect(read.both === both && read.number == 7)
+    }
+
     @Test("A shape's definition is read back as the same shape")
     func shapes() throws {
         let shape = Shape(name: "Fü", version: -3, kind: .object, layout: .keyed, keys: ["a", "b", ""])

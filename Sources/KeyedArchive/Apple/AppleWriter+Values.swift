@@ -33,12 +33,12 @@ extension AppleWriter {
         let tag = try source.byte()
         switch tag {
         case Tag.firstString...Tag.lastString, Tag.string:
-            source.position = start
+            source.seek(to: start)
             return try string()
         case Tag.reference: return try reference(try source.varint(), inValue)
         case Tag.none: return try null()
         case 0...0x7F, Tag.isFalse, Tag.isTrue, Tag.integer, Tag.unsigned, Tag.int128, Tag.float, Tag.double:
-            source.position = start
+            source.seek(to: start)
             return object(of: try scalar())
         case Tag.conditional:
             let number = try source.fixed(UInt32.self)
@@ -80,8 +80,8 @@ extension AppleWriter {
     /// Writes the body of an object whose class is only `Codable` as the value it is.
     private mutating func plain(at start: Int) throws -> UInt32 {
         let outer = source.position
-        defer { source.position = outer }
-        source.position = start
+        defer { source.seek(to: outer) }
+        source.seek(to: start)
         return try nested {
             let (shape, _) = try $0.shape(&$0.source)
             return shape.layout == .single ? try $0.object(inValue: true) : try $0.dictionary(of: shape)
@@ -120,13 +120,13 @@ extension AppleWriter {
         let tag = try source.byte()
         switch tag {
         case Tag.firstString...Tag.lastString, Tag.string:
-            source.position = start
+            source.seek(to: start)
             return try string(isMutable: true)
         case Tag.bytes: return try add("NSMutableData", ["NSData"], [("NS.data", try data())])
         case Tag.list, Tag.set, Tag.map, Tag.record, Tag.references, Tag.packed:
             return try container(tag, inValue, isMutable: true)
         default:
-            source.position = start
+            source.seek(to: start)
             return try object(inValue: inValue)
         }
     }
@@ -136,9 +136,7 @@ extension AppleWriter {
         let length = try source.varint()
         if !blobs.isEmpty, let blob = blob(at: source.position) { return (blob.bytes, blob.owner) }
         guard length <= UInt64(source.remaining) else { throw ByteSource.truncated() }
-        let start = source.position
-        source.position += Int(length)
-        return (UnsafeRawBufferPointer(start: source.base + start, count: Int(length)), nil)
+        return (try source.bytes(Int(length)), nil)
     }
 
     private func blob(at position: Int) -> Blob? {
@@ -309,7 +307,7 @@ extension AppleWriter {
         for _ in 0..<count {
             let start = source.position
             let tag = try source.byte()
-            source.position = start
+            source.seek(to: start)
             let isInteger = tag < 0x80 || tag == Tag.integer || tag == Tag.unsigned
             let isString = tag == Tag.string || (tag >= Tag.firstString && tag <= Tag.lastString)
             if inValue && isInteger {

@@ -53,10 +53,9 @@ struct AppleWriter {
 
     /// The archive of a finished encoder.
     static func write(_ encoder: ObjectEncoder) throws -> ArchivePieces {
-        let s = encoder.state
-        let body = ByteSource(s.pointee.out.bytes)
+        let body = ByteSource(encoder.output.bytes)
         var writer = AppleWriter(
-            body, encoder.shapes, s.pointee.blobs, encoder.limits, objectCount: s.pointee.objects.count)
+            body, encoder.shapes, encoder.tables.blobs, encoder.limits, objectCount: encoder.tables.objects.count)
         defer { writer.builder.deallocate() }
         try writer.findPlainBodies(encoder)
         return try writer.write { encoder.superclasses(of: $0) }
@@ -82,7 +81,7 @@ struct AppleWriter {
         for number in 0..<indexes.count {
             if !bodies.isEmpty {
                 if plainBodies[number] != nil { continue }
-                source.position = bodies[number]
+                source.seek(to: bodies[number])
             }
             let index = Int(index(of: number))
             do {
@@ -269,11 +268,10 @@ struct AppleWriter {
 extension AppleWriter {
     /// Finds where the bodies of objects begin whose classes are only `Codable`, as they are written where they are used.
     fileprivate mutating func findPlainBodies(_ encoder: ObjectEncoder) throws {
-        let s = encoder.state
-        let isPlain = s.pointee.objects.map { if case .plain = $0 { true } else { false } }
+        let isPlain = encoder.tables.objects.map { if case .plain = $0 { true } else { false } }
         guard isPlain.contains(true) else { return }
-        var lengths = ByteSource(s.pointee.lengths.bytes)
-        var start = s.pointee.valuesEnd
+        var lengths = ByteSource(encoder.tables.lengths.bytes)
+        var start = encoder.state.valuesEnd
         var blob = 0
         var blobBytes = 0
         for number in isPlain.indices {
@@ -292,7 +290,7 @@ extension AppleWriter {
 extension ObjectEncoder {
     /// The names of the superclasses of an object met, nearest first.
     func superclasses(of number: Int) -> [String] {
-        guard case .coding(let object) = state.pointee.objects[number] else { return [] }
+        guard case .coding(let object) = tables.objects[number] else { return [] }
         var names: [String] = []
         var type: AnyClass? = _getSuperclass(Swift.type(of: object))
         while let next = type, names.count < 64 {

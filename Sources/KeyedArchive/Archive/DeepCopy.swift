@@ -43,7 +43,7 @@ extension ObjectEncoder {
     /// The classes of the objects met, under the names they were written with.
     func classesMet() -> ClassRegistry {
         var registry = ClassRegistry()
-        for object in state.pointee.objects {
+        for object in tables.objects {
             switch object {
             case .coding(let object):
                 registry.setClass(

@@ -114,7 +114,7 @@ extension ObjectDecoder {
         let decoder = try ObjectDecoder(
             bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
         try decoder.openRoots()
-        guard decoder.openStoredKeys.first == KeyedCompact.archiverKey else { return (decoder, format) }
+        guard decoder.frame.storedKeys.first == KeyedCompact.archiverKey else { return (decoder, format) }
         // Apple's layout in the compact format: what is read of it is what is read of Apple's.
         let graph = ArchivedGraph(try CompactLayout(owner, limits: limits))
         let binary = try graph.binaryPieces(limits: limits).inOnePiece()
@@ -141,35 +141,29 @@ extension ObjectDecoder {
 
     /// Whether the open record has no key that is not a position.
     var hasOnlyPositions: Bool {
-        openStoredKeys.allSatisfy { StoredKey.position($0) != nil }
+        frame.storedKeys.allSatisfy { StoredKey.position($0) != nil }
     }
 
     /// Opens the record of roots, which is the only value of a whole archive.
     func openRoots() throws {
-        let s = state
-        guard try s.pointee.frame.source.byte() == Tag.record else {
+        guard try input.byte() == Tag.record else {
             throw ArchiveError(.corrupt, "the archive has no keys")
         }
-        let (shape, _) = try readShape(&s.pointee.frame.source)
+        let (shape, _) = try readShape(&input)
         guard shape.takeUnretainedValue().kind == .record, shape.takeUnretainedValue().layout != .single else {
             throw ArchiveError(.corrupt, "the archive has no keys")
         }
         try openShape(shape)
-        try checkEnd()
+        try frame.checkEnd()
     }
 
-    var openKeys: [String] { openStoredKeys.map(StoredKey.unescaped) }
-
-    /// The keys of the open record as they stand there.
-    private var openStoredKeys: UnsafeBufferPointer<String> {
-        UnsafeBufferPointer(start: state.pointee.frame.keys, count: state.pointee.frame.keyCount)
-    }
+    var openKeys: [String] { frame.storedKeys.map(StoredKey.unescaped) }
 
     /// Runs `body`, which reads values at the top of a whole archive, and makes what was only referred to.
     func completeTop<R>(_ body: () throws -> R) throws -> R {
         try complete {
             let result = try body()
-            try checkEnd()
+            try frame.checkEnd()
             return result
         }
     }
@@ -178,7 +172,7 @@ extension ObjectDecoder {
     func complete<R>(_ body: () throws -> R) throws -> R {
         do {
             let result = try body()
-            if !state.pointee.waiting.isEmpty { try drainReferences() }
+            if !notes.waiting.isEmpty { try drainReferences() }
             return result
         } catch {
             forgetReferences()

@@ -1,11 +1,8 @@
 extension ObjectEncoder {
     /// Begins an archive whose values have keys.
     func openRoots() {
-        let s = state
-        s.pointee.serials += 1
-        s.pointee.scope = EncoderScope(
-            type: RootKeys.self, serial: s.pointee.serials, layout: .unopened, isBody: false)
-        s.pointee.out.byte(Tag.record)
+        scope = EncoderScope(of: RootKeys.self, serial: state.nextSerial(), .unopened)
+        output.byte(Tag.record)
         let record = record(for: RootKeys.self, kind: .record)
         if isSequential { openSequential(record) } else { openRecord(record) }
     }
@@ -40,10 +37,10 @@ extension ObjectEncoder {
     }
 
     private func closeRoots() throws {
-        if let failure = state.pointee.failure { throw failure }
-        guard !state.pointee.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
+        if let failure = state.failure { throw failure }
+        guard !state.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
         try closeScope()
-        state.pointee.scope.layout = .closed
+        scope.close()
         try finish()
     }
 }

@@ -3,7 +3,7 @@
 /// Every read is checked; nothing here traps.
 struct ByteSource {
     let base: UnsafeRawPointer
-    var position: Int
+    private(set) var position: Int
     let end: Int
 
     @inline(__always)
@@ -34,6 +34,42 @@ struct ByteSource {
 
     @inline(never)
     static func leftOver() -> ArchiveError { ArchiveError(.corrupt, "bytes behind the values") }
+
+    /// The next byte, without moving behind it; nil at the end.
+    @inline(__always)
+    var next: UInt8? { position < end ? base.load(fromByteOffset: position, as: UInt8.self) : nil }
+
+    /// The next byte, without moving behind it.
+    @inline(__always)
+    func peek() throws -> UInt8 {
+        guard position < end else { throw Self.truncated() }
+        return base.load(fromByteOffset: position, as: UInt8.self)
+    }
+
+    /// Moves behind the next byte if it is this one; returns whether it is.
+    @inline(__always)
+    mutating func take(_ byte: UInt8) -> Bool {
+        guard position < end, base.load(fromByteOffset: position, as: UInt8.self) == byte else { return false }
+        position &+= 1
+        return true
+    }
+
+    /// Goes to a position where this source was before, or which it is known to have.
+    @inline(__always)
+    mutating func seek(to position: Int) { self.position = position }
+
+    /// The source at another position.
+    @inline(__always)
+    func at(_ position: Int) -> ByteSource { ByteSource(base: base, position: position, end: end) }
+
+    /// The next bytes where they lie.
+    @inline(__always)
+    mutating func bytes(_ count: Int) throws -> UnsafeRawBufferPointer {
+        guard count <= remaining else { throw Self.truncated() }
+        let bytes = UnsafeRawBufferPointer(start: base + position, count: count)
+        position &+= count
+        return bytes
+    }
 
     @inline(__always)
     mutating func byte() throws -> UInt8 {
@@ -91,6 +127,16 @@ struct ByteSource {
         guard count <= UInt64(remaining / least) else { throw Self.truncated() }
         guard Int(count) <= limit else { throw ArchiveError(.limit, "more than \(limit) \(what)") }
         return Int(count)
+    }
+
+    /// A count of elements, each of which takes a byte at least.
+    mutating func elementCount(_ limits: ArchiveLimits) throws -> Int {
+        try count(eachAtLeast: 1, limit: limits.collection, "elements")
+    }
+
+    /// A count of keys with their values.
+    mutating func pairCount(_ limits: ArchiveLimits) throws -> Int {
+        try count(eachAtLeast: 2, limit: limits.collection, "elements")
     }
 
     @inline(__always)

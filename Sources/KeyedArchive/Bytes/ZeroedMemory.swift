@@ -29,7 +29,4 @@ struct ZeroedMemory<Element: BitwiseCopyable> {
         get { start[index] }
         nonmutating set { start[index] = newValue }
     }
-
-    @inline(__always)
-    static func + (memory: Self, index: Int) -> UnsafeMutablePointer<Element> { memory.start + index }
 }

@@ -1,5 +1,19 @@
 /// Values with their tags.
 extension ByteSink {
+    /// A reference to an object of the archive.
+    @inline(__always)
+    mutating func reference(_ number: UInt32) {
+        byte(Tag.reference)
+        varint(UInt64(number))
+    }
+
+    /// A tag with a count.
+    @inline(__always)
+    mutating func counted(_ tag: UInt8, _ count: Int) {
+        byte(tag)
+        varint(UInt64(count))
+    }
+
     @inline(__always)
     mutating func integer(_ value: Int64) {
         if UInt64(bitPattern: value) < 0x80 {

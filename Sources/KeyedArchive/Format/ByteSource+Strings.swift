@@ -1,4 +1,20 @@
 extension ByteSource {
+    /// Moves behind the next byte if it is the tag of a short string; returns the string's length.
+    @inline(__always)
+    mutating func takeShortString() -> Int? {
+        guard let tag = next, tag & 0xC0 == Tag.firstString else { return nil }
+        seek(to: position &+ 1)
+        return Int(tag & 0x3F)
+    }
+
+    /// Moves behind the next byte if it is an integer below 128, and returns that.
+    @inline(__always)
+    mutating func takeSmall() -> UInt8? {
+        guard let tag = next, tag < 0x80 else { return nil }
+        seek(to: position &+ 1)
+        return tag
+    }
+
     /// A string with its tag.
     @inline(__always)
     mutating func stringValue(_ limits: ArchiveLimits) throws -> String { try text(try stringLength(limits)) }
@@ -9,8 +25,8 @@ extension ByteSource {
     /// The tag and length of a string.
     @inline(__always)
     private mutating func stringLength(_ limits: ArchiveLimits) throws -> Int {
+        if let length = takeShortString() { return length }
         let tag = try byte()
-        if tag & 0xC0 == Tag.firstString { return Int(tag & 0x3F) }
         guard tag == Tag.string else {
             throw ArchiveError(.typeMismatch, "expected String, found \(Tag.describe(tag))")
         }

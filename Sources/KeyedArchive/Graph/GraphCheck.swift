@@ -72,9 +72,9 @@ struct GraphCheck {
         defer { depth -= 1 }
         switch tag {
         case Tag.list, Tag.set:
-            try values(try source.count(eachAtLeast: 1, limit: limits.collection, "elements"), &source)
+            try values(try source.elementCount(limits), &source)
         case Tag.map:
-            try values(2 * (try source.count(eachAtLeast: 2, limit: limits.collection, "elements")), &source)
+            try values(2 * (try source.pairCount(limits)), &source)
         case Tag.record: try record(try source.shape(.record, shapes), &source)
         default: try value(&source)
         }
@@ -84,7 +84,7 @@ struct GraphCheck {
         switch tag {
         case Tag.integer, Tag.unsigned: _ = try source.varint()
         case Tag.string:
-            source.position -= 1
+            source.seek(to: source.position - 1)
             try source.skipString(limits)
         case Tag.float: try source.advance(4)
         case Tag.double, Tag.date: try source.advance(8)
@@ -110,7 +110,7 @@ struct GraphCheck {
             if number != .max { try reference(UInt64(number)) }
         case Tag.references:
             var expected: Int64 = 0
-            for _ in 0..<(try source.count(eachAtLeast: 1, limit: limits.collection, "elements")) {
+            for _ in 0..<(try source.elementCount(limits)) {
                 let number = expected &+ (try source.zigzag())
                 try reference(UInt64(bitPattern: number))
                 expected = number &+ 1

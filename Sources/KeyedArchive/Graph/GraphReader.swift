@@ -97,7 +97,7 @@ struct GraphReader {
         switch tag {
         case Tag.some, Tag.list, Tag.set, Tag.map, Tag.record: return try container(tag, &source)
         default:
-            source.position = start
+            source.seek(to: start)
             return try leaf(&source)
         }
     }
@@ -118,17 +118,17 @@ struct GraphReader {
     }
 
     private mutating func list(_ source: inout ByteSource) throws -> ArchivedValue {
-        let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        let count = try source.elementCount(limits)
         return .list(try values(count, &source))
     }
 
     private mutating func set(_ source: inout ByteSource) throws -> ArchivedValue {
-        let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        let count = try source.elementCount(limits)
         return .set(try values(count, &source))
     }
 
     private mutating func map(_ source: inout ByteSource) throws -> ArchivedValue {
-        let count = try source.count(eachAtLeast: 2, limit: limits.collection, "elements")
+        let count = try source.pairCount(limits)
         var pairs: [ArchivedValue.Pair] = []
         pairs.reserveCapacity(count)
         for _ in 0..<count { pairs.append(.init(try value(&source), try value(&source))) }
@@ -146,7 +146,7 @@ struct GraphReader {
         switch tag {
         case 0...0x7F: return .integer(Int64(tag))
         case Tag.firstString...Tag.lastString, Tag.string:
-            source.position = start
+            source.seek(to: start)
             return .string(try source.stringValue(limits))
         case Tag.none: return .null
         case Tag.isFalse: return .bool(false)
@@ -192,7 +192,7 @@ struct GraphReader {
             let number = try source.fixed(UInt32.self)
             return number == .max ? .null : try reference(UInt64(number))
         case Tag.references:
-            let count = try source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+            let count = try source.elementCount(limits)
             var values: [ArchivedValue] = []
             values.reserveCapacity(count)
             var expected: Int64 = 0

@@ -39,20 +39,17 @@ extension ObjectEncoder {
         } catch {
             throw fail(error)
         }
-        let s = state
         let index: Int
-        if let known = s.pointee.place(ofExternal: object) {
+        if let known = tables.place(ofExternal: object) {
             index = known
         } else {
-            guard s.pointee.externals.count < limits.references else {
+            guard tables.externals.count < limits.references else {
                 throw fail(ArchiveError(.limit, "more than \(limits.references) objects by reference"))
             }
-            index = s.pointee.externals.count
-            s.pointee.externals.append(object)
-            if index >= EncoderState.fewExternals { s.pointee.externalIndexes[ObjectIdentifier(object)] = index }
+            index = tables.append(external: object)
         }
-        s.pointee.out.byte(Tag.external)
-        s.pointee.out.varint(UInt64(index))
+        output.byte(Tag.external)
+        output.varint(UInt64(index))
     }
 
     private func writeAnyCopy<T: ObjectCoding>(_ object: T) throws { try writeCopy(of: object) }
@@ -61,9 +58,8 @@ extension ObjectEncoder {
 extension ObjectDecoder {
     /// Reads an object's place in the table, and the value for it.
     func readExternal<T: ExternallyCodable>(_ type: T.Type) throws -> T {
-        let tag = try state.pointee.frame.source.byte()
-        guard tag == Tag.external else { return try readCopy(type, tag) }
-        let index = try state.pointee.frame.source.varint()
+        guard input.take(Tag.external) else { return try readCopy(type) }
+        let index = try input.varint()
         guard index < UInt64(externals.count) else {
             throw externals.isEmpty
                 ? ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
@@ -74,9 +70,9 @@ extension ObjectDecoder {
 
     /// Its owner sent a copy.
     @inline(never)
-    private func readCopy<T: ExternallyCodable>(_ type: T.Type, _ tag: UInt8) throws -> T {
-        guard tag == Tag.reference, let coding = type as? any ObjectCoding.Type else {
-            throw ArchiveError(.typeMismatch, "expected an object by reference, found \(Tag.describe(tag))")
+    private func readCopy<T: ExternallyCodable>(_ type: T.Type) throws -> T {
+        guard let coding = type as? any ObjectCoding.Type, input.take(Tag.reference) else {
+            throw mismatch("an object by reference")
         }
         guard let copy = try readAnyCopy(coding) as? T else {
             throw ArchiveError(.typeMismatch, "expected \(T.self), found another class")
@@ -85,6 +81,6 @@ extension ObjectDecoder {
     }
 
     private func readAnyCopy<T: ObjectCoding>(_ type: T.Type) throws -> T {
-        try object(try state.pointee.frame.source.varint(), as: type)
+        try object(try input.varint(), as: type)
     }
 }

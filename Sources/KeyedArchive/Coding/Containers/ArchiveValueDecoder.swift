@@ -10,8 +10,7 @@ final class DetachedFrame {
     }
 
     deinit {
-        frame.index?.deallocate()
-        frame.extras?.release()
+        frame.dispose()
     }
 }
 
@@ -30,15 +29,15 @@ package struct ArchiveValueDecoder: Decoder {
     @inline(__always)
     func inFrame<R>(_ body: () throws -> R) throws -> R {
         if let detached {
-            swap(&coder.state.pointee.frame, &detached.frame)
+            swap(&coder.frame, &detached.frame)
             defer {
-                let height = coder.state.pointee.frame.height
-                swap(&coder.state.pointee.frame, &detached.frame)
-                coder.state.pointee.frame.height = max(coder.state.pointee.frame.height, height)
+                let height = coder.frame.height
+                swap(&coder.frame, &detached.frame)
+                coder.frame.height = max(coder.frame.height, height)
             }
             return try body()
         }
-        guard coder.state.pointee.frame.serial == serial else { throw Self.stale() }
+        guard coder.frame.serial == serial else { throw Self.stale() }
         return try body()
     }
 
@@ -65,11 +64,8 @@ package struct ArchiveValueDecoder: Decoder {
     /// Reads the object that stands here by copy, although its class also travels by reference.
     package func decodeObjectInPlace<T: ObjectCoding>(_ type: T.Type) throws -> T {
         try SingleValueDecoder(decoder: self).once {
-            let tag = try coder.state.pointee.frame.source.byte()
-            guard tag == Tag.reference else {
-                throw ArchiveError(.typeMismatch, "expected \(coder.name(of: type)), found \(Tag.describe(tag))")
-            }
-            return try coder.object(try coder.state.pointee.frame.source.varint(), as: type)
+            guard coder.input.take(Tag.reference) else { throw coder.mismatch(coder.name(of: type)) }
+            return try coder.object(try coder.input.varint(), as: type)
         }
     }
 }

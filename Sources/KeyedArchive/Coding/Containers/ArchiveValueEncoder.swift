@@ -21,7 +21,7 @@ package struct ArchiveValueEncoder: Encoder {
 
     @inline(__always)
     private func checked<R>(_ body: () throws -> R) throws -> R {
-        guard coder.state.pointee.scope.serial == serial else { throw stale() }
+        guard coder.scope.serial == serial else { throw stale() }
         return try body()
     }
 
@@ -37,12 +37,11 @@ package struct ArchiveValueEncoder: Encoder {
 
     package func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         open {
-            let s = coder.state
-            switch s.pointee.scope.layout {
+            switch coder.scope.layout {
             case .unopened:
-                if !s.pointee.scope.isBody { s.pointee.out.byte(Tag.record) }
+                if !coder.scope.isBody { coder.output.byte(Tag.record) }
                 coder.openRecord(
-                    coder.record(for: s.pointee.scope.type, kind: s.pointee.scope.isBody ? .object : .record))
+                    coder.record(for: coder.scope.type, kind: coder.scope.kind))
             case .keyed, .explicit: break
             default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
             }
@@ -52,14 +51,12 @@ package struct ArchiveValueEncoder: Encoder {
 
     package func unkeyedContainer() -> any UnkeyedEncodingContainer {
         open {
-            let s = coder.state
-            switch s.pointee.scope.layout {
+            switch coder.scope.layout {
             case .unopened:
-                if s.pointee.scope.isBody { coder.openSingleBody() }
-                s.pointee.out.byte(Tag.list)
-                s.pointee.scope.layout = .list
-                s.pointee.scope.start = s.pointee.out.count
-                s.pointee.out.paddedVarint()
+                if coder.scope.isBody { coder.openSingleBody() }
+                coder.output.byte(Tag.list)
+                coder.scope.openCounted(.list, at: coder.output.count)
+                coder.output.paddedVarint()
             case .list: break
             default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
             }

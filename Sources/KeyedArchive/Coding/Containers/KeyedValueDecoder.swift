@@ -2,25 +2,29 @@
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ArchiveValueDecoder
     /// The coder's state, which `decoder` keeps: using it costs no reference counting.
-    let state: UnsafeMutablePointer<DecoderState>
+    private let storage: UnsafeMutablePointer<DecoderState>
     /// Whether values come straight from the coder's place, not from one apart.
     let isDirect: Bool
 
     init(decoder: ArchiveValueDecoder) {
         self.decoder = decoder
-        state = decoder.coder.state
+        storage = decoder.coder.storage
         isDirect = decoder.detached == nil
     }
 
     var coder: ObjectDecoder { decoder.coder }
+
+    /// The open frame, in place.
+    @inline(__always)
+    private var frame: DecoderFrame {
+        _read { yield storage.pointee.frame }
+        nonmutating _modify { yield &storage.pointee.frame }
+    }
+
     var codingPath: [any CodingKey] { [] }
 
     var allKeys: [Key] {
-        let names = try? decoder.inFrame {
-            let frame = coder.state
-            return UnsafeBufferPointer(start: frame.pointee.frame.keys, count: frame.pointee.frame.keyCount)
-                .map(StoredKey.unescaped)
-        }
+        let names = try? decoder.inFrame { coder.frame.storedKeys.map(StoredKey.unescaped) }
         return (names ?? []).compactMap { Key(stringValue: $0) }
     }
 
@@ -31,17 +35,11 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     /// Reads an integer below 128 if the key is the one written next, else nothing.
     @inline(__always)
     func small(_ key: Key) -> UInt8? {
-        let cursor = state.pointee.frame.cursor
-        let position = state.pointee.frame.source.position
-        guard isDirect, state.pointee.frame.serial == decoder.serial, state.pointee.frame.index == nil,
-            cursor < state.pointee.frame.keyCount, position < state.pointee.frame.source.end,
-            state.pointee.frame.layout == .keyed, state.pointee.frame.keys[cursor] == key.stringValue
-        else { return nil }
-        let tag = state.pointee.frame.source.base.load(fromByteOffset: position, as: UInt8.self)
-        guard tag < 0x80 else { return nil }
-        state.pointee.frame.cursor = cursor &+ 1
-        state.pointee.frame.source.position = position &+ 1
-        return tag
+        guard isDirect, frame.serial == decoder.serial, let number = frame.nextSmall(key.stringValue) else {
+            return nil
+        }
+        frame.takeSmall()
+        return number
     }
 
     @inline(__always)
@@ -56,12 +54,11 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func decodeNil(forKey key: Key) throws -> Bool {
         try decoder.inFrame {
             let name = key.stringValue
-            let s = coder.state
-            let before = (s.pointee.frame.source.position, s.pointee.frame.cursor)
+            let before = coder.frame.mark
             guard try coder.locate(name) else { throw coder.missing(name) }
             // The value is looked at only: it is read next, unless it is nil.
             if try coder.readNil() { return true }
-            (s.pointee.frame.source.position, s.pointee.frame.cursor) = before
+            coder.frame.goBack(to: before)
             return false
         }
     }
@@ -83,7 +80,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
             guard try coder.locate(key) else { throw coder.missing(key) }
             do {
                 let detached = try coder.detach()
-                try coder.state.pointee.frame.source.skipValue(coder.shapes)
+                try coder.input.skipValue(coder.shapes)
                 return ArchiveValueDecoder(coder: coder, serial: detached.frame.serial, detached: detached)
             } catch {
                 throw coder.failed(error, key)

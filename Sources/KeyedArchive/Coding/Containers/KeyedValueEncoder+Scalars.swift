@@ -1,8 +1,8 @@
 // Each only differs in the type: the protocol asks for all of them.
 extension KeyedValueEncoder {
     mutating func encode(_ value: Bool, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.boolean(value) }
-        try at(key) { coder.state.pointee.out.boolean(value) }
+        if takes(key) { return output.boolean(value) }
+        try at(key) { coder.output.boolean(value) }
     }
 
     mutating func encode(_ value: String, forKey key: Key) throws {
@@ -10,74 +10,74 @@ extension KeyedValueEncoder {
     }
 
     mutating func encode(_ value: Double, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.double(value) }
-        try at(key) { coder.state.pointee.out.double(value) }
+        if takes(key) { return output.double(value) }
+        try at(key) { coder.output.double(value) }
     }
 
     mutating func encode(_ value: Float, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.float(value) }
-        try at(key) { coder.state.pointee.out.float(value) }
+        if takes(key) { return output.float(value) }
+        try at(key) { coder.output.float(value) }
     }
 
     mutating func encode(_ value: Int, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.integer(Int64(value)) }
-        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+        if takes(key) { return output.integer(Int64(value)) }
+        try at(key) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int8, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.integer(Int64(value)) }
-        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+        if takes(key) { return output.integer(Int64(value)) }
+        try at(key) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int16, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.integer(Int64(value)) }
-        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+        if takes(key) { return output.integer(Int64(value)) }
+        try at(key) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int32, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.integer(Int64(value)) }
-        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+        if takes(key) { return output.integer(Int64(value)) }
+        try at(key) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int64, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.integer(Int64(value)) }
-        try at(key) { coder.state.pointee.out.integer(Int64(value)) }
+        if takes(key) { return output.integer(Int64(value)) }
+        try at(key) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: UInt, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
-        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+        if takes(key) { return output.unsigned(UInt64(value)) }
+        try at(key) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt8, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
-        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+        if takes(key) { return output.unsigned(UInt64(value)) }
+        try at(key) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt16, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
-        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+        if takes(key) { return output.unsigned(UInt64(value)) }
+        try at(key) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt32, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
-        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+        if takes(key) { return output.unsigned(UInt64(value)) }
+        try at(key) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt64, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.unsigned(UInt64(value)) }
-        try at(key) { coder.state.pointee.out.unsigned(UInt64(value)) }
+        if takes(key) { return output.unsigned(UInt64(value)) }
+        try at(key) { coder.output.unsigned(UInt64(value)) }
     }
 
     @available(macOS 15.0, *)
     mutating func encode(_ value: Int128, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.wide(value) }
-        try at(key) { coder.state.pointee.out.wide(value) }
+        if takes(key) { return output.wide(value) }
+        try at(key) { coder.output.wide(value) }
     }
 
     @available(macOS 15.0, *)
     mutating func encode(_ value: UInt128, forKey key: Key) throws {
-        if takes(key) { return state.pointee.out.wide(value) }
-        try at(key) { coder.state.pointee.out.wide(value) }
+        if takes(key) { return output.wide(value) }
+        try at(key) { coder.output.wide(value) }
     }
 }

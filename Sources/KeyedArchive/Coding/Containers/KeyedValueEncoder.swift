@@ -2,27 +2,34 @@
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ArchiveValueEncoder
     /// The coder's state, which `encoder` keeps: using it costs no reference counting.
-    let state: UnsafeMutablePointer<EncoderState>
+    private let storage: UnsafeMutablePointer<EncoderState>
     /// Whether values go straight to the coder's place, not into one apart.
     let isDirect: Bool
 
     init(encoder: ArchiveValueEncoder) {
         self.encoder = encoder
-        state = encoder.coder.state
+        storage = encoder.coder.storage
         isDirect = encoder.deferred == nil
     }
 
     var coder: ObjectEncoder { encoder.coder }
+
+    /// Where the coder writes, in place.
+    @inline(__always)
+    var output: ByteSink {
+        _read { yield storage.pointee.out }
+        nonmutating _modify { yield &storage.pointee.out }
+    }
+
     var codingPath: [any CodingKey] { [] }
 
     /// Whether the key is the one predicted; then its value is to be written at once.
     @inline(__always)
     func takes(_ key: Key) -> Bool {
-        let cursor = state.pointee.scope.cursor
-        guard isDirect, state.pointee.scope.serial == encoder.serial, cursor < state.pointee.scope.keyCount,
-            state.pointee.scope.keys[cursor] == key.stringValue
+        guard isDirect, storage.pointee.scope.serial == encoder.serial,
+            storage.pointee.scope.isPredicted(key.stringValue)
         else { return false }
-        state.pointee.scope.cursor = cursor &+ 1
+        storage.pointee.scope.advance()
         return true
     }
 
@@ -35,7 +42,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 
     mutating func encodeNil(forKey key: Key) throws {
-        try at(key) { coder.state.pointee.out.byte(Tag.none) }
+        try at(key) { coder.output.byte(Tag.none) }
     }
 
     mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
@@ -51,7 +58,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try at(key) {
             do {
                 try coder.nested {
-                    coder.state.pointee.out.byte(Tag.some)
+                    coder.output.byte(Tag.some)
                     try coder.write(value)
                 }
             } catch {

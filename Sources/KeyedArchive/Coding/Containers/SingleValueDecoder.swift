@@ -12,10 +12,10 @@ struct SingleValueDecoder: SingleValueDecodingContainer {
             try coder.openSingle()
             do {
                 let result = try body()
-                coder.state.pointee.frame.layout = .single
+                coder.frame.layout = .single
                 return result
             } catch {
-                coder.state.pointee.frame.layout = .unopened
+                coder.frame.layout = .unopened
                 throw error
             }
         }

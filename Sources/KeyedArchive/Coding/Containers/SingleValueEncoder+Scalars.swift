@@ -1,7 +1,7 @@
 // Each only differs in the type: the protocol asks for all of them.
 extension SingleValueEncoder {
     func encode(_ value: Bool) throws {
-        try next { coder.state.pointee.out.boolean(value) }
+        try next { coder.output.boolean(value) }
     }
 
     func encode(_ value: String) throws {
@@ -9,60 +9,60 @@ extension SingleValueEncoder {
     }
 
     func encode(_ value: Double) throws {
-        try next { coder.state.pointee.out.double(value) }
+        try next { coder.output.double(value) }
     }
 
     func encode(_ value: Float) throws {
-        try next { coder.state.pointee.out.float(value) }
+        try next { coder.output.float(value) }
     }
 
     func encode(_ value: Int) throws {
-        try next { coder.state.pointee.out.integer(Int64(value)) }
+        try next { coder.output.integer(Int64(value)) }
     }
 
     func encode(_ value: Int8) throws {
-        try next { coder.state.pointee.out.integer(Int64(value)) }
+        try next { coder.output.integer(Int64(value)) }
     }
 
     func encode(_ value: Int16) throws {
-        try next { coder.state.pointee.out.integer(Int64(value)) }
+        try next { coder.output.integer(Int64(value)) }
     }
 
     func encode(_ value: Int32) throws {
-        try next { coder.state.pointee.out.integer(Int64(value)) }
+        try next { coder.output.integer(Int64(value)) }
     }
 
     func encode(_ value: Int64) throws {
-        try next { coder.state.pointee.out.integer(Int64(value)) }
+        try next { coder.output.integer(Int64(value)) }
     }
 
     func encode(_ value: UInt) throws {
-        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+        try next { coder.output.unsigned(UInt64(value)) }
     }
 
     func encode(_ value: UInt8) throws {
-        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+        try next { coder.output.unsigned(UInt64(value)) }
     }
 
     func encode(_ value: UInt16) throws {
-        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+        try next { coder.output.unsigned(UInt64(value)) }
     }
 
     func encode(_ value: UInt32) throws {
-        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+        try next { coder.output.unsigned(UInt64(value)) }
     }
 
     func encode(_ value: UInt64) throws {
-        try next { coder.state.pointee.out.unsigned(UInt64(value)) }
+        try next { coder.output.unsigned(UInt64(value)) }
     }
 
     @available(macOS 15.0, *)
     func encode(_ value: Int128) throws {
-        try next { coder.state.pointee.out.wide(value) }
+        try next { coder.output.wide(value) }
     }
 
     @available(macOS 15.0, *)
     func encode(_ value: UInt128) throws {
-        try next { coder.state.pointee.out.wide(value) }
+        try next { coder.output.wide(value) }
     }
 }

@@ -8,18 +8,17 @@ struct SingleValueEncoder: SingleValueEncodingContainer {
     @inline(__always)
     func next(_ body: () throws -> Void) throws {
         try encoder.inScope {
-            let s = coder.state
-            guard s.pointee.scope.layout == .unopened else {
+            guard coder.scope.layout == .unopened else {
                 throw coder.fail(ArchiveError(.misuse, "a value was encoded twice into one place"))
             }
-            if s.pointee.scope.isBody { coder.openSingleBody() }
-            s.pointee.scope.layout = .single
+            if coder.scope.isBody { coder.openSingleBody() }
+            coder.scope.openSingle()
             try body()
         }
     }
 
     func encodeNil() throws {
-        try next { coder.state.pointee.out.byte(Tag.none) }
+        try next { coder.output.byte(Tag.none) }
     }
 
     func encode<T: Encodable>(_ value: T) throws {

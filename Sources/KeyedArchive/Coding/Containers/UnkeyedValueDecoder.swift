@@ -6,24 +6,23 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     var coder: ObjectDecoder { decoder.coder }
     var codingPath: [any CodingKey] { [] }
     var count: Int? { total }
-    var currentIndex: Int { (try? decoder.inFrame { coder.state.pointee.frame.cursor }) ?? total }
+    var currentIndex: Int { (try? decoder.inFrame { coder.frame.cursor }) ?? total }
     var isAtEnd: Bool { currentIndex >= total }
 
     @inline(__always)
     func next<R>(_ body: () throws -> R) throws -> R {
         try decoder.inFrame {
-            let s = coder.state
-            let index = s.pointee.frame.cursor
-            guard index < s.pointee.frame.keyCount else {
+            let index = coder.frame.cursor
+            guard index < coder.frame.count else {
                 throw ArchiveError(.missingKey, "the list has only \(total) elements")
             }
-            let before = s.pointee.frame.source.position
+            let before = coder.frame.mark
             do {
                 let value = try body()
-                s.pointee.frame.cursor = index + 1
+                coder.frame.advance()
                 return value
             } catch {
-                s.pointee.frame.source.position = before
+                coder.frame.goBack(to: before)
                 throw ArchiveError.wrapping(error, at: .index(index))
             }
         }
@@ -31,16 +30,15 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
 
     mutating func decodeNil() throws -> Bool {
         try decoder.inFrame {
-            let s = coder.state
-            guard s.pointee.frame.cursor < s.pointee.frame.keyCount else {
+            guard coder.frame.cursor < coder.frame.count else {
                 throw ArchiveError(.missingKey, "the list has only \(total) elements")
             }
-            let before = s.pointee.frame.source.position
+            let before = coder.frame.mark
             if try coder.readNil() {
-                s.pointee.frame.cursor += 1
+                coder.frame.advance()
                 return true
             }
-            s.pointee.frame.source.position = before
+            coder.frame.goBack(to: before)
             return false
         }
     }
@@ -52,7 +50,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     private func view() throws -> ArchiveValueDecoder {
         try next {
             let detached = try coder.detach()
-            try coder.state.pointee.frame.source.skipValue(coder.shapes)
+            try coder.input.skipValue(coder.shapes)
             return ArchiveValueDecoder(coder: coder, serial: detached.frame.serial, detached: detached)
         }
     }

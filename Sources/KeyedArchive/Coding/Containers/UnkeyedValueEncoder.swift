@@ -5,14 +5,13 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     var coder: ObjectEncoder { encoder.coder }
     var codingPath: [any CodingKey] { [] }
 
-    var count: Int { (try? encoder.inScope { coder.state.pointee.scope.cursor }) ?? 0 }
+    var count: Int { (try? encoder.inScope { coder.scope.cursor }) ?? 0 }
 
     @inline(__always)
     func next(_ body: () throws -> Void) throws {
         try encoder.inScope {
-            let s = coder.state
-            s.pointee.scope.cursor += 1
-            if s.pointee.scope.extras != nil {
+            coder.scope.advance()
+            if coder.scope.extras != nil {
                 // A nested container came before: what follows it has to wait for it.
                 let place = coder.deferElements()
                 try coder.within(place, body)
@@ -23,7 +22,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     }
 
     mutating func encodeNil() throws {
-        try next { coder.state.pointee.out.byte(Tag.none) }
+        try next { coder.output.byte(Tag.none) }
     }
 
     mutating func encode<T: Encodable>(_ value: T) throws {
@@ -36,7 +35,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     private func deferred() -> ArchiveValueEncoder {
         do {
             let value = try encoder.inScope {
-                coder.state.pointee.scope.cursor += 1
+                coder.scope.advance()
                 return coder.deferValue(key: nil)
             }
             return ArchiveValueEncoder(coder: coder, serial: value.scope.serial, deferred: value)

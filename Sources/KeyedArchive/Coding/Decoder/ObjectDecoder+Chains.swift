@@ -7,8 +7,7 @@ extension ObjectDecoder {
     /// - Returns: False if the object is already part of such a walk, and has to be made by the caller.
     @inline(never)
     func makeFromBelow(_ number: Int) throws -> Bool {
-        let s = state
-        guard s.pointee.depth < Self.deepestObjects else {
+        guard state.depth < Self.deepestObjects else {
             throw ArchiveError(.limit, "objects nested too deep in one another")
         }
         let seen = walked()
@@ -24,7 +23,7 @@ extension ObjectDecoder {
         while let last = path.last {
             if references.count > last.references {
                 let next = references.removeLast()
-                guard seen[next] == 0, s.pointee.slots[next] == SlotState.empty, classToMake(next) != nil else {
+                guard seen[next] == 0, state.slots[next] == SlotState.empty, classToMake(next) != nil else {
                     continue
                 }
                 guard path.count - 1 <= limits.chain else { throw tooLong() }
@@ -38,7 +37,7 @@ extension ObjectDecoder {
     }
 
     private func makeAhead(_ number: Int) throws {
-        guard state.pointee.slots[number] == SlotState.empty, let type = classToMake(number) else { return }
+        guard state.slots[number] == SlotState.empty, let type = classToMake(number) else { return }
         var source = body(number)
         let (shape, _) = try readShape(&source)
         do {
@@ -51,9 +50,9 @@ extension ObjectDecoder {
     }
 
     private func walked() -> ZeroedMemory<UInt8> {
-        if let seen = state.pointee.seen { return seen }
-        let seen = ZeroedMemory<UInt8>(state.pointee.objectCount)
-        state.pointee.seen = seen
+        if let seen = notes.seen { return seen }
+        let seen = ZeroedMemory<UInt8>(state.objectCount)
+        notes.seen = seen
         return seen
     }
 
@@ -61,16 +60,16 @@ extension ObjectDecoder {
     private func classToMake(_ number: Int) -> ResolvedClass? {
         var source = body(number)
         guard let shape = try? source.fixed(UInt16.self) else { return nil }
-        guard shape < state.pointee.shapeCount else { return nil }
-        guard let type = state.pointee.shapes[Int(shape)].found else { return nil }
-        if let list = state.pointee.list, !list.contains(type.type) { return nil }
+        guard shape < state.shapeCount else { return nil }
+        guard let type = state.shapes[Int(shape)].last else { return nil }
+        if let list = notes.list, !list.contains(type.type) { return nil }
         return type
     }
 
     private func collectReferences(of number: Int, into references: inout ContiguousArray<Int>) {
         var source = body(number)
         guard let (shape, _) = try? readShape(&source) else { return }
-        let count = UInt64(state.pointee.objectCount)
+        let count = UInt64(state.objectCount)
         // A broken body refers to what it refers to before the break; reading it will fail in its turn.
         _ = try? source.walkBody(shape.takeUnretainedValue(), shapes) { if $0 < count { references.append(Int($0)) } }
     }
@@ -80,10 +79,9 @@ extension ObjectDecoder {
     ///
     /// References back to an object on the path, as to parents, do not count.
     func scanChains() throws {
-        let s = state
-        guard s.pointee.heights != nil, !s.pointee.scanned else { return }
-        s.pointee.scanned = true
-        let count = s.pointee.objectCount
+        guard notes.heights != nil, !notes.scanned else { return }
+        notes.scanned = true
+        let count = state.objectCount
         // -1: not met, -2: on the path, else the height.
         let heights = UnsafeMutablePointer<Int32>.allocate(capacity: count)
         heights.initialize(repeating: -1, count: count)

@@ -6,13 +6,7 @@ extension ObjectDecoder {
     func resolve<T: AnyObject & Decodable>(
         _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
     ) throws -> ResolvedClass {
-        let s = state
-        let entry = s.pointee.shapes + number
-        if entry.pointee.expected == ObjectIdentifier(expected) && entry.pointee.list == s.pointee.listIdentity,
-            let found = entry.pointee.found
-        {
-            return found
-        }
+        if let found = state.shapes[number].found(for: ObjectIdentifier(expected), notes.listIdentity) { return found }
         return try resolveAnew(number, expected, itself)
     }
 
@@ -20,20 +14,16 @@ extension ObjectDecoder {
     private func resolveAnew<T: AnyObject & Decodable>(
         _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
     ) throws -> ResolvedClass {
-        let s = state
-        let entry = s.pointee.shapes + number
-        let key = ResolutionKey(shape: number, type: ObjectIdentifier(expected), list: s.pointee.listIdentity)
+        let key = ResolutionKey(shape: number, type: ObjectIdentifier(expected), list: notes.listIdentity)
         let found: ResolvedClass
-        if let known = s.pointee.resolutions.isEmpty ? nil : s.pointee.resolutions[key] {
+        if let known = notes.resolutions.isEmpty ? nil : notes.resolutions[key] {
             found = known
         } else {
             found = try findQuickly(number, expected, itself)
             // The first class found stands in the entry only; most shapes never need another.
-            if entry.pointee.expected != nil { s.pointee.resolutions[key] = found }
+            if state.shapes[number].isUsed { notes.resolutions[key] = found }
         }
-        entry.pointee.expected = key.type
-        entry.pointee.list = key.list
-        entry.pointee.found = found
+        state.shapes[number].remember(found, for: key.type, key.list)
         return found
     }
 
@@ -41,7 +31,7 @@ extension ObjectDecoder {
     private func findQuickly<T: AnyObject & Decodable>(
         _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
     ) throws -> ResolvedClass {
-        guard state.pointee.listIdentity == nil, classes.isEmpty, classes.names.isEmpty else {
+        guard notes.listIdentity == nil, classes.isEmpty, classes.names.isEmpty else {
             return try find(number, expected)
         }
         let address = UInt(bitPattern: ObjectIdentifier(expected))
@@ -70,7 +60,7 @@ extension ObjectDecoder {
                 "expected \(name(of: expected)), found an object of class \(shape.name), not allowed here (a class that "
                     + "was renamed is told with ClassRegistry.setClass(_:forName:))")
         }
-        if let list = state.pointee.list, !list.contains(type) {
+        if let list = notes.list, !list.contains(type) {
             throw ArchiveError(
                 .classNotAllowed, "class \(shape.name) is not on the list of classes given for this or an outer key")
         }
@@ -90,7 +80,7 @@ extension ObjectDecoder {
         if foreign != nil, let dot = name.lastIndex(of: ".") {
             return named(String(name[name.index(after: dot)...]), expected)
         }
-        if let list = state.pointee.list {
+        if let list = notes.list {
             return list.classes.first { self.name(of: $0) == name }
         }
         if let found = subclass(name, of: expected) { return found }
@@ -122,7 +112,7 @@ extension ObjectDecoder {
     /// An object that exists already, as the type asked for.
     @inline(__always)
     func checked<T: AnyObject>(_ object: AnyObject, _ expected: T.Type) throws -> T {
-        if ObjectIdentifier(type(of: object)) == ObjectIdentifier(expected) && state.pointee.list == nil {
+        if ObjectIdentifier(type(of: object)) == ObjectIdentifier(expected) && notes.list == nil {
             return unsafeDowncast(object, to: T.self)
         }
         return try checkedSlowly(object, expected)
@@ -136,7 +126,7 @@ extension ObjectDecoder {
                 "expected \(unqualifiedName(of: expected)), found an object of class \(unqualifiedName(of: type(of: object)))"
             )
         }
-        if let list = state.pointee.list, !list.contains(type(of: object)) {
+        if let list = notes.list, !list.contains(type(of: object)) {
             throw ArchiveError(
                 .classNotAllowed,
                 "class \(unqualifiedName(of: type(of: object))) is not on the list of classes given for this or an outer key"
@@ -149,17 +139,16 @@ extension ObjectDecoder {
     ///
     /// The list must not name what a list around it does not.
     func allowing<R>(_ types: [any (AnyObject & Decodable).Type], _ body: () throws -> R) throws -> R {
-        let s = state
-        let outer = s.pointee.list
+        let outer = notes.list
         if let outer, let wider = types.first(where: { !outer.contains($0) }) {
             throw ArchiveError(
                 .classNotAllowed, "the list of classes names \(unqualifiedName(of: wider)), the list around it does not"
             )
         }
         let list = ClassList(types)
-        s.pointee.lists.append(list)
-        s.pointee.list = list
-        defer { s.pointee.list = outer }
+        notes.lists.append(list)
+        notes.list = list
+        defer { notes.list = outer }
         return try body()
     }
 }

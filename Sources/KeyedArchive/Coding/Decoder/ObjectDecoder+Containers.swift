@@ -1,26 +1,24 @@
 extension ObjectDecoder {
     /// Opens the value of the current frame as a record.
     func openKeyed() throws {
-        let s = state
-        switch s.pointee.frame.layout {
+        switch frame.layout {
         case .keyed: return
         case .unopened: break
-        default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+        default: throw twoKinds()
         }
-        s.pointee.frame.source.position = s.pointee.frame.start
-        if s.pointee.frame.isBody {
-            guard let shape = s.pointee.frame.shape, shape.takeUnretainedValue().layout != .single else {
+        frame.rewind()
+        if frame.isBody {
+            guard let shape = frame.shape, shape.takeUnretainedValue().layout != .single else {
                 throw ArchiveError(.typeMismatch, "expected keys, found an object that is a single value")
             }
             return try openShape(shape)
         }
-        let tag = try s.pointee.frame.source.byte()
-        if tag == Tag.map, foreign != nil { return try openMap() }
-        guard tag == Tag.record else {
-            s.pointee.frame.source.position = s.pointee.frame.start
-            throw ArchiveError(.typeMismatch, "expected keys and values, found \(Tag.describe(tag))")
+        // Other archivers have no records, but dictionaries whose keys are strings.
+        if foreign != nil, input.take(Tag.map) {
+            return try frame.openInline(shapes, limits, stored: StoredKey.escaped)
         }
-        let (shape, _) = try readShape(&s.pointee.frame.source)
+        try expect(Tag.record, "keys and values")
+        let (shape, _) = try readShape(&input)
         guard shape.takeUnretainedValue().kind == .record, shape.takeUnretainedValue().layout != .single else {
             throw ArchiveError(.corrupt, "a value with the shape of an object")
         }
@@ -29,81 +27,49 @@ extension ObjectDecoder {
 
     /// Opens the value of the current frame as a list; returns the count of elements.
     func openList() throws -> Int {
-        let s = state
-        switch s.pointee.frame.layout {
-        case .list: return s.pointee.frame.keyCount
+        switch frame.layout {
+        case .list: return frame.count
         case .unopened: break
-        default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+        default: throw twoKinds()
         }
         try toSingle()
-        let start = s.pointee.frame.source.position
-        let tag = try s.pointee.frame.source.byte()
-        var count: Int
+        let start = input.position
+        let tag = try input.byte()
+        let count: Int
         switch tag {
-        case Tag.list, Tag.set:
-            count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
-        case Tag.map:
-            count = try s.pointee.frame.source.count(eachAtLeast: 2, limit: limits.collection, "elements") * 2
-        case Tag.packed, Tag.references, Tag.bytes:
-            count = try openRewritten(tag)
+        case Tag.list, Tag.set: count = try input.elementCount(limits)
+        case Tag.map: count = try input.pairCount(limits) * 2
+        case Tag.packed, Tag.references, Tag.bytes: count = try frame.rewrite(tag, limits)
         default:
-            s.pointee.frame.source.position = start
-            throw ArchiveError(.typeMismatch, "expected a list, found \(Tag.describe(tag))")
+            input.seek(to: start)
+            throw mismatch("a list")
         }
-        s.pointee.frame.layout = .list
-        s.pointee.frame.keyCount = count
-        s.pointee.frame.cursor = 0
-        return count
-    }
-
-    /// Opens a packed list for readers that take one element after the other: the elements are written out anew.
-    private func openRewritten(_ tag: UInt8) throws -> Int {
-        let s = state
-        var sink = ByteSink()
-        let extras = FrameExtras()
-        defer {
-            extras.scratch = sink
-            s.pointee.frame.extras?.release()
-            s.pointee.frame.extras = Unmanaged.passRetained(extras)
-        }
-        let count = try s.pointee.frame.source.rewriteElements(tag, limits, into: &sink)
-        let end = UnsafeMutablePointer<Int>.allocate(capacity: 1)
-        end.initialize(to: s.pointee.frame.source.position)
-        s.pointee.frame.index?.deallocate()
-        s.pointee.frame.index = end
-        s.pointee.frame.source = ByteSource(
-            base: sink.bytes.baseAddress ?? s.pointee.frame.source.base, position: 0, end: sink.count)
+        frame.openList(count)
         return count
     }
 
     /// Goes to the value of the current frame, to read it without container.
     func openSingle() throws {
-        switch state.pointee.frame.layout {
+        switch frame.layout {
         case .unopened, .single: try toSingle()
-        default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+        default: throw twoKinds()
         }
     }
 
+    private func twoKinds() -> ArchiveError { ArchiveError(.misuse, "a value asked for containers of two kinds") }
+
     private func toSingle() throws {
-        let s = state
-        s.pointee.frame.source.position = s.pointee.frame.start
-        guard s.pointee.frame.isBody else { return }
-        guard let shape = s.pointee.frame.shape?.takeUnretainedValue(), shape.layout == .single else {
+        frame.rewind()
+        guard frame.isBody else { return }
+        guard let shape = frame.shape?.takeUnretainedValue(), shape.layout == .single else {
             throw ArchiveError(.typeMismatch, "expected a single value, found keys")
         }
     }
 
     /// A view of the value at the current position.
     func detach() throws -> DetachedFrame {
-        let s = state
-        guard s.pointee.depth < deepest else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
-        s.pointee.serials += 1
-        return DetachedFrame(
-            DecoderFrame(
-                source: s.pointee.frame.source, start: s.pointee.frame.source.position, serial: s.pointee.serials,
-                object: s.pointee.frame.object, layout: .unopened),
-            in: s.pointee.frame.extras?.takeUnretainedValue())
+        try checkDepth()
+        let value = DecoderFrame(valueIn: frame, serial: state.nextSerial())
+        return DetachedFrame(value, in: frame.extras?.takeUnretainedValue())
     }
 }

@@ -2,36 +2,30 @@ extension ObjectDecoder {
     /// Reads a reference to an object, and makes the object if it does not exist yet.
     @inline(__always)
     func readObject<T: ObjectCoding>(_ type: T.Type) throws -> T {
-        let s = state
-        let tag = try s.pointee.frame.source.byte()
-        guard tag == Tag.reference else { return try readOtherwise(type, tag) }
-        return try object(try s.pointee.frame.source.varint(), as: type)
+        guard input.take(Tag.reference) else { return try readOtherwise(type) }
+        return try object(try input.varint(), as: type)
     }
 
     @inline(never)
-    private func readOtherwise<T: ObjectCoding>(_ type: T.Type, _ tag: UInt8) throws -> T {
-        let s = state
-        if tag == Tag.conditional {
-            let number = try s.pointee.frame.source.fixed(UInt32.self)
+    private func readOtherwise<T: ObjectCoding>(_ type: T.Type) throws -> T {
+        if input.take(Tag.conditional) {
+            let number = try input.fixed(UInt32.self)
             if number != .max { return try object(UInt64(number), as: type) }
             throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found nil")
         }
-        s.pointee.frame.source.position -= 1
         if let external = type as? any ExternallyCodable.Type {
-            s.pointee.frame.source.position -= 1
             guard let object = try readExternal(external) as? T else {
                 throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found another object by reference")
             }
             return object
         }
-        throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found \(Tag.describe(tag))")
+        throw mismatch(name(of: type))
     }
 
     /// The object with a number, made if it does not exist yet.
     @inline(__always)
     func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type) throws -> T {
-        let s = state
-        guard number < UInt64(s.pointee.objectCount) else { throw noSuchObject() }
+        guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         let number = Int(truncatingIfNeeded: number)
         if let object = try existing(number) { return try checked(object, type) }
         return try make(number, type)
@@ -43,33 +37,32 @@ extension ObjectDecoder {
     /// The object if it exists; throws if it cannot be had.
     @inline(__always)
     func existing(_ number: Int) throws -> AnyObject? {
-        let slot = state.pointee.slots[number]
+        let slot = state.slots[number]
         if slot == SlotState.empty { return nil }
         guard slot > SlotState.failed, let object = UnsafeRawPointer(bitPattern: slot) else {
             throw unavailable(number)
         }
-        if let heights = state.pointee.heights {
-            state.pointee.frame.height = max(state.pointee.frame.height, heights[number] + 1)
+        if let heights = notes.heights {
+            frame.height = max(frame.height, heights[number] + 1)
         }
         return Unmanaged<AnyObject>.fromOpaque(object).takeUnretainedValue()
     }
 
     @inline(never)
     private func unavailable(_ number: Int) -> ArchiveError {
-        if let failure = state.pointee.failures[number] { return failure }
+        if let failure = notes.failures[number] { return failure }
         return ArchiveError(
             .cycle, "an object refers to itself through others: one of the classes must use decodeReference")
     }
 
     private func make<T: ObjectCoding>(_ number: Int, _ type: T.Type) throws -> T {
-        let s = state
         var source = body(number)
         let (shape, shapeNumber) = try readShape(&source)
         let found = try resolve(shapeNumber, type, .coding(type))
         if found.type != type {
             return try checked(try make(number, found, shape, source), type)
         }
-        if s.pointee.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
+        if state.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
             return try checked(object, type)
         }
         let outer = enter(number, source)
@@ -78,7 +71,7 @@ extension ObjectDecoder {
             try openShape(shape)
             object = try T(coder: self)
             let replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
-            if s.pointee.frame.source.position != s.pointee.frame.source.end { try checkEnd() }
+            if input.remaining > 0 { try frame.checkEnd() }
             if let replacement, replacement !== object {
                 leave(number, outer, replacement)
                 try delivered(number)
@@ -95,8 +88,7 @@ extension ObjectDecoder {
     /// Makes an object of a class that is not the static type.
     func make(_ number: Int, _ type: ResolvedClass, _ shape: Unmanaged<Shape>, _ source: ByteSource) throws -> AnyObject
     {
-        let s = state
-        if s.pointee.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
+        if state.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
             return object
         }
         let outer = enter(number, source)
@@ -108,14 +100,11 @@ extension ObjectDecoder {
                 let object = try type.init(coder: self)
                 result = (hasDelegate ? try awake(object) : try object.awakeAfter(using: self)) ?? object
             case .plain(let type):
-                s.pointee.frame.shape = shape
-                s.pointee.frame.start = source.position
-                s.pointee.frame.layout = .unopened
-                s.pointee.frame.isBody = true
-                let view = ArchiveValueDecoder(coder: self, serial: s.pointee.frame.serial, detached: nil)
+                frame.openBody(shape)
+                let view = ArchiveValueDecoder(coder: self, serial: frame.serial, detached: nil)
                 result = try type.init(from: view)
             }
-            if s.pointee.frame.source.position != s.pointee.frame.source.end { try checkEnd() }
+            if input.remaining > 0 { try frame.checkEnd() }
         } catch {
             throw abandon(number, outer, error)
         }
@@ -126,16 +115,13 @@ extension ObjectDecoder {
 
     /// Reads a reference to an instance of a class that is only `Codable`.
     func readObject<T: AnyObject & Decodable>(plain type: T.Type) throws -> T {
-        let s = state
-        let tag = try s.pointee.frame.source.byte()
-        guard tag == Tag.reference else {
-            s.pointee.frame.source.position -= 1
+        guard input.take(Tag.reference) else {
             // Other archivers know such a class as a value only.
             if foreign != nil { return try readCodable(type) }
             throw mismatch(unqualifiedName(of: type))
         }
-        let number = try s.pointee.frame.source.varint()
-        guard number < UInt64(s.pointee.objectCount) else { throw noSuchObject() }
+        let number = try input.varint()
+        guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         if let object = try existing(Int(number)) { return try checked(object, type) }
         var source = body(Int(number))
         let (shape, shapeNumber) = try readShape(&source)
@@ -144,61 +130,54 @@ extension ObjectDecoder {
     }
 
     @inline(__always)
-    func body(_ number: Int) -> ByteSource { state.pointee.bodies.body(number) }
+    func body(_ number: Int) -> ByteSource { state.bodies.body(number) }
 
     @inline(__always)
     private func enter(_ number: Int, _ source: ByteSource) -> DecoderFrame {
-        let s = state
-        let outer = s.pointee.frame
-        s.pointee.slots[number] = SlotState.building
-        s.pointee.depth &+= 1
-        s.pointee.serials &+= 1
-        s.pointee.frame = DecoderFrame(
-            source: source, start: source.position, serial: s.pointee.serials, object: number, layout: .closed)
+        let outer = frame
+        state.slots[number] = SlotState.building
+        state.depth &+= 1
+        frame = DecoderFrame(closedAt: source, serial: state.nextSerial(), object: number)
         return outer
     }
 
     @inline(__always)
     private func leave(_ number: Int, _ outer: DecoderFrame, _ object: AnyObject) {
-        let s = state
-        s.pointee.slots[number] = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
-        let height = s.pointee.frame.height
-        dispose(&s.pointee.frame)
-        s.pointee.frame = outer
-        s.pointee.depth &-= 1
-        if let heights = s.pointee.heights {
+        state.slots[number] = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
+        let height = frame.height
+        frame.dispose()
+        frame = outer
+        state.depth &-= 1
+        if let heights = notes.heights {
             if height != 0 { heights[number] = height }
-            s.pointee.frame.height = max(outer.height, height + 1)
+            frame.height = max(outer.height, height + 1)
         }
     }
 
     @inline(never)
     private func abandon(_ number: Int, _ outer: DecoderFrame, _ error: any Error) -> ArchiveError {
-        let s = state
         let error = ArchiveError.wrapping(error, at: nil)
-        dispose(&s.pointee.frame)
-        s.pointee.frame = outer
-        s.pointee.depth &-= 1
-        s.pointee.slots[number] = SlotState.failed
-        s.pointee.failures[number] = error
+        frame.dispose()
+        frame = outer
+        state.depth &-= 1
+        state.slots[number] = SlotState.failed
+        notes.failures[number] = error
         return error
     }
 
     /// What follows once an object exists: bounds are checked, and those who waited for it get it.
     @inline(__always)
     private func delivered(_ number: Int) throws {
-        let s = state
-        if let heights = s.pointee.heights, Int(heights[number]) > limits.chain { throw refuse(number) }
-        if !s.pointee.waiting.isEmpty { try deliver(number) }
+        if let heights = notes.heights, Int(heights[number]) > limits.chain { throw refuse(number) }
+        if !notes.waiting.isEmpty { try deliver(number) }
     }
 
     /// Takes an object that ends too long a chain back, so that nothing can be chained to it.
     @inline(never)
     private func refuse(_ number: Int) -> ArchiveError {
-        let s = state
-        if let object = UnsafeRawPointer(bitPattern: s.pointee.slots[number]) {
-            s.pointee.slots[number] = SlotState.failed
-            s.pointee.failures[number] = tooLong()
+        if let object = UnsafeRawPointer(bitPattern: state.slots[number]) {
+            state.slots[number] = SlotState.failed
+            notes.failures[number] = tooLong()
             Unmanaged<AnyObject>.fromOpaque(object).release()
         }
         return tooLong()
@@ -222,10 +201,10 @@ extension ObjectDecoder {
     /// Reads an object of whichever class of the list it is.
     func readAny(_ classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
         if try readNil() { return nil }
-        var source = state.pointee.frame.source
+        var source = input
         guard try source.byte() == Tag.reference else { throw mismatch("an object") }
         let number = try source.varint()
-        guard number < UInt64(state.pointee.objectCount) else { throw noSuchObject() }
+        guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         var body = body(Int(number))
         let (shape, index) = try readShape(&body)
         let name = shape.takeUnretainedValue().name

@@ -20,77 +20,71 @@ extension ObjectDecoder {
 
     /// The number of the object referred to, nil for none.
     private func readObjectNumber(_ type: any ObjectCoding.Type) throws -> Int? {
-        let s = state
-        let tag = try s.pointee.frame.source.byte()
         let number: UInt64
-        switch tag {
-        case Tag.none: return nil
-        case Tag.reference: number = try s.pointee.frame.source.varint()
-        case Tag.conditional:
-            let short = try s.pointee.frame.source.fixed(UInt32.self)
-            if short == .max { return nil }
-            number = UInt64(short)
-        default:
-            throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found \(Tag.describe(tag))")
+        if input.take(Tag.reference) {
+            number = try input.varint()
+        } else if try readNil() {
+            return nil
+        } else if input.take(Tag.conditional) {
+            number = UInt64(try input.fixed(UInt32.self))
+        } else {
+            throw mismatch(name(of: type))
         }
-        guard number < UInt64(s.pointee.objectCount) else { throw noSuchObject() }
+        guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         return Int(number)
     }
 
     private func whenMade<T: ObjectCoding>(
         _ number: Int, _ type: T.Type, _ key: String, _ deliver: @escaping (T) -> Void
     ) throws {
-        let s = state
-        let slot = s.pointee.slots[number]
+        let slot = state.slots[number]
         if slot > SlotState.failed || slot == SlotState.failed, let object = try existing(number) {
             return deliver(try checked(object, type))
         }
         try scanChains()
-        let list = s.pointee.list
+        let list = notes.list
         let pending = PendingReference(
             list: list, key: key,
             build: { coder in _ = try coder.object(UInt64(number), as: type) },
             deliver: { coder, object in deliver(try coder.checked(object, type)) })
-        s.pointee.waiting[number, default: []].append(pending)
-        if slot == SlotState.empty { s.pointee.postponed.append(number) }
+        notes.waiting[number, default: []].append(pending)
+        if slot == SlotState.empty { notes.postponed.append(number) }
     }
 
     /// Hands a new object to those who waited for it.
     @inline(never)
     func deliver(_ number: Int) throws {
-        let s = state
-        guard let waiting = s.pointee.waiting.removeValue(forKey: number) else { return }
-        guard let address = UnsafeRawPointer(bitPattern: s.pointee.slots[number]) else { return }
+        guard let waiting = notes.waiting.removeValue(forKey: number) else { return }
+        guard let address = UnsafeRawPointer(bitPattern: state.slots[number]) else { return }
         let object = Unmanaged<AnyObject>.fromOpaque(address).takeUnretainedValue()
         for pending in waiting { try withList(pending) { try pending.deliver(self, object) } }
     }
 
     private func withList(_ pending: PendingReference, _ body: () throws -> Void) throws {
-        let outer = state.pointee.list
-        state.pointee.list = pending.list
-        defer { state.pointee.list = outer }
+        let outer = notes.list
+        notes.list = pending.list
+        defer { notes.list = outer }
         do { try body() } catch { throw ArchiveError.wrapping(error, at: .key(pending.key)) }
     }
 
     /// After a failure nobody may be handed anything more.
     func forgetReferences() {
-        state.pointee.waiting = [:]
-        state.pointee.postponed = []
+        notes.waiting = [:]
+        notes.postponed = []
     }
 
     /// Makes the objects that were only asked for by `decodeReference`.
     func drainReferences() throws {
-        let s = state
-        while let number = s.pointee.postponed.popLast() {
-            guard s.pointee.slots[number] == SlotState.empty, let first = s.pointee.waiting[number]?.first else {
+        while let number = notes.postponed.popLast() {
+            guard state.slots[number] == SlotState.empty, let first = notes.waiting[number]?.first else {
                 continue
             }
             try withList(first) { try first.build(self) }
         }
         // Whoever still waits, waits for an object that failed.
-        if let number = s.pointee.waiting.keys.min() {
-            s.pointee.waiting = [:]
-            throw s.pointee.failures[number] ?? ArchiveError(.corrupt, "an object could not be made")
+        if let number = notes.waiting.keys.min() {
+            notes.waiting = [:]
+            throw notes.failures[number] ?? ArchiveError(.corrupt, "an object could not be made")
         }
     }
 }

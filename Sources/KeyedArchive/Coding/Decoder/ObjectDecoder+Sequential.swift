@@ -1,22 +1,19 @@
 extension ObjectDecoder {
     /// Moves to the next value that was encoded without key; returns its position.
     private func next() throws -> Int {
-        let s = state
-        let number = s.pointee.frame.unkeyed
-        guard s.pointee.frame.layout == .keyed, try move(to: StoredKey.unkeyed(number)) else {
-            let isKeyed = number == 0 && s.pointee.frame.keyCount > 0
+        let number = frame.unkeyed
+        guard frame.layout == .keyed, try move(to: StoredKey.unkeyed(number)) else {
+            let isKeyed = number == 0 && frame.count > 0
             let what = isKeyed ? "the values here have keys, and are not in order" : "no more values in order"
             throw ArchiveError.wrapping(ArchiveError(.missingKey, what), at: .index(number))
         }
-        s.pointee.frame.unkeyed += 1
+        frame.unkeyed += 1
         return number
     }
 
     /// Whether all values that were encoded without key have been decoded.
     public var isAtEnd: Bool {
-        let frame = state.pointee.frame
-        guard frame.layout == .keyed else { return true }
-        return !contains(stored: StoredKey.unkeyed(frame.unkeyed))
+        !contains(stored: StoredKey.unkeyed(frame.unkeyed))
     }
 
     /// Decodes the next value or object that was encoded without key.

@@ -3,7 +3,9 @@
 /// Nothing in the bytes is trusted: counts are checked against the bytes present, classes against what the reading
 /// code expects, and every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
 public final class ObjectDecoder {
-    let state: UnsafeMutablePointer<DecoderState>
+    /// Where everything lies that changes while objects are read: properties of a class would be checked for exclusive
+    /// access at each use.
+    let storage: UnsafeMutablePointer<DecoderState>
     private(set) var limits: ArchiveLimits
     let classes: ClassRegistry
     private(set) var shapes: [Shape] = []
@@ -47,8 +49,8 @@ public final class ObjectDecoder {
     package init(limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()) {
         self.limits = limits
         self.classes = classes
-        state = .allocate(capacity: 1)
-        state.initialize(
+        storage = .allocate(capacity: 1)
+        storage.initialize(
             to: DecoderState(
                 frame: Self.closedFrame, slots: ZeroedMemory(Self.smallCount),
                 shapes: .allocate(capacity: Self.smallCount), shapeCount: 0))
@@ -70,8 +72,7 @@ public final class ObjectDecoder {
     }
 
     private static var closedFrame: DecoderFrame {
-        DecoderFrame(
-            source: ByteSource(UnsafeRawBufferPointer(start: nil, count: 0)), start: 0, serial: 0, layout: .closed)
+        DecoderFrame(closedAt: ByteSource(UnsafeRawBufferPointer(start: nil, count: 0)))
     }
 
     /// Reads the header of an archive's body.
@@ -98,31 +99,30 @@ public final class ObjectDecoder {
         var source = ByteSource(bytes)
         let bodies = try BodyTable(&source, limits: limits)
         let count = bodies.count
-        state.pointee.bodies.deallocate()
-        state.pointee.bodies = bodies
+        state.bodies.deallocate()
+        state.bodies = bodies
         if count > Self.smallCount {
-            state.pointee.slots.deallocate()
-            state.pointee.slots = ZeroedMemory(count)
+            state.slots.deallocate()
+            state.slots = ZeroedMemory(count)
         } else {
-            state.pointee.slots.clear(count)
+            state.slots.clear(count)
         }
-        state.pointee.objectCount = count
+        state.objectCount = count
         if shapes.count > Self.smallCount {
-            state.pointee.shapes.deallocate()
-            state.pointee.shapes = .allocate(capacity: shapes.count)
+            state.shapes.deallocate()
+            state.shapes = .allocate(capacity: shapes.count)
         }
         for index in 0..<shapes.count {
-            (state.pointee.shapes + index).initialize(
-                to: ShapeEntry(shape: Unmanaged.passUnretained(shapes[index])))
+            (state.shapes + index).initialize(to: ShapeEntry(shapes[index]))
         }
-        state.pointee.shapeCount = shapes.count
-        state.pointee.frame = DecoderFrame(source: source, start: source.position, serial: 0, layout: .closed)
+        state.shapeCount = shapes.count
+        frame = DecoderFrame(closedAt: source)
         if !shapes.isEmpty { self.shapes = shapes }
         if !externals.isEmpty { self.externals = externals }
         self.owner = owner
         self.handsOutSlices = handsOutSlices
         // No path has more references than there are other objects.
-        if count - 1 > limits.chain { state.pointee.heights = ZeroedMemory(count) }
+        if count - 1 > limits.chain { notes.heights = ZeroedMemory(count) }
     }
 
     /// Reads the header of an archive's body that has no shapes.
@@ -133,9 +133,8 @@ public final class ObjectDecoder {
         if bytes.count >= 2, bytes.count < 0x82, bytes[0] == 0, Int(bytes[1]) == bytes.count - 2,
             bytes.count <= limits.bytes
         {
-            let source = ByteSource(bytes, from: 2)
-            state.pointee.frame = DecoderFrame(source: source, start: source.position, serial: 0, layout: .closed)
-            state.pointee.isPlain = true
+            frame = DecoderFrame(closedAt: ByteSource(bytes, from: 2))
+            state.isPlain = true
             return
         }
         try load(bytes: bytes, owner: nil, shapes: [], externals: [], handsOutSlices: false)
@@ -151,43 +150,34 @@ public final class ObjectDecoder {
     ///
     /// Runs code of the classes read, in their `deinit`.
     package func unload() {
-        let s = state
-        let before = s.pointee.objectCount
+        let before = state.objectCount
         letGo()
-        if s.pointee.isPlain, s.pointee.list == nil, s.pointee.lists.isEmpty, foreign == nil {
-            s.pointee.frame = Self.closedFrame
-            s.pointee.depth = 0
-            s.pointee.isPlain = false
+        if state.isPlain, notes.list == nil, notes.lists.isEmpty, foreign == nil {
+            frame = Self.closedFrame
+            state.depth = 0
+            state.isPlain = false
             if !externals.isEmpty { externals = [] }
             return
         }
-        s.pointee.isPlain = false
+        state.isPlain = false
         if before > Self.smallCount {
-            s.pointee.slots.deallocate()
-            s.pointee.slots = ZeroedMemory(Self.smallCount)
+            state.slots.deallocate()
+            state.slots = ZeroedMemory(Self.smallCount)
         }
-        s.pointee.bodies.deallocate()
-        s.pointee.bodies = BodyTable()
-        if s.pointee.shapeCount > Self.smallCount {
-            s.pointee.shapes.deallocate()
-            s.pointee.shapes = .allocate(capacity: Self.smallCount)
+        state.bodies.deallocate()
+        state.bodies = BodyTable()
+        if state.shapeCount > Self.smallCount {
+            state.shapes.deallocate()
+            state.shapes = .allocate(capacity: Self.smallCount)
         }
-        s.pointee.shapeCount = 0
-        s.pointee.frame = Self.closedFrame
+        state.shapeCount = 0
+        frame = Self.closedFrame
         // A view that outlives its value stays one: numbers of frames are not used again.
-        s.pointee.depth = 0
-        if !s.pointee.resolutions.isEmpty { s.pointee.resolutions = [:] }
-        if !s.pointee.failures.isEmpty { s.pointee.failures = [:] }
-        if !s.pointee.waiting.isEmpty { s.pointee.waiting = [:] }
-        if !s.pointee.postponed.isEmpty { s.pointee.postponed = [] }
-        if !s.pointee.slices.isEmpty { s.pointee.slices = [:] }
-        if !s.pointee.lists.isEmpty { s.pointee.lists = [] }
-        if s.pointee.list != nil { s.pointee.list = nil }
-        s.pointee.heights?.deallocate()
-        s.pointee.heights = nil
-        s.pointee.seen?.deallocate()
-        s.pointee.seen = nil
-        s.pointee.scanned = false
+        state.depth = 0
+        if !notes.isPristine {
+            notes.deallocate()
+            notes = DecoderNotes()
+        }
         if !shapes.isEmpty { shapes = [] }
         if !externals.isEmpty { externals = [] }
         owner = nil
@@ -196,28 +186,53 @@ public final class ObjectDecoder {
 
     /// Objects that something else holds only lose a reference here; the others are freed one by one.
     private func letGo() {
-        let s = state
-        dispose(&s.pointee.frame)
-        let count = s.pointee.objectCount
-        s.pointee.objectCount = 0
-        for index in 0..<count where s.pointee.slots[index] > SlotState.failed {
-            if let object = UnsafeRawPointer(bitPattern: s.pointee.slots[index]) {
+        frame.dispose()
+        let count = state.objectCount
+        state.objectCount = 0
+        for index in 0..<count where state.slots[index] > SlotState.failed {
+            if let object = UnsafeRawPointer(bitPattern: state.slots[index]) {
                 Unmanaged<AnyObject>.fromOpaque(object).release()
             }
         }
     }
 
     deinit {
-        let s = state
         letGo()
-        s.pointee.slots.deallocate()
-        s.pointee.shapes.deallocate()
-        s.pointee.bodies.deallocate()
-        s.pointee.heights?.deallocate()
-        s.pointee.seen?.deallocate()
-        s.pointee.readers.deallocate()
-        s.deinitialize(count: 1)
-        s.deallocate()
+        state.slots.deallocate()
+        state.shapes.deallocate()
+        state.bodies.deallocate()
+        notes.deallocate()
+        state.readers.deallocate()
+        storage.deinitialize(count: 1)
+        storage.deallocate()
+    }
+
+    /// Everything that changes while objects are read, in place.
+    @inline(__always)
+    var state: DecoderState {
+        unsafeAddress { UnsafePointer(storage) }
+        unsafeMutableAddress { storage }
+    }
+
+    /// The object, record, list or value that is open.
+    @inline(__always)
+    var frame: DecoderFrame {
+        _read { yield storage.pointee.frame }
+        _modify { yield &storage.pointee.frame }
+    }
+
+    /// What was noted about objects and references.
+    @inline(__always)
+    var notes: DecoderNotes {
+        _read { yield storage.pointee.notes }
+        _modify { yield &storage.pointee.notes }
+    }
+
+    /// Where the next byte is read.
+    @inline(__always)
+    var input: ByteSource {
+        _read { yield storage.pointee.frame.source }
+        _modify { yield &storage.pointee.frame.source }
     }
 
     /// Whether objects are decoded one value after the other, without keys.
@@ -229,10 +244,10 @@ public final class ObjectDecoder {
     public var allowsKeyedCoding: Bool { !isSequential }
 
     /// The version of the class the object being read had when it was written.
-    public var classVersion: Int { state.pointee.frame.shape?.takeUnretainedValue().version ?? 0 }
+    public var classVersion: Int { frame.shape?.takeUnretainedValue().version ?? 0 }
 
     /// The name of the class of the object being read, as it stands in the archive.
-    public var archivedClassName: String { state.pointee.frame.shape?.takeUnretainedValue().name ?? "" }
+    public var archivedClassName: String { frame.shape?.takeUnretainedValue().name ?? "" }
 
     /// Reads the next value that has no key.
     ///

@@ -50,13 +50,13 @@ struct IdentityTable {
         if used &* 2 > mask { grow(2 * (mask + 1)) }
         var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
         while true {
-            let slot = slots + index
-            if slot.pointee.epoch != epoch {
-                slot.pointee = Slot(address: address, number: number, epoch: epoch)
+            let slot = slots[index]
+            if slot.epoch != epoch {
+                slots[index] = Slot(address: address, number: number, epoch: epoch)
                 used &+= 1
                 return (true, number)
             }
-            if slot.pointee.address == address { return (false, slot.pointee.number) }
+            if slot.address == address { return (false, slot.number) }
             index = (index &+ 1) & mask
         }
     }

@@ -2,12 +2,11 @@ extension ObjectEncoder {
     /// Writes a reference to an object, and queues its body if it is met for the first time.
     @inline(__always)
     func write<T: ObjectCoding>(object: T) throws {
-        if state.pointee.lastPlainClass != ObjectIdentifier(T.self) {
+        if state.lastPlainClass != ObjectIdentifier(T.self) {
             if try writeOtherwise(object) { return }
         }
         let number = try number(of: object)
-        state.pointee.out.byte(Tag.reference)
-        state.pointee.out.varint(UInt64(number))
+        output.reference(number)
     }
 
     @inline(__always)
@@ -16,8 +15,7 @@ extension ObjectEncoder {
     /// Writes a reference to an object of the archive, although its class may also travel by reference.
     func writeCopy<T: ObjectCoding>(of object: T) throws {
         let number = try number(of: object)
-        state.pointee.out.byte(Tag.reference)
-        state.pointee.out.varint(UInt64(number))
+        output.reference(number)
     }
 
     /// Whether the class is one that travels by itself; then the object is written so.
@@ -27,49 +25,47 @@ extension ObjectEncoder {
             try writeExternal(external)
             return true
         }
-        state.pointee.lastPlainClass = ObjectIdentifier(T.self)
+        state.lastPlainClass = ObjectIdentifier(T.self)
         return false
     }
 
     @inline(__always)
     func number<T: ObjectCoding>(of object: T) throws -> UInt32 {
-        let s = state
-        let next = UInt32(truncatingIfNeeded: s.pointee.objects.count)
+        let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let address = self.address(object)
-        let (isNew, number) = s.pointee.identity.insert(address, number: next)
+        let (isNew, number) = tables.identity.insert(address, number: next)
         if !isNew { return number }
-        guard s.pointee.objects.count < s.pointee.objectLimit else { throw tooManyObjects() }
+        guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
         if hasDelegate { return try replace(object) }
         if let replacement = try object.replacementObject(for: self), replacement !== object {
             return try take(replacement, for: object)
         }
-        if s.pointee.objects.count != Int(number) { return try take(object, for: object) }
-        s.pointee.objects.append(.coding(object))
+        if tables.objects.count != Int(number) { return try take(object, for: object) }
+        tables.objects.append(.coding(object))
         return number
     }
 
     @inline(never)
     func tooManyObjects() -> ArchiveError {
-        fail(ArchiveError(.limit, "more than \(state.pointee.objectLimit) objects"))
+        fail(ArchiveError(.limit, "more than \(state.objectLimit) objects"))
     }
 
     /// Enters `replacement`, itself not asked for another, under the addresses of both.
     private func take(_ replacement: any ObjectCoding, for object: any ObjectCoding) throws -> UInt32 {
-        let s = state
         // The hook may have met other objects in between, so the number is found anew.
-        let next = UInt32(truncatingIfNeeded: s.pointee.objects.count)
+        let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let old = address(object)
         if replacement === object {
-            s.pointee.identity.update(old, number: next)
-            s.pointee.objects.append(.coding(object))
+            tables.identity.update(old, number: next)
+            tables.objects.append(.coding(object))
             return next
         }
         if hasDelegate { delegate?.archiver(willReplace: object, with: replacement) }
-        s.pointee.replaced.append(object)
+        tables.replaced.append(object)
         let address = self.address(replacement)
-        let (isNew, number) = s.pointee.identity.insert(address, number: next)
-        s.pointee.identity.update(old, number: number)
-        if isNew { s.pointee.objects.append(.coding(replacement)) }
+        let (isNew, number) = tables.identity.insert(address, number: next)
+        tables.identity.update(old, number: number)
+        if isNew { tables.objects.append(.coding(replacement)) }
         return number
     }
 
@@ -81,29 +77,25 @@ extension ObjectEncoder {
 
     /// Writes a reference to an instance of a class that is only `Codable`.
     func writePlain<T: AnyObject & Encodable>(_ object: T) throws {
-        let s = state
-        let next = UInt32(truncatingIfNeeded: s.pointee.objects.count)
+        let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let address = self.address(object)
-        let (isNew, number) = s.pointee.identity.insert(address, number: next)
+        let (isNew, number) = tables.identity.insert(address, number: next)
         if isNew {
-            guard s.pointee.objects.count < s.pointee.objectLimit else { throw tooManyObjects() }
-            s.pointee.objects.append(.plain(object))
+            guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
+            tables.objects.append(.plain(object))
         }
-        s.pointee.out.byte(Tag.reference)
-        s.pointee.out.varint(UInt64(number))
+        output.reference(number)
     }
 
     /// Writes the objects of an array as one list of references.
     @inline(__always)
     func write<T: ObjectCoding>(objects: [T]) throws {
-        let s = state
-        if s.pointee.lastPlainClass != ObjectIdentifier(T.self), T.self is any ExternallyCodable.Type {
+        if state.lastPlainClass != ObjectIdentifier(T.self), T.self is any ExternallyCodable.Type {
             try writeList(objects, ValueWriter<T>.of(T.self))
             return
         }
         try checkCount(objects.count)
-        s.pointee.out.byte(Tag.references)
-        s.pointee.out.varint(UInt64(objects.count))
+        output.counted(Tag.references, objects.count)
         makeRoom(for: objects.count)
         try objects.withUnsafeBufferPointer { elements in
             guard let base = elements.baseAddress else { return }
@@ -112,7 +104,7 @@ extension ObjectEncoder {
                 var expected: Int64 = 0
                 for index in 0..<elements.count {
                     let met = Int64(try references[index]._withUnsafeGuaranteedRef { try number(of: $0) })
-                    s.pointee.out.zigzag(met - expected)
+                    output.zigzag(met - expected)
                     expected = met + 1
                 }
             }
@@ -123,12 +115,11 @@ extension ObjectEncoder {
     /// grows often enough.
     @inline(__always)
     private func makeRoom(for count: Int) {
-        let s = state
-        let known = s.pointee.objects.count
+        let known = tables.objects.count
         guard count > max(known, 16) else { return }
-        let more = min(count, s.pointee.objectLimit - known)
-        s.pointee.objects.reserveCapacity(known + more)
-        s.pointee.identity.reserve(more)
+        let more = min(count, state.objectLimit - known)
+        tables.objects.reserveCapacity(known + more)
+        tables.identity.reserve(more)
     }
 
     func checkCount(_ count: Int) throws {
@@ -139,33 +130,29 @@ extension ObjectEncoder {
 
     /// Writes a place for an object that is only archived if something else archives it.
     func writeConditional(_ object: AnyObject) {
-        let s = state
-        s.pointee.out.byte(Tag.conditional)
-        s.pointee.conditionals.append((s.pointee.out.count, object))
-        s.pointee.out.fixed(UInt32.max)
+        output.byte(Tag.conditional)
+        tables.conditionals.append((output.count, object))
+        output.fixed(UInt32.max)
     }
 
     // MARK: Bodies
 
     func writeBodies() throws {
-        let s = state
-        while s.pointee.nextBody < s.pointee.objects.count {
-            let start = s.pointee.out.count &+ s.pointee.blobBytes
-            switch s.pointee.objects[s.pointee.nextBody] {
+        while tables.nextBody < tables.objects.count {
+            let start = output.count &+ tables.blobBytes
+            switch tables.objects[tables.nextBody] {
             case .coding(let object): try writeBody(object)
             case .plain(let object): try writeBody(plain: object)
             }
-            s.pointee.nextBody += 1
-            s.pointee.lengths.varint(UInt64(s.pointee.out.count &+ s.pointee.blobBytes &- start))
+            tables.nextBody += 1
+            tables.lengths.varint(UInt64(output.count &+ tables.blobBytes &- start))
         }
     }
 
     @inline(__always)
     private func writeBody(_ object: any ObjectCoding) throws {
-        let s = state
         let type: any ObjectCoding.Type = Swift.type(of: object)
-        s.pointee.serials &+= 1
-        replaceScope(EncoderScope(type: type, serial: s.pointee.serials, layout: .closed, isBody: true))
+        replaceScope(EncoderScope(of: type, serial: state.nextSerial(), .closed, isBody: true))
         if isSequential {
             openSequential(record(for: type, kind: .object))
         } else {

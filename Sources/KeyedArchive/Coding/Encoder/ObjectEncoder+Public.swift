@@ -8,37 +8,37 @@ extension ObjectEncoder {
     /// Encodes an integer.
     public func encode(_ value: Int, forKey key: String) throws {
         try self.key(key)
-        state.pointee.out.integer(Int64(value))
+        output.integer(Int64(value))
     }
 
     /// Encodes an integer.
     public func encode(_ value: Int64, forKey key: String) throws {
         try self.key(key)
-        state.pointee.out.integer(value)
+        output.integer(value)
     }
 
     /// Encodes an integer.
     public func encode(_ value: Int32, forKey key: String) throws {
         try self.key(key)
-        state.pointee.out.integer(Int64(value))
+        output.integer(Int64(value))
     }
 
     /// Encodes a truth value.
     public func encode(_ value: Bool, forKey key: String) throws {
         try self.key(key)
-        state.pointee.out.boolean(value)
+        output.boolean(value)
     }
 
     /// Encodes a number, bit for bit.
     public func encode(_ value: Double, forKey key: String) throws {
         try self.key(key)
-        state.pointee.out.double(value)
+        output.double(value)
     }
 
     /// Encodes a number, bit for bit.
     public func encode(_ value: Float, forKey key: String) throws {
         try self.key(key)
-        state.pointee.out.float(value)
+        output.float(value)
     }
 
     /// Encodes a string.
@@ -71,7 +71,7 @@ extension ObjectEncoder {
     /// Encodes an object, or that there is none.
     public func encode<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
         try self.key(key)
-        guard let object else { return state.pointee.out.byte(Tag.none) }
+        guard let object else { return output.byte(Tag.none) }
         do { try write(object: object) } catch { throw fail(error, at: .key(key)) }
     }
 
@@ -93,7 +93,7 @@ extension ObjectEncoder {
     /// For parents, delegates and other references that do not own.
     public func encodeConditional<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
         try self.key(key)
-        guard let object else { return state.pointee.out.byte(Tag.none) }
+        guard let object else { return output.byte(Tag.none) }
         if T.self is any ExternallyCodable.Type { return try write(object) }
         writeConditional(object)
     }
@@ -103,7 +103,7 @@ extension ObjectEncoder {
     /// Decode it with a list of allowed classes.
     public func encodeObject(_ object: (any ObjectCoding)?, forKey key: String) throws {
         try self.key(key)
-        guard let object else { return state.pointee.out.byte(Tag.none) }
+        guard let object else { return output.byte(Tag.none) }
         do { try write(any: object) } catch { throw fail(error, at: .key(key)) }
     }
 

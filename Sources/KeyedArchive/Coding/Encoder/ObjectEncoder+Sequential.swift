@@ -3,25 +3,17 @@ extension ObjectEncoder {
     ///
     /// The keys, which are positions, stand in the record: there may be more of them than a shape has room for.
     func openSequential(_ record: Unmanaged<TypeRecord>) {
-        let s = state
-        s.pointee.scope.record = record
         let variant = record.takeUnretainedValue().bare(.explicit)
-        s.pointee.out.fixed(localIndex(variant))
-        s.pointee.scope.variant = variant
-        s.pointee.scope.isSequential = true
+        output.fixed(localIndex(variant))
+        scope.openSequential(record, variant)
         openExplicit()
     }
 
     /// Writes the key of a value that has none: its position.
     private func position() throws {
-        let s = state
-        let key = StoredKey.unkeyed(s.pointee.scope.unkeyed)
-        if s.pointee.scope.cursor < s.pointee.scope.keyCount, s.pointee.scope.keys[s.pointee.scope.cursor] == key {
-            s.pointee.scope.cursor += 1
-        } else {
-            try append(key: key)
-        }
-        s.pointee.scope.unkeyed += 1
+        let key = StoredKey.unkeyed(scope.unkeyed)
+        if !scope.takeKey(key) { try append(key: key) }
+        scope.unkeyed += 1
     }
 
     /// Encodes a value or object without key; it is decoded in the order encoded.
@@ -30,7 +22,7 @@ extension ObjectEncoder {
     /// - Parameter value: Any `Codable` value, or an object.
     /// - Throws: `ArchiveError`, and what the value's own code throws.
     public func encode<T: Encodable>(_ value: T) throws {
-        let number = state.pointee.scope.unkeyed
+        let number = scope.unkeyed
         try position()
         do { try write(value) } catch { throw fail(error, at: .index(number)) }
     }
@@ -38,7 +30,7 @@ extension ObjectEncoder {
     /// Encodes without key a reference to an object that is archived only if something else encodes it unconditionally.
     public func encodeConditional<T: ObjectCoding>(_ object: T?) throws {
         try position()
-        guard let object else { return state.pointee.out.byte(Tag.none) }
+        guard let object else { return output.byte(Tag.none) }
         if T.self is any ExternallyCodable.Type { return try write(object) }
         writeConditional(object)
     }

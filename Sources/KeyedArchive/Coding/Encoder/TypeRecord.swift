@@ -4,19 +4,52 @@
 /// is predicted for the next value.
 final class TypeRecord {
     /// A shape with its number in the archive being written.
+    ///
+    /// It lies behind a pointer that the record frees: using it costs no reference counting.
     struct Variant {
-        let shape: Shape
-        let keys: UnsafePointer<String>
-        let keyCount: Int
-        var epoch: UInt32
-        var local: UInt16
+        private struct Content {
+            let shape: Shape
+            let keys: UnsafePointer<String>
+            let keyCount: Int
+            var epoch: UInt32 = 0
+            var local: UInt16 = 0
+        }
+
+        private let content: UnsafeMutablePointer<Content>
+
+        fileprivate init(_ shape: Shape) {
+            content = .allocate(capacity: 1)
+            content.initialize(to: Content(shape: shape, keys: shape.keys, keyCount: shape.keyCount))
+        }
+
+        fileprivate func deallocate() {
+            content.deinitialize(count: 1)
+            content.deallocate()
+        }
+
+        @inline(__always)
+        var shape: Shape { content.pointee.shape }
+        @inline(__always)
+        var keys: UnsafePointer<String> { content.pointee.keys }
+        @inline(__always)
+        var keyCount: Int { content.pointee.keyCount }
+        /// The archive in which the shape has the number `local`.
+        @inline(__always)
+        var epoch: UInt32 { content.pointee.epoch }
+        @inline(__always)
+        var local: UInt16 { content.pointee.local }
+
+        func number(_ local: UInt16, in epoch: UInt32) {
+            content.pointee.local = local
+            content.pointee.epoch = epoch
+        }
     }
 
     let name: String
     let version: Int
     let kind: Shape.Kind
-    private(set) var variants: [UnsafeMutablePointer<Variant>] = []
-    var predicted: UnsafeMutablePointer<Variant>?
+    private(set) var variants: [Variant] = []
+    var predicted: Variant?
 
     /// Types with more key sequences than this are written with their keys inline.
     private static let mostVariants = 32
@@ -28,16 +61,13 @@ final class TypeRecord {
     }
 
     deinit {
-        for variant in variants {
-            variant.deinitialize(count: 1)
-            variant.deallocate()
-        }
+        for variant in variants { variant.deallocate() }
     }
 
     /// The variant with these keys in this order, and whether values should rather carry their keys from now on.
-    func settle(_ keys: [String], limit: Int) throws -> UnsafeMutablePointer<Variant> {
-        for variant in variants where variant.pointee.shape.layout == .keyed {
-            if variant.pointee.keyCount == keys.count && variant.pointee.shape.keyNames == keys {
+    func settle(_ keys: [String], limit: Int) throws -> Variant {
+        for variant in variants where variant.shape.layout == .keyed {
+            if variant.keyCount == keys.count && variant.shape.keyNames == keys {
                 predicted = variant
                 return variant
             }
@@ -53,15 +83,13 @@ final class TypeRecord {
     }
 
     /// The variant without keys of its own.
-    func bare(_ layout: Shape.Layout) -> UnsafeMutablePointer<Variant> {
-        variants.first { $0.pointee.shape.layout == layout } ?? add(layout, [])
+    func bare(_ layout: Shape.Layout) -> Variant {
+        variants.first { $0.shape.layout == layout } ?? add(layout, [])
     }
 
-    private func add(_ layout: Shape.Layout, _ keys: [String]) -> UnsafeMutablePointer<Variant> {
+    private func add(_ layout: Shape.Layout, _ keys: [String]) -> Variant {
         let shape = Shape(name: name, version: version, kind: kind, layout: layout, keys: keys)
-        let variant = UnsafeMutablePointer<Variant>.allocate(capacity: 1)
-        variant.initialize(
-            to: Variant(shape: shape, keys: shape.keys, keyCount: shape.keyCount, epoch: 0, local: 0))
+        let variant = Variant(shape)
         variants.append(variant)
         return variant
     }

@@ -56,7 +56,7 @@ extension FoundationForm {
     static func makeWriter() -> AnyValueCoder {
         let writer = ValueWriter<Value>.of(Value.self)
         return ValueWriter<Self> { form, coder in
-            if coder.marksForms { coder.state.pointee.out.byte(tag) }
+            if coder.marksForms { coder.output.byte(tag) }
             try writer.write(form.value, coder)
         }
     }

@@ -3,11 +3,11 @@ extension Optional: NativelyArchived where Wrapped: Codable {
         let wrapped = ValueWriter<Wrapped>.of(Wrapped.self)
         let isNested = Wrapped.self is any AnyOptional.Type
         return ValueWriter<Wrapped?> { value, coder in
-            guard let value else { return coder.state.pointee.out.byte(Tag.none) }
+            guard let value else { return coder.output.byte(Tag.none) }
             // Without the mark a nil inside could not be told from one outside.
             guard isNested else { return try wrapped.write(value, coder) }
             try coder.nested {
-                coder.state.pointee.out.byte(Tag.some)
+                coder.output.byte(Tag.some)
                 try wrapped.write(value, coder)
             }
         }
@@ -95,8 +95,7 @@ extension Dictionary: NativelyArchived where Key: Codable, Value: Codable {
         return ValueWriter<[Key: Value]> { dictionary, coder in
             try coder.checkCount(dictionary.count)
             try coder.nested {
-                coder.state.pointee.out.byte(Tag.map)
-                coder.state.pointee.out.varint(UInt64(dictionary.count))
+                coder.output.counted(Tag.map, dictionary.count)
                 for (name, content) in dictionary {
                     try key.write(name, coder)
                     do { try value.write(content, coder) } catch {

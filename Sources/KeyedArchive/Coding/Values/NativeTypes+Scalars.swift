@@ -6,24 +6,24 @@
 
 extension NativelyArchived where Self: FixedWidthInteger & SignedInteger {
     static func makeWriter() -> AnyValueCoder {
-        ValueWriter<Self> { $1.state.pointee.out.integer(Int64(truncatingIfNeeded: $0)) }
+        ValueWriter<Self> { $1.output.integer(Int64(truncatingIfNeeded: $0)) }
     }
     static func makeReader() -> AnyValueCoder { ValueReader<Self> { try $0.readInteger(Self.self) } }
 }
 
 extension NativelyArchived where Self: FixedWidthInteger & UnsignedInteger {
     static func makeWriter() -> AnyValueCoder {
-        ValueWriter<Self> { $1.state.pointee.out.unsigned(UInt64(truncatingIfNeeded: $0)) }
+        ValueWriter<Self> { $1.output.unsigned(UInt64(truncatingIfNeeded: $0)) }
     }
     static func makeReader() -> AnyValueCoder { ValueReader<Self> { try $0.readInteger(Self.self) } }
 }
 
 extension Int: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<Int> { $1.state.pointee.out.integer(Int64($0)) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<Int> { $1.output.integer(Int64($0)) } }
     static func makeReader() -> AnyValueCoder { ValueReader<Int> { try $0.readInteger(Int.self) } }
 }
 extension Int64: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<Int64> { $1.state.pointee.out.integer($0) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<Int64> { $1.output.integer($0) } }
     static func makeReader() -> AnyValueCoder { ValueReader<Int64> { try $0.readInteger(Int64.self) } }
 }
 extension Int8: NativelyArchived {}
@@ -36,27 +36,27 @@ extension UInt32: NativelyArchived {}
 extension UInt64: NativelyArchived {}
 
 extension Int128: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<Int128> { $1.state.pointee.out.wide($0) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<Int128> { $1.output.wide($0) } }
     static func makeReader() -> AnyValueCoder { ValueReader<Int128> { try $0.readInteger(Int128.self) } }
 }
 
 extension UInt128: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<UInt128> { $1.state.pointee.out.wide($0) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<UInt128> { $1.output.wide($0) } }
     static func makeReader() -> AnyValueCoder { ValueReader<UInt128> { try $0.readInteger(UInt128.self) } }
 }
 
 extension Bool: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<Bool> { $1.state.pointee.out.boolean($0) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<Bool> { $1.output.boolean($0) } }
     static func makeReader() -> AnyValueCoder { ValueReader<Bool> { try $0.readBool() } }
 }
 
 extension Double: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<Double> { $1.state.pointee.out.double($0) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<Double> { $1.output.double($0) } }
     static func makeReader() -> AnyValueCoder { ValueReader<Double> { try $0.readDouble() } }
 }
 
 extension Float: NativelyArchived {
-    static func makeWriter() -> AnyValueCoder { ValueWriter<Float> { $1.state.pointee.out.float($0) } }
+    static func makeWriter() -> AnyValueCoder { ValueWriter<Float> { $1.output.float($0) } }
     static func makeReader() -> AnyValueCoder { ValueReader<Float> { try $0.readFloat() } }
 }
 
@@ -72,7 +72,7 @@ extension Data: NativelyArchived {
 
 extension Date: NativelyArchived {
     static func makeWriter() -> AnyValueCoder {
-        ValueWriter<Date> { $1.state.pointee.out.double($0.timeIntervalSinceReferenceDate, tag: Tag.date) }
+        ValueWriter<Date> { $1.output.double($0.timeIntervalSinceReferenceDate, tag: Tag.date) }
     }
     static func makeReader() -> AnyValueCoder { ValueReader<Date> { try $0.readDate() } }
 }

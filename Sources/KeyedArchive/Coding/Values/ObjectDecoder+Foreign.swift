@@ -6,38 +6,30 @@
 
 /// Values in the forms in which Foundation's coders lay them out inside `Codable` values.
 extension ObjectDecoder {
-    private func nextTag() -> UInt8? {
-        let source = state.pointee.frame.source
-        guard source.position < source.end else { return nil }
-        return source.base.load(fromByteOffset: source.position, as: UInt8.self)
-    }
-
     private func isString(_ tag: UInt8) -> Bool { tag & 0xC0 == Tag.firstString || tag == Tag.string }
 
     /// A truth value, a whole real or digits in the place of an integer.
     func readForeignInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T? {
-        guard let tag = nextTag() else { return nil }
-        let s = state
+        guard let tag = input.next else { return nil }
         switch tag {
         case Tag.isTrue, Tag.isFalse:
-            s.pointee.frame.source.position += 1
-            return tag == Tag.isTrue ? 1 : 0
+            return try readBool() ? 1 : 0
         case Tag.double, Tag.float:
             guard let number = T(exactly: try readDouble()) else {
                 throw ArchiveError(.outOfRange, "the number is not whole, or does not fit \(T.self)")
             }
             return number
         case Tag.firstString...Tag.lastString, Tag.string:
-            let start = s.pointee.frame.source.position
+            let start = input.position
             if let number = T(try readString()) { return number }
-            s.pointee.frame.source.position = start
+            input.seek(to: start)
             return nil
         default: return nil
         }
     }
 
     func readForeignUUID() throws -> UUID? {
-        guard let tag = nextTag(), isString(tag) else { return nil }
+        guard let tag = input.next, isString(tag) else { return nil }
         guard let uuid = UUID(uuidString: try readString()) else {
             throw ArchiveError(.corrupt, "a UUID that cannot be read")
         }
@@ -45,7 +37,7 @@ extension ObjectDecoder {
     }
 
     func readForeignURL() throws -> URL? {
-        guard let tag = nextTag() else { return nil }
+        guard let tag = input.next else { return nil }
         if tag == Tag.map { return try readCodable(ForeignURL.self).url() }
         guard isString(tag) else { return nil }
         guard let url = URL(string: try readString()) else {
@@ -55,7 +47,7 @@ extension ObjectDecoder {
     }
 
     func readForeignDecimal() throws -> Decimal? {
-        guard let tag = nextTag() else { return nil }
+        guard let tag = input.next else { return nil }
         switch tag {
         case Tag.map: return try readCodable(ForeignDecimal.self).decimal()
         case 0...0x7F, Tag.integer: return Decimal(try readInteger(Int64.self))
@@ -69,15 +61,13 @@ extension ObjectDecoder {
 
     /// Opens a dictionary, or a list of keys and values in turn; returns the count of pairs.
     func openDictionary() throws -> Int {
-        let s = state
-        if foreign != nil, nextTag() == Tag.list {
-            s.pointee.frame.source.position += 1
-            let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        if foreign != nil, input.take(Tag.list) {
+            let count = try input.elementCount(limits)
             guard count & 1 == 0 else { throw ArchiveError(.typeMismatch, "expected keys and values in turn") }
             return count / 2
         }
         try expect(Tag.map, "a dictionary")
-        return try s.pointee.frame.source.count(eachAtLeast: 2, limit: limits.collection, "elements")
+        return try input.pairCount(limits)
     }
 
     /// Reads a key of a dictionary.
@@ -86,7 +76,7 @@ extension ObjectDecoder {
 
     /// Moves behind the mark of an optional in an optional, which other archivers do not write.
     func expectOptional() throws {
-        if foreign != nil, nextTag() != Tag.some { return }
+        if foreign != nil, input.next != Tag.some { return }
         try expect(Tag.some, "an optional")
     }
 }

@@ -11,57 +11,48 @@ extension ObjectDecoder {
     /// Reads a value of any type.
     @inline(__always)
     func read<T: Decodable>(_ type: T.Type) throws -> T {
-        if let reader = state.pointee.readers.find(T.self) {
+        if let reader = state.readers.find(T.self) {
             return try reader._withUnsafeGuaranteedRef {
                 try unsafeDowncast($0, to: ValueReader<T>.self).read(self)
             }
         }
         let reader = ValueReader<T>.of(T.self)
-        state.pointee.readers.remember(reader, for: T.self)
+        state.readers.remember(reader, for: T.self)
         return try reader.read(self)
     }
 
     @inline(never)
     func mismatch(_ expected: String) -> ArchiveError {
-        let source = state.pointee.frame.source
-        guard source.position < source.end else { return ByteSource.truncated() }
-        let tag = source.base.load(fromByteOffset: source.position, as: UInt8.self)
+        guard let tag = input.next else { return ByteSource.truncated() }
         return ArchiveError(.typeMismatch, "expected \(expected), found \(Tag.describe(tag))")
     }
 
     /// Reads the tag of a value that is to be of one kind.
     @inline(__always)
     func expect(_ tag: UInt8, _ expected: @autoclosure () -> String) throws {
-        let s = state
-        guard s.pointee.frame.source.position < s.pointee.frame.source.end,
-            s.pointee.frame.source.base.load(fromByteOffset: s.pointee.frame.source.position, as: UInt8.self) == tag
-        else { throw mismatch(expected()) }
-        s.pointee.frame.source.position &+= 1
+        guard input.take(tag) else { throw mismatch(expected()) }
     }
 
     /// Moves behind a nil, or nowhere.
     func readNil() throws -> Bool {
-        let s = state
-        var source = s.pointee.frame.source
+        var source = input
         let tag = try source.byte()
         if tag == Tag.conditional {
             guard try source.fixed(UInt32.self) == .max else { return false }
         } else if tag != Tag.none {
             return false
         }
-        s.pointee.frame.source = source
+        input = source
         return true
     }
 
     /// Reads a value or nil; of an optional in an optional the outer nil.
     func readIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
-        let s = state
-        guard s.pointee.frame.source.remaining > 0 else { throw ByteSource.truncated() }
-        let tag = s.pointee.frame.source.base.load(fromByteOffset: s.pointee.frame.source.position, as: UInt8.self)
+        let tag = try input.peek()
         if tag == Tag.none || tag == Tag.conditional {
             if try readNil() { return nil }
         } else if tag == Tag.some, T.self is any AnyOptional.Type {
-            s.pointee.frame.source.position += 1
+            try input.advance(1)
         }
         return try read(type)
     }
@@ -70,29 +61,20 @@ extension ObjectDecoder {
 
     @inline(__always)
     func readInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
-        let s = state
-        let position = s.pointee.frame.source.position
-        if position < s.pointee.frame.source.end {
-            let tag = s.pointee.frame.source.base.load(fromByteOffset: position, as: UInt8.self)
-            if tag < 0x80 {
-                s.pointee.frame.source.position = position &+ 1
-                return T(truncatingIfNeeded: tag)
-            }
-        }
+        if let small = input.takeSmall() { return T(truncatingIfNeeded: small) }
         return try readLongInteger(type)
     }
 
     private func readLongInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
-        let s = state
-        let start = s.pointee.frame.source.position
+        let start = input.position
         let result: T?
-        switch try s.pointee.frame.source.byte() {
-        case Tag.integer: result = T(exactly: try s.pointee.frame.source.zigzag())
-        case Tag.unsigned: result = T(exactly: try s.pointee.frame.source.varint())
-        case Tag.int128: result = T(exactly: try s.pointee.frame.source.fixed(Int128.self))
-        case Tag.uint128: result = T(exactly: try s.pointee.frame.source.fixed(UInt128.self))
+        switch try input.byte() {
+        case Tag.integer: result = T(exactly: try input.zigzag())
+        case Tag.unsigned: result = T(exactly: try input.varint())
+        case Tag.int128: result = T(exactly: try input.fixed(Int128.self))
+        case Tag.uint128: result = T(exactly: try input.fixed(UInt128.self))
         default:
-            s.pointee.frame.source.position = start
+            input.seek(to: start)
             if foreign != nil, let number = try readForeignInteger(type) { return number }
             throw mismatch("\(T.self)")
         }
@@ -102,46 +84,36 @@ extension ObjectDecoder {
 
     @inline(__always)
     func readBool() throws -> Bool {
-        let s = state
-        let start = s.pointee.frame.source.position
-        let tag = try s.pointee.frame.source.byte()
-        if tag == Tag.isTrue { return true }
-        if tag == Tag.isFalse { return false }
-        s.pointee.frame.source.position = start
+        if input.take(Tag.isTrue) { return true }
+        if input.take(Tag.isFalse) { return false }
         // Some archivers know truth values as numbers only.
-        if foreign != nil, tag < 2 {
-            s.pointee.frame.source.position = start + 1
-            return tag == 1
+        if foreign != nil, let number = input.next, number < 2 {
+            try input.advance(1)
+            return number == 1
         }
         throw mismatch("Bool")
     }
 
     func readDouble() throws -> Double {
-        let s = state
-        let start = s.pointee.frame.source.position
-        switch try s.pointee.frame.source.byte() {
-        case Tag.double: return Double(bitPattern: try s.pointee.frame.source.fixed(UInt64.self))
-        case Tag.float: return Double(Float(bitPattern: try s.pointee.frame.source.fixed(UInt32.self)))
+        let start = input.position
+        switch try input.byte() {
+        case Tag.double: return Double(bitPattern: try input.fixed(UInt64.self))
+        case Tag.float: return Double(Float(bitPattern: try input.fixed(UInt32.self)))
         case 0...0x7F, Tag.integer, Tag.unsigned:
-            s.pointee.frame.source.position = start
+            input.seek(to: start)
             let number = try readInteger(Int128.self)
             guard let result = Double(exactly: number) else {
                 throw ArchiveError(.outOfRange, "the number does not fit Double")
             }
             return result
         default:
-            s.pointee.frame.source.position = start
+            input.seek(to: start)
             throw mismatch("Double")
         }
     }
 
     func readFloat() throws -> Float {
-        let s = state
-        let start = s.pointee.frame.source.position
-        if try s.pointee.frame.source.byte() == Tag.float {
-            return Float(bitPattern: try s.pointee.frame.source.fixed(UInt32.self))
-        }
-        s.pointee.frame.source.position = start
+        if input.take(Tag.float) { return Float(bitPattern: try input.fixed(UInt32.self)) }
         let wide = try readDouble()
         if let result = Float(exactly: wide) { return result }
         guard wide.isNaN || foreign != nil else { throw ArchiveError(.outOfRange, "the number does not fit Float") }
@@ -150,13 +122,9 @@ extension ObjectDecoder {
 
     @inline(__always)
     func readString() throws -> String {
-        let s = state
-        let start = s.pointee.frame.source.position
-        let tag = try s.pointee.frame.source.byte()
-        if tag & 0xC0 == Tag.firstString { return try s.pointee.frame.source.text(Int(tag & 0x3F)) }
-        s.pointee.frame.source.position = start
-        guard tag == Tag.string else { throw mismatch("String") }
-        return try s.pointee.frame.source.stringValue(limits)
+        if let length = input.takeShortString() { return try input.text(length) }
+        guard input.next == Tag.string else { throw mismatch("String") }
+        return try input.stringValue(limits)
     }
 
     // MARK: Bytes
@@ -164,25 +132,19 @@ extension ObjectDecoder {
     func readRawBytes() throws -> UnsafeRawBufferPointer {
         if let foreign, let bytes = try readOutside(foreign.outside) { return bytes }
         try expect(Tag.bytes, "Data")
-        let s = state
-        let length = try s.pointee.frame.source.length()
-        let bytes = UnsafeRawBufferPointer(
-            start: s.pointee.frame.source.base + s.pointee.frame.source.position, count: length)
-        s.pointee.frame.source.position += length
-        return bytes
+        return try input.bytes(try input.length())
     }
 
     /// Bytes that lie outside of the body; nil if the next value is something else.
     private func readOutside(_ outside: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer? {
-        let s = state
-        var source = s.pointee.frame.source
+        var source = input
         guard try source.byte() == Tag.outside else { return nil }
         let start = try source.varint()
         let count = try source.varint()
         guard start <= UInt64(outside.count), count <= UInt64(outside.count) - start else {
             throw ByteSource.truncated()
         }
-        s.pointee.frame.source = source
+        input = source
         return UnsafeRawBufferPointer(rebasing: outside[Int(start)..<Int(start + count)])
     }
 
@@ -191,13 +153,13 @@ extension ObjectDecoder {
         guard bytes.count >= Self.smallestSlice, handsOutSlices, let owner, let start = bytes.baseAddress else {
             return Data(bytes)
         }
-        if let known = state.pointee.slices[start] { return known }
+        if let known = notes.slices[start] { return known }
         let slice = Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count,
             deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
         // A `Data` that is the only one of its bytes is changed in place. As long as the decoder might read these bytes
         // again there are two, so that a change makes a copy.
-        state.pointee.slices[start] = slice
+        notes.slices[start] = slice
         return slice
     }
 
@@ -207,16 +169,13 @@ extension ObjectDecoder {
 
     func readDate() throws -> Date {
         try expect(Tag.date, "Date")
-        return Date(
-            timeIntervalSinceReferenceDate: Double(bitPattern: try state.pointee.frame.source.fixed(UInt64.self)))
+        return Date(timeIntervalSinceReferenceDate: Double(bitPattern: try input.fixed(UInt64.self)))
     }
 
     func readUUID() throws -> UUID {
         if foreign != nil, let uuid = try readForeignUUID() { return uuid }
         try expect(Tag.uuid, "UUID")
-        let source = state.pointee.frame.source
-        try state.pointee.frame.source.advance(16)
-        return UUID(uuid: source.base.loadUnaligned(fromByteOffset: source.position, as: uuid_t.self))
+        return UUID(uuid: try input.bytes(MemoryLayout<uuid_t>.size).loadUnaligned(as: uuid_t.self))
     }
 
     func readURL() throws -> URL {
@@ -235,7 +194,7 @@ extension ObjectDecoder {
     func readDecimal() throws -> Decimal {
         if foreign != nil, let decimal = try readForeignDecimal() { return decimal }
         try expect(Tag.decimal, "Decimal")
-        let (digits, exponent) = try state.pointee.frame.source.decimal(limits)
+        let (digits, exponent) = try input.decimal(limits)
         return try DecimalText.decimal(digits, exponent: exponent)
     }
 
@@ -244,12 +203,9 @@ extension ObjectDecoder {
     /// Counts a level of nesting around `body`.
     @inline(__always)
     func nested<R>(_ body: () throws -> R) throws -> R {
-        let s = state
-        guard s.pointee.depth < deepest else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
-        s.pointee.depth &+= 1
-        defer { s.pointee.depth &-= 1 }
+        try checkDepth()
+        state.depth &+= 1
+        defer { state.depth &-= 1 }
         return try body()
     }
 
@@ -259,17 +215,15 @@ extension ObjectDecoder {
     )
         throws
     {
-        let s = state
-        guard s.pointee.frame.source.remaining > 0 else { throw ByteSource.truncated() }
-        let tag = s.pointee.frame.source.base.load(fromByteOffset: s.pointee.frame.source.position, as: UInt8.self)
+        let tag = try input.peek()
         switch tag {
         case Tag.list, Tag.set:
-            s.pointee.frame.source.position += 1
-            let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+            try input.advance(1)
+            let count = try input.elementCount(limits)
             reserve(bounded(count, T.self))
             try nested { try read(count, reader, each) }
         case Tag.packed, Tag.references, Tag.bytes:
-            s.pointee.frame.source.position += 1
+            try input.advance(1)
             try readRewritten(tag, reader, each, reserve: reserve)
         default: throw mismatch(expected)
         }
@@ -284,17 +238,16 @@ extension ObjectDecoder {
     private func readRewritten<T>(
         _ tag: UInt8, _ reader: ValueReader<T>, _ each: (T) throws -> Void, reserve: (Int) -> Void
     ) throws {
-        let s = state
         var sink = ByteSink()
         let count: Int
-        do { count = try s.pointee.frame.source.rewriteElements(tag, limits, into: &sink) } catch {
+        do { count = try input.rewriteElements(tag, limits, into: &sink) } catch {
             sink.deallocate()
             throw error
         }
-        let outer = s.pointee.frame.source
-        s.pointee.frame.source = ByteSource(sink.bytes)
+        let outer = input
+        input = ByteSource(sink.bytes)
         defer {
-            s.pointee.frame.source = outer
+            input = outer
             sink.deallocate()
         }
         reserve(bounded(count, T.self))
@@ -308,23 +261,19 @@ extension ObjectDecoder {
 
     /// Reads an array of objects.
     func readObjects<T: ObjectCoding>(_ type: T.Type) throws -> [T] {
-        let s = state
-        guard s.pointee.frame.source.remaining > 0 else { throw ByteSource.truncated() }
-        let position = s.pointee.frame.source.position
-        guard s.pointee.frame.source.base.load(fromByteOffset: position, as: UInt8.self) == Tag.references else {
+        guard input.take(Tag.references) else {
             var result: [T] = []
             try readElements(
                 "a list of \(name(of: type))", ValueReader<T>.of(type), { result.append($0) },
                 reserve: { result.reserveCapacity($0) })
             return result
         }
-        s.pointee.frame.source.position = position &+ 1
-        let count = try s.pointee.frame.source.count(eachAtLeast: 1, limit: limits.collection, "elements")
+        let count = try input.elementCount(limits)
         var expected: Int64 = 0
         // No more than the table of objects already takes for bytes that are present.
         return try [T](unsafeUninitializedCapacity: count) { target, made in
             while made < count {
-                let number = expected &+ (try s.pointee.frame.source.zigzag())
+                let number = expected &+ (try input.zigzag())
                 do {
                     let object = try object(UInt64(bitPattern: number), as: type)
                     target.initializeElement(at: made, to: object)
@@ -339,17 +288,16 @@ extension ObjectDecoder {
 
     /// Reads scalars as they lie in memory, or one by one if they were written so.
     func readScalars<T: BitwiseCopyable>(_ type: T.Type, _ kind: PackedKind, _ reader: ValueReader<T>) throws -> [T] {
-        let s = state
-        var source = s.pointee.frame.source
+        var source = input
         if try source.byte() == Tag.packed, try source.packedKind() == kind {
             let count = try source.packedCount(kind)
             guard count <= limits.collection else {
                 throw ArchiveError(.limit, "more than \(limits.collection) elements")
             }
-            guard kind != .bool else { return try readBooleans(type, source, count) }
-            let bytes = UnsafeRawBufferPointer(start: source.base + source.position, count: count * kind.width)
-            source.position += bytes.count
-            s.pointee.frame.source = source
+            let bytes = try source.bytes(count * kind.width)
+            input = source
+            // A byte that is neither 0 nor 1 must not become a `Bool` as it is.
+            if kind == .bool { return bytes.compactMap { ($0 != 0) as? T } }
             return [T](unsafeUninitializedCapacity: count) { target, initialized in
                 UnsafeMutableRawBufferPointer(target).copyMemory(from: bytes)
                 initialized = count
@@ -359,21 +307,12 @@ extension ObjectDecoder {
         try readElements("a list of \(T.self)", reader, { result.append($0) }, reserve: { result.reserveCapacity($0) })
         return result
     }
-
-    /// A byte that is neither 0 nor 1 must not become a `Bool` as it is.
-    private func readBooleans<T: BitwiseCopyable>(_ type: T.Type, _ source: ByteSource, _ count: Int) throws -> [T] {
-        let bytes = UnsafeRawBufferPointer(start: source.base + source.position, count: count)
-        state.pointee.frame.source.position = source.position + count
-        return bytes.compactMap { ($0 != 0) as? T }
-    }
 }
 
 extension ObjectDecoder {
     /// Reads bytes that were written as such or as a list.
     func readByteList() throws -> [UInt8] {
-        let source = state.pointee.frame.source
-        guard source.remaining > 0 else { throw ByteSource.truncated() }
-        if source.base.load(fromByteOffset: source.position, as: UInt8.self) == Tag.bytes { return try readBytes() }
+        if try input.peek() == Tag.bytes { return try readBytes() }
         return try readScalars(UInt8.self, .uint8, ValueReader<UInt8>.of(UInt8.self))
     }
 }

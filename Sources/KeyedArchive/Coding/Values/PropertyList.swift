@@ -65,12 +65,12 @@ extension PropertyList: NativelyArchived {
 extension ObjectEncoder {
     fileprivate func write(propertyList value: PropertyList) throws {
         switch value {
-        case .bool(let value): state.pointee.out.boolean(value)
-        case .integer(let value): state.pointee.out.integer(value)
-        case .real(let value): state.pointee.out.double(value)
+        case .bool(let value): output.boolean(value)
+        case .integer(let value): output.integer(value)
+        case .real(let value): output.double(value)
         case .string(let value): try write(string: value)
         case .data(let value): try write(data: value)
-        case .date(let value): state.pointee.out.double(value.timeIntervalSinceReferenceDate, tag: Tag.date)
+        case .date(let value): output.double(value.timeIntervalSinceReferenceDate, tag: Tag.date)
         case .array(let value): try write(value)
         case .dictionary(let value): try write(value)
         }
@@ -80,9 +80,7 @@ extension ObjectEncoder {
 extension ObjectDecoder {
     /// Reads by what stands there, without trying.
     fileprivate func readPropertyList() throws -> PropertyList {
-        let source = state.pointee.frame.source
-        guard source.remaining > 0 else { throw ByteSource.truncated() }
-        switch source.base.load(fromByteOffset: source.position, as: UInt8.self) {
+        switch try input.peek() {
         case Tag.isTrue, Tag.isFalse: return .bool(try readBool())
         case 0...0x7F, Tag.integer, Tag.unsigned: return .integer(try readInteger(Int64.self))
         case Tag.double, Tag.float: return .real(try readDouble())

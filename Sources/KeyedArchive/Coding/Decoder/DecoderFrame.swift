@@ -1,0 +1,299 @@
+/// One open object, record, list or value while it is read, and how far it was read.
+struct DecoderFrame {
+    enum Layout: UInt8 {
+        /// Nothing can be read by key.
+        case closed
+        /// A value whose type has not asked for a container yet.
+        case unopened
+        case keyed
+        case list
+        /// A value read without container.
+        case single
+    }
+
+    /// Where bytes are read; nearly always those of the archive.
+    var source: ByteSource
+    private(set) var keys: UnsafePointer<String> = EncoderScope.noKeys
+    /// Keys of a record, or elements of a list.
+    private(set) var count = 0
+    /// Keys or elements read in order.
+    private(set) var cursor = 0
+    /// Where the value begins (unopened), or its first key's value (keyed).
+    private(set) var start: Int
+    /// Where the values of all keys begin, and the end; made when keys are not read in order.
+    ///
+    /// Of a list that was rewritten the end alone.
+    private var index: UnsafeMutablePointer<Int>?
+    private(set) var shape: Unmanaged<Shape>?
+    /// Retained until the frame is disposed of.
+    ///
+    /// Not counted: frames are copied all the time.
+    private(set) var extras: Unmanaged<FrameExtras>?
+    let serial: Int
+    /// The height of the highest object referred to so far; see `ObjectDecoder+Chains`.
+    var height: Int32 = 0
+    private(set) var object: Int = -1
+    var layout: Layout
+    /// Whether the frame is the whole body of an object, which has no tag in front.
+    private(set) var isBody = false
+    /// Values decoded without key so far.
+    var unkeyed = 0
+
+    /// A frame in which nothing can be read by key: before an object's shape is known, or outside of any object.
+    @inline(__always)
+    init(closedAt source: ByteSource, serial: Int = 0, object: Int = -1) {
+        self.source = source
+        start = source.position
+        self.serial = serial
+        self.object = object
+        layout = .closed
+    }
+
+    /// A frame for the value that comes next in `outer`.
+    @inline(__always)
+    init(valueIn outer: DecoderFrame, serial: Int, height: Int32 = 0) {
+        source = outer.source
+        start = outer.source.position
+        self.serial = serial
+        self.height = height
+        object = outer.object
+        layout = .unopened
+    }
+
+    /// Frees what belongs to the frame.
+    @inline(__always)
+    mutating func dispose() {
+        if let index {
+            index.deallocate()
+            self.index = nil
+        }
+        if let extras {
+            extras.release()
+            self.extras = nil
+        }
+    }
+
+    // MARK: Keys
+
+    /// Moves to the value of a key if it is the one that comes next; returns whether it is.
+    @inline(__always)
+    mutating func takeKey(_ key: String) -> Bool {
+        let cursor = cursor
+        guard cursor < count && keys[cursor] == key && index == nil else { return false }
+        self.cursor = cursor &+ 1
+        return true
+    }
+
+    /// The value of the key that comes next if it is an integer below 128.
+    ///
+    /// Take it with `takeSmall`.
+    @inline(__always)
+    func nextSmall(_ key: @autoclosure () -> String) -> UInt8? {
+        guard index == nil, cursor < count, layout == .keyed, let tag = source.next, tag < 0x80,
+            keys[cursor] == key()
+        else { return nil }
+        return tag
+    }
+
+    /// Moves behind what `nextSmall` returned.
+    @inline(__always)
+    mutating func takeSmall() {
+        cursor &+= 1
+        source.seek(to: source.position &+ 1)
+    }
+
+    /// How far the frame was read.
+    struct Mark {
+        fileprivate let position: Int
+        fileprivate let cursor: Int
+    }
+
+    var mark: Mark { Mark(position: source.position, cursor: cursor) }
+
+    mutating func goBack(to mark: Mark) {
+        source.seek(to: mark.position)
+        cursor = mark.cursor
+    }
+
+    /// Counts an element or key as read.
+    @inline(__always)
+    mutating func advance() { cursor &+= 1 }
+
+    /// The names of the keys, as they stand in the archive.
+    var storedKeys: UnsafeBufferPointer<String> { UnsafeBufferPointer(start: keys, count: count) }
+
+    /// Which of the keys a key is, as it stands in the archive; nil if it is not there.
+    func position(of key: String) -> Int? {
+        guard layout == .keyed else { return nil }
+        if let extras { return extras.takeUnretainedValue().positions[key] }
+        return shape?.takeUnretainedValue().position(of: key)
+    }
+
+    /// Moves to the value of a key as it stands in the archive; false if there is none.
+    @inline(__always)
+    mutating func seek(toKey key: String, _ shapes: @autoclosure () -> [Shape]) throws -> Bool {
+        guard let position = position(of: key) else { return false }
+        if index == nil { try makeIndex(shapes()) }
+        guard let index else { return false }
+        source.seek(to: index[position])
+        return true
+    }
+
+    /// Finds where all values of the open record begin.
+    mutating func makeIndex(_ shapes: [Shape]) throws {
+        guard index == nil else { return }
+        var source = source.at(start)
+        let index = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
+        for number in 0..<count {
+            index[number] = source.position
+            do { try source.skipValue(shapes) } catch {
+                index.deallocate()
+                throw error
+            }
+        }
+        index[count] = source.position
+        self.index = index
+    }
+
+    // MARK: Opening
+
+    /// Goes back to where the value begins.
+    @inline(__always)
+    mutating func rewind() { source.seek(to: start) }
+
+    /// Makes the frame that of an object whose class reads itself as a `Codable` value.
+    mutating func openBody(_ shape: Unmanaged<Shape>) {
+        self.shape = shape
+        layout = .unopened
+        isBody = true
+    }
+
+    /// Opens a shape's values at the source's position; returns whether the keys stand beside them, for `openInline`.
+    @inline(__always)
+    mutating func openShape(_ shape: Unmanaged<Shape>) throws -> Bool {
+        self.shape = shape
+        layout = .keyed
+        start = source.position
+        return try shape._withUnsafeGuaranteedRef { shape in
+            guard shape.keyCount <= source.remaining else { throw ByteSource.truncated() }
+            keys = shape.keys
+            count = shape.keyCount
+            return shape.layout == .explicit
+        }
+    }
+
+    /// Opens a record whose keys stand beside its values: they and the places of the values are collected first.
+    ///
+    /// - Parameter stored: What a key that stands there is called in archives.
+    @inline(never)
+    mutating func openInline(_ shapes: [Shape], _ limits: ArchiveLimits, stored: (String) -> String) throws {
+        let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
+        layout = .keyed
+        dispose()
+        let extras = FrameExtras()
+        self.extras = Unmanaged.passRetained(extras)
+        let keys = UnsafeMutablePointer<String>.allocate(capacity: max(count, 1))
+        extras.keys = keys
+        let index = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
+        self.index = index
+        for number in 0..<count {
+            let key = stored(try source.stringValue(limits))
+            (keys + number).initialize(to: key)
+            extras.keyCount += 1
+            extras.positions[key] = number
+            index[number] = source.position
+            try source.skipValue(shapes)
+        }
+        guard extras.positions.count == count else { throw ArchiveError(.corrupt, "a key stands twice in a value") }
+        index[count] = source.position
+        self.keys = UnsafePointer(keys)
+        self.count = count
+    }
+
+    /// Opens a list of so many elements at the source's position.
+    mutating func openList(_ count: Int) {
+        layout = .list
+        self.count = count
+        cursor = 0
+    }
+
+    /// Reads a packed list's elements from a copy that has them as ordinary values; returns their count.
+    mutating func rewrite(_ tag: UInt8, _ limits: ArchiveLimits) throws -> Int {
+        var sink = ByteSink()
+        let extras = FrameExtras()
+        defer {
+            extras.scratch = sink
+            self.extras?.release()
+            self.extras = Unmanaged.passRetained(extras)
+        }
+        let count = try source.rewriteElements(tag, limits, into: &sink)
+        let end = UnsafeMutablePointer<Int>.allocate(capacity: 1)
+        end.initialize(to: source.position)
+        index?.deallocate()
+        index = end
+        source = ByteSource(base: sink.bytes.baseAddress ?? source.base, position: 0, end: sink.count)
+        return count
+    }
+
+    // MARK: Closing
+
+    /// Where the value ends, whatever of it was read.
+    @inline(__always)
+    func end(_ shapes: @autoclosure () -> [Shape]) throws -> Int {
+        switch layout {
+        case .closed, .single: return source.position
+        case .unopened:
+            var source = source.at(start)
+            try source.skipValue(shapes())
+            return source.position
+        case .keyed, .list:
+            if let index { return layout == .keyed ? index[count] : index[0] }
+            var source = source
+            for _ in cursor..<count { try source.skipValue(shapes()) }
+            return source.position
+        }
+    }
+
+    /// Refuses bytes behind the values if it is known where these end.
+    ///
+    /// That is where all were read. To find the end of those that were not is not worth going over them: nobody asked for
+    /// them.
+    @inline(never)
+    func checkEnd() throws {
+        let end: Int
+        switch layout {
+        case .closed, .unopened: return
+        case .single: end = source.position
+        case .keyed:
+            // Nothing was asked of a single value.
+            if shape?.takeUnretainedValue().layout == .single { return }
+            if let index {
+                end = index[count]
+            } else {
+                guard cursor == count else { return }
+                end = source.position
+            }
+        case .list:
+            // With an index the elements were read from elsewhere.
+            guard index == nil, cursor == count else { return }
+            end = source.position
+        }
+        guard end == source.end else { throw ByteSource.leftOver() }
+    }
+}
+
+/// What only few frames need.
+final class FrameExtras {
+    /// Keys that stand in the archive beside their values.
+    var keys: UnsafeMutablePointer<String>?
+    var keyCount = 0
+    var positions: [String: Int] = [:]
+    /// Values written out anew from a packed list.
+    var scratch: ByteSink?
+
+    deinit {
+        keys?.deinitialize(count: keyCount)
+        keys?.deallocate()
+        scratch?.deallocate()
+    }
+}

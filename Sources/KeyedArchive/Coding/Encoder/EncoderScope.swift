@@ -1,0 +1,195 @@
+/// One open value, record or list while it is written, and how far it was written.
+struct EncoderScope {
+    enum Layout: UInt8 {
+        /// Nothing may be written by key: outside of any object.
+        case closed
+        /// A value whose type has not asked for a container yet.
+        case unopened
+        /// A record; its keys are those predicted (`keys`) or collected in `extras`.
+        case keyed
+        /// A record with its keys inline.
+        case explicit
+        case list
+        /// A value written without container.
+        case single
+    }
+
+    /// Stands for the keys of a record for which none are predicted.
+    ///
+    /// No memory: it is never read, as there is always a count of zero beside it.
+    @inline(__always)
+    static var noKeys: UnsafePointer<String> { UnsafePointer(bitPattern: 16).unsafelyUnwrapped }
+
+    private(set) var keys: UnsafePointer<String> = Self.noKeys
+    private var keyCount = 0
+    /// Keys written as predicted; in lists and explicit records the values written.
+    private(set) var cursor = 0
+    /// Where the shape number stands, or the padded count.
+    private(set) var start = 0
+    private(set) var variant: TypeRecord.Variant?
+    private(set) var record: Unmanaged<TypeRecord>?
+    /// Retained until the scope is closed or given up.
+    ///
+    /// Not counted: scopes are copied all the time.
+    private(set) var extras: Unmanaged<ScopeExtras>?
+    let type: Any.Type
+    let serial: Int
+    private(set) var layout: Layout
+    /// Whether the scope is the whole body of an object, which has no tag in front.
+    let isBody: Bool
+    /// Whether values have no keys but their positions.
+    private(set) var isSequential = false
+    /// Values encoded without key so far.
+    var unkeyed = 0
+
+    /// A scope outside of any value.
+    static var closed: EncoderScope { EncoderScope(of: NestedValue.self, serial: 0, .closed) }
+
+    @inline(__always)
+    init(of type: Any.Type, serial: Int, _ layout: Layout, isBody: Bool = false) {
+        self.type = type
+        self.serial = serial
+        self.layout = layout
+        self.isBody = isBody
+    }
+
+    /// Whether the type of the value is that of an object or a record.
+    var kind: Shape.Kind { isBody ? .object : .record }
+
+    /// Whether nothing was opened that would have to be given up.
+    @inline(__always)
+    var isPristine: Bool { layout == .closed && extras == nil }
+
+    // MARK: Keys
+
+    /// Moves behind a key if it is the one predicted; returns whether it is.
+    @inline(__always)
+    mutating func takeKey(_ key: String) -> Bool {
+        guard isPredicted(key) else { return false }
+        cursor &+= 1
+        return true
+    }
+
+    /// Whether a key is the one predicted.
+    @inline(__always)
+    func isPredicted(_ key: @autoclosure () -> String) -> Bool { cursor < keyCount && keys[cursor] == key() }
+
+    /// Counts a value written, or a key that was predicted.
+    @inline(__always)
+    mutating func advance() { cursor &+= 1 }
+
+    /// The keys written so far.
+    var writtenKeys: [String] {
+        extras?.takeUnretainedValue().keys ?? Array(UnsafeBufferPointer(start: keys, count: cursor))
+    }
+
+    /// Collects the keys from here on, as they are not those predicted.
+    @inline(__always)
+    mutating func collectKeys() -> ScopeExtras {
+        let extras = madeExtras()
+        if extras.keys == nil {
+            extras.keys = writtenKeys
+            keyCount = 0
+        }
+        return extras
+    }
+
+    /// What only few scopes need, made if it is not there yet.
+    @inline(__always)
+    mutating func madeExtras() -> ScopeExtras {
+        if let extras { return extras.takeUnretainedValue() }
+        let made = ScopeExtras()
+        extras = Unmanaged.passRetained(made)
+        return made
+    }
+
+    // MARK: Opening and closing
+
+    /// Begins a record whose shape number stands at `start`.
+    @inline(__always)
+    mutating func open(_ record: Unmanaged<TypeRecord>, at start: Int) {
+        self.record = record
+        layout = .keyed
+        self.start = start
+    }
+
+    /// Expects a shape's keys.
+    @inline(__always)
+    mutating func predict(_ variant: TypeRecord.Variant) {
+        keys = variant.keys
+        keyCount = variant.keyCount
+    }
+
+    /// Notes that the record begins with a shape's number.
+    @inline(__always)
+    mutating func settle(_ variant: TypeRecord.Variant) { self.variant = variant }
+
+    /// Goes on with keys beside values, or with elements; the padded count stands at `start`.
+    mutating func openCounted(_ layout: Layout, at start: Int) {
+        self.layout = layout
+        self.start = start
+    }
+
+    /// Begins a value without container.
+    mutating func openSingle() { layout = .single }
+
+    /// Ends a record that is read by key no more.
+    mutating func close() { layout = .closed }
+
+    /// Takes positions for keys.
+    mutating func openSequential(_ record: Unmanaged<TypeRecord>, _ variant: TypeRecord.Variant) {
+        self.record = record
+        self.variant = variant
+        isSequential = true
+    }
+
+    /// Whether the record has the predicted keys in their order, and begins with their shape's number.
+    @inline(__always)
+    var isAsPredicted: Bool { layout == .keyed && extras == nil && variant != nil && cursor == keyCount }
+
+    /// The shape that was predicted, if the record has all its keys in their order.
+    var settledAsPredicted: TypeRecord.Variant? {
+        guard extras == nil, cursor == keyCount, let predicted = record?.takeUnretainedValue().predicted,
+            predicted.keys == keys
+        else { return nil }
+        return predicted
+    }
+
+    /// Frees what belongs to the scope.
+    @inline(__always)
+    mutating func dispose() {
+        extras?.release()
+        extras = nil
+    }
+}
+
+/// What only few scopes need.
+final class ScopeExtras {
+    /// The keys written, once they differ from those predicted.
+    // A coder is used by one thread at a time: no two accesses overlap.
+    @exclusivity(unchecked) var keys: [String]?
+    /// Nested containers and super encoders; they may be written to at any time until the scope closes.
+    var deferred: [(key: String?, value: DeferredValue)] = []
+}
+
+/// A value written apart from its surroundings, to be put in place when the scope around it closes.
+final class DeferredValue {
+    var out = ByteSink(capacity: 64)
+    var scope: EncoderScope
+    /// Whether these are list elements in a row instead of one value.
+    let elements: Bool
+
+    init(scope: EncoderScope, elements: Bool = false) {
+        self.scope = scope
+        self.elements = elements
+    }
+
+    deinit {
+        scope.dispose()
+        out.deallocate()
+    }
+}
+
+/// Types that name scopes without a type of the user.
+enum NestedValue {}
+enum RootKeys {}

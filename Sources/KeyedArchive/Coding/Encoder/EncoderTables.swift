@@ -1,0 +1,94 @@
+/// What an archive has beside plain values: objects, shapes, large bytes and references.
+///
+/// Most messages have none of it, so that little has to be forgotten after them.
+struct EncoderTables {
+    var identity = IdentityTable()
+    /// The objects met, in the order of their numbers.
+    var objects = ContiguousArray<QueuedObject>()
+    var nextBody = 0
+    /// The lengths of the bodies.
+    var lengths = ByteSink(capacity: 64)
+    var shapes: [Shape] = []
+    /// Large bytes, which lie elsewhere.
+    var blobs: [Blob] = []
+    var blobBytes = 0
+    var conditionals: [(position: Int, object: AnyObject)] = []
+    /// Objects that were replaced: they must live as long as their address is in the table.
+    var replaced: [AnyObject] = []
+    private(set) var externals: [AnyObject] = []
+    /// Where those after the first few are.
+    private var externalIndexes: [ObjectIdentifier: Int] = [:]
+
+    /// As many are searched one by one: most messages have no more, and need no dictionary.
+    private static let fewExternals = 8
+
+    /// Whether nothing is in the tables but a few objects by reference, and their memory is worth keeping.
+    @inline(__always)
+    var isPristine: Bool {
+        objects.capacity < 8 && shapes.isEmpty && externals.count <= Self.fewExternals && conditionals.isEmpty
+            && replaced.isEmpty && blobBytes == 0 && lengths.count == 0 && lengths.isSmall && identity.isUnused
+    }
+
+    /// Forgets the objects by reference, which are all there is in pristine tables.
+    @inline(__always)
+    mutating func removeExternals() {
+        if !externals.isEmpty { externals.removeAll(keepingCapacity: true) }
+    }
+
+    /// Forgets everything, and keeps memory of moderate size.
+    ///
+    /// What the last archive used is kept for the next, up to a bound; what it hardly used is given back.
+    mutating func removeAll() {
+        lengths.reset(most: 256 << 10)
+        identity.removeAll(most: 128 << 10)
+        let count = objects.count
+        objects.removeAll(keepingCapacity: count <= 64 << 10 && count >= objects.capacity / 8)
+        nextBody = 0
+        shapes.removeAll(keepingCapacity: true)
+        takeBlobs()
+        if !conditionals.isEmpty { conditionals = [] }
+        if !replaced.isEmpty { replaced = [] }
+        if !externals.isEmpty {
+            externals.removeAll(keepingCapacity: externals.count <= Self.fewExternals)
+            if !externalIndexes.isEmpty { externalIndexes = [:] }
+        }
+    }
+
+    /// Forgets the large bytes.
+    mutating func takeBlobs() {
+        guard blobBytes > 0 else { return }
+        blobs = []
+        blobBytes = 0
+    }
+
+    /// Adds large bytes whose place is at `position` of the others.
+    mutating func append(_ blob: Blob) {
+        blobs.append(blob)
+        blobBytes += blob.bytes.count
+    }
+
+    /// The place of an object by reference; nil if it has none yet.
+    func place(ofExternal object: AnyObject) -> Int? {
+        if let index = externals.prefix(Self.fewExternals).firstIndex(where: { $0 === object }) { return index }
+        return externalIndexes.isEmpty ? nil : externalIndexes[ObjectIdentifier(object)]
+    }
+
+    /// Adds an object by reference; returns its place.
+    mutating func append(external object: AnyObject) -> Int {
+        let index = externals.count
+        externals.append(object)
+        if index >= Self.fewExternals { externalIndexes[ObjectIdentifier(object)] = index }
+        return index
+    }
+
+    func deallocate() {
+        lengths.deallocate()
+        identity.deallocate()
+    }
+}
+
+/// An object with its number, waiting for its body to be written.
+enum QueuedObject {
+    case coding(any ObjectCoding)
+    case plain(any AnyObject & Encodable)
+}
