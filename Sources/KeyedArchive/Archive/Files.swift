@@ -13,7 +13,7 @@ extension KeyedArchiver {
     /// - Throws: `ArchiveError`, which names the file, if it cannot be written.
     public func finish(to url: URL) throws {
         let file = try ArchiveFile(url)
-        try file.write { try encoder.finishArchive(format: format, to: $0) }
+        try file.write { try writer.finish(to: $0) }
     }
 
     /// Writes an archive with one root, under the key `root`, into a file.

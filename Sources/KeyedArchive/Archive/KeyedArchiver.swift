@@ -17,8 +17,9 @@ public final class KeyedArchiver {
     public static let rootKey = "root"
 
     /// The format written.
-    public let format: ArchiveFormat
-    let encoder: ObjectEncoder
+    public var format: ArchiveFormat { writer.format }
+    let writer: ArchiveWriter
+    private var encoder: ObjectEncoder { writer.encoder }
 
     /// Makes an archiver without content.
     ///
@@ -30,10 +31,7 @@ public final class KeyedArchiver {
         format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
     ) {
-        self.format = format
-        encoder = ObjectEncoder(limits: limits, classes: classes)
-        encoder.marksForms = format != .compact
-        encoder.openRoots()
+        writer = ArchiveWriter(format, limits: limits, classes: classes)
     }
 
     /// Sees each object on its way.
@@ -60,7 +58,7 @@ public final class KeyedArchiver {
     }
 
     /// Completes the archive; nothing can be encoded afterwards.
-    public func finish() throws -> [UInt8] { try encoder.finishArchive(format: format) }
+    public func finish() throws -> [UInt8] { try writer.finish() }
 
     /// Completes the archive; nothing can be encoded afterwards.
     ///

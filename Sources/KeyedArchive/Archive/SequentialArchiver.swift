@@ -21,8 +21,9 @@
 /// ```
 public final class SequentialArchiver {
     /// The format written.
-    public let format: ArchiveFormat
-    private let encoder: ObjectEncoder
+    public var format: ArchiveFormat { writer.format }
+    private let writer: ArchiveWriter
+    private var encoder: ObjectEncoder { writer.encoder }
 
     /// Makes an archiver without content.
     ///
@@ -34,11 +35,7 @@ public final class SequentialArchiver {
         format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
     ) {
-        self.format = format
-        encoder = ObjectEncoder(limits: limits, classes: classes)
-        encoder.isSequential = true
-        encoder.marksForms = format != .compact
-        encoder.openRoots()
+        writer = ArchiveWriter(format, limits: limits, classes: classes, isSequential: true)
     }
 
     /// Encodes the next value or object.
@@ -48,7 +45,7 @@ public final class SequentialArchiver {
     public func encodeConditional<T: ObjectCoding>(_ object: T?) throws { try encoder.encodeConditional(object) }
 
     /// Completes the archive; nothing can be encoded afterwards.
-    public func finish() throws -> [UInt8] { try encoder.finishArchive(format: format) }
+    public func finish() throws -> [UInt8] { try writer.finish() }
 
     /// Completes the archive; nothing can be encoded afterwards.
     @_disfavoredOverload
@@ -57,6 +54,6 @@ public final class SequentialArchiver {
     /// Completes the archive and writes it into a file, which is replaced as a whole.
     public func finish(to url: URL) throws {
         let file = try ArchiveFile(url)
-        try file.write { try encoder.finishArchive(format: format, to: $0) }
+        try file.write { try writer.finish(to: $0) }
     }
 }

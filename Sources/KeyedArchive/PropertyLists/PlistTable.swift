@@ -38,7 +38,7 @@ final class PlistTable: @unchecked Sendable {
     /// Where strings and bytes begin that are used several times and are worth making once.
     private(set) var sharedLeaves: Set<Int> = []
     /// Those of them that were made, by where they begin.
-    let leaves = Mutex<[Int: ArchivedValue]>([:])
+    let leaves = Mutex<[Int: PlistLeaf]>([:])
     /// Strings and bytes from this size on are made once.
     ///
     /// A reference takes a byte or two, and a small file could be a list of very many to one long string.

@@ -60,7 +60,7 @@ extension ObjectCoding {
 
     /// Decodes under one of this library's decoders; throws under any other.
     public init(from decoder: any Decoder) throws {
-        guard let decoder = decoder as? ArchiveValueDecoder else {
+        guard let decoder = decoder as? any ObjectPlaceDecoder else {
             throw ArchiveError(
                 .unsupported,
                 "\(Self.className) is an object with identity: decode it with a KeyedUnarchiver, not \(type(of: decoder))"
@@ -71,7 +71,7 @@ extension ObjectCoding {
 
     /// Encodes under one of this library's encoders; throws under any other.
     public func encode(to encoder: any Encoder) throws {
-        guard let encoder = encoder as? ArchiveValueEncoder else {
+        guard let encoder = encoder as? any ObjectPlaceEncoder else {
             throw ArchiveError(
                 .unsupported,
                 "\(Self.className) is an object with identity: encode it with a KeyedArchiver, not \(type(of: encoder))"
@@ -79,4 +79,15 @@ extension ObjectCoding {
         }
         try encoder.encodeObjectInPlace(self)
     }
+}
+
+/// An `Encoder` of this library's at a place where an object can stand.
+protocol ObjectPlaceEncoder: Encoder {
+    /// Writes the object as the value, by copy although its class may also travel by reference.
+    func encodeObjectInPlace<T: ObjectCoding>(_ object: T) throws
+}
+
+/// A `Decoder` of this library's at a place where an object can stand.
+protocol ObjectPlaceDecoder: Decoder {
+    var coder: ObjectDecoder { get }
 }

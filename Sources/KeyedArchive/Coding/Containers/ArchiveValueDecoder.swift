@@ -1,21 +1,5 @@
-/// A place in the archive that is read beside the current one: a nested container or a super decoder.
-final class DetachedFrame {
-    var frame: DecoderFrame
-    /// What the bytes of the frame may lie in.
-    private let surroundings: FrameExtras?
-
-    init(_ frame: DecoderFrame, in surroundings: FrameExtras?) {
-        self.frame = frame
-        self.surroundings = surroundings
-    }
-
-    deinit {
-        frame.dispose()
-    }
-}
-
 /// The `Decoder` a `Codable` value sees: a view of an `ObjectDecoder` at the value's place.
-package struct ArchiveValueDecoder: Decoder {
+package struct ArchiveValueDecoder: ObjectPlaceDecoder {
     let coder: ObjectDecoder
     /// The frame of the value; a view that outlives it can read nothing.
     let serial: Int
@@ -67,5 +51,31 @@ package struct ArchiveValueDecoder: Decoder {
             guard coder.input.take(Tag.reference) else { throw coder.mismatch(coder.name(of: type)) }
             return try coder.object(try coder.input.varint(), as: type)
         }
+    }
+}
+
+extension ObjectDecoder {
+    /// Reads a value of a type that decodes itself.
+    func readCodable<T: Decodable>(_ type: T.Type) throws -> T {
+        try checkDepth()
+        let outer = frame
+        state.depth &+= 1
+        let serial = state.nextSerial()
+        frame = DecoderFrame(valueIn: outer, serial: serial, height: outer.height)
+        do {
+            let value = try T(from: ArchiveValueDecoder(coder: self, serial: serial, detached: nil))
+            let end = try frame.end(shapes)
+            closeFrame(outer)
+            input.seek(to: end)
+            return value
+        } catch {
+            closeFrame(outer)
+            throw error
+        }
+    }
+
+    /// Makes an object of a class that is only `Codable` from the open body.
+    func readBody(_ type: any (AnyObject & Decodable).Type) throws -> AnyObject {
+        try type.init(from: ArchiveValueDecoder(coder: self, serial: frame.serial, detached: nil))
     }
 }

@@ -1,5 +1,5 @@
 /// The `Encoder` a `Codable` value sees: a view of an `ObjectEncoder` at the value's place.
-package struct ArchiveValueEncoder: Encoder {
+package struct ArchiveValueEncoder: ObjectPlaceEncoder {
     let coder: ObjectEncoder
     /// The scope of the value; a view that outlives it can write nothing.
     let serial: Int
@@ -69,5 +69,25 @@ package struct ArchiveValueEncoder: Encoder {
     /// Writes the object as this value, by copy although its class may also travel by reference.
     package func encodeObjectInPlace<T: ObjectCoding>(_ object: T) throws {
         try SingleValueEncoder(encoder: self).next { try coder.writeCopy(of: object) }
+    }
+}
+
+extension ObjectEncoder {
+    /// Writes a value of a type that encodes itself.
+    func writeCodable<T: Encodable>(_ value: T) throws {
+        try withValueScope(of: T.self, isBody: false) { serial in
+            try value.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
+        }
+    }
+
+    /// Writes the body of an object whose class is only `Codable`.
+    func writeBody(plain object: any AnyObject & Encodable) throws {
+        do {
+            try withValueScope(of: type(of: object), isBody: true) { serial in
+                try object.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
+            }
+        } catch {
+            throw fail(error)
+        }
     }
 }

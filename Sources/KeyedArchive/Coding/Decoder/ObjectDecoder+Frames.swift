@@ -64,25 +64,7 @@ extension ObjectDecoder {
     @inline(never)
     private func noSuchShape() -> ArchiveError { ArchiveError(.corrupt, "a shape that is not in the archive") }
 
-    // MARK: Values of types that code themselves
-
-    func readCodable<T: Decodable>(_ type: T.Type) throws -> T {
-        try checkDepth()
-        let outer = frame
-        state.depth &+= 1
-        let serial = state.nextSerial()
-        frame = DecoderFrame(valueIn: outer, serial: serial, height: outer.height)
-        do {
-            let value = try T(from: ArchiveValueDecoder(coder: self, serial: serial, detached: nil))
-            let end = try frame.end(shapes)
-            closeFrame(outer)
-            input.seek(to: end)
-            return value
-        } catch {
-            closeFrame(outer)
-            throw error
-        }
-    }
+    // MARK: Nesting
 
     /// Refuses another level of nesting if there are too many.
     @inline(__always)

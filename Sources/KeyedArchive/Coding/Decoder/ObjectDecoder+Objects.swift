@@ -101,8 +101,7 @@ extension ObjectDecoder {
                 result = (hasDelegate ? try awake(object) : try object.awakeAfter(using: self)) ?? object
             case .plain(let type):
                 frame.openBody(shape)
-                let view = ArchiveValueDecoder(coder: self, serial: frame.serial, detached: nil)
-                result = try type.init(from: view)
+                result = try readBody(type)
             }
             if input.remaining > 0 { try frame.checkEnd() }
         } catch {

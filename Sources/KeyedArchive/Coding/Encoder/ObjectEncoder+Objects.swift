@@ -166,14 +166,4 @@ extension ObjectEncoder {
         }
         if hasDelegate { delegate?.archiver(didEncode: object) }
     }
-
-    private func writeBody(plain object: any AnyObject & Encodable) throws {
-        do {
-            try withValueScope(of: type(of: object), isBody: true) { serial in
-                try object.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
-            }
-        } catch {
-            throw fail(error)
-        }
-    }
 }

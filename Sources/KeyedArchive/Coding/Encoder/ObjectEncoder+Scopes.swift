@@ -155,12 +155,6 @@ extension ObjectEncoder {
         }
     }
 
-    func writeCodable<T: Encodable>(_ value: T) throws {
-        try withValueScope(of: T.self, isBody: false) { serial in
-            try value.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
-        }
-    }
-
     // MARK: Deferred values
 
     /// Makes a value to be written at any time until the current scope closes.

@@ -24,10 +24,6 @@ extension Optional: NativelyArchived where Wrapped: Codable {
     }
 }
 
-/// Marks optionals of whatever content.
-protocol AnyOptional {}
-extension Optional: AnyOptional {}
-
 extension Array: NativelyArchived where Element: Codable {
     static func makeWriter() -> AnyValueCoder {
         if Element.self is any ExternallyCodable.Type == false, let objects = Element.self as? any ObjectCoding.Type {

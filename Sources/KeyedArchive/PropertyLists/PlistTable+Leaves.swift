@@ -46,11 +46,9 @@ extension PlistTable {
 
     /// A string; nil if it has surrogates that are no pairs.
     func string(_ node: PlistNode) -> String? {
-        if isShared(node) {
-            guard case .string(let text) = sharedLeaf(node) else { return nil }
-            return text
-        }
-        return freshString(node)
+        guard isShared(node) else { return freshString(node) }
+        guard case .string(let text) = sharedLeaf(node) else { return nil }
+        return text
     }
 
     private func freshString(_ node: PlistNode) -> String? {
@@ -66,17 +64,20 @@ extension PlistTable {
     }
 
     /// A string or bytes that stand at several places, made once.
-    private func sharedLeaf(_ node: PlistNode) -> ArchivedValue {
+    private func sharedLeaf(_ node: PlistNode) -> PlistLeaf {
         leaves.withLock { leaves in
             if let known = leaves[node.start] { return known }
-            let value = leaf(node)
-            leaves[node.start] = value
-            return value
+            let leaf = freshLeaf(node)
+            leaves[node.start] = leaf
+            return leaf
         }
     }
 
+    /// A string or bytes; the same one each time if it stands at several places.
+    func leaf(_ node: PlistNode) -> PlistLeaf { isShared(node) ? sharedLeaf(node) : freshLeaf(node) }
+
     /// A string or bytes of its own.
-    private func leaf(_ node: PlistNode) -> ArchivedValue {
+    private func freshLeaf(_ node: PlistNode) -> PlistLeaf {
         if node.kind == .data { return .data(Data(bytes(node))) }
         guard let text = freshString(node) else { return .brokenString(units(node)) }
         return .string(text)
@@ -92,63 +93,5 @@ extension PlistTable {
         let bytes = bytes(node)
         for index in 0..<node.count where bytes[index] != text.utf8Start[index] { return false }
         return true
-    }
-
-    /// Bytes, which are lent, see `Data.init(lending:owner:)`, or copied.
-    private func data(_ node: PlistNode, lends: Bool) -> Data {
-        if lends { return Data(lending: bytes(node), owner: owner) }
-        guard isShared(node), case .data(let data) = sharedLeaf(node) else { return Data(bytes(node)) }
-        return data
-    }
-
-    /// Any node as a value; containers that are shared or nested deep as their number among those.
-    ///
-    /// The nesting that recursion follows is at most `deepestInline`.
-    ///
-    /// - Parameter lends: Whether `Data` is lent; see `Data.init(lending:owner:)`.
-    func value(_ number: Int, lends: Bool) -> ArchivedValue {
-        let node = node(number)
-        switch node.kind {
-        case .invalid, .null: return .null
-        case .isFalse: return .bool(false)
-        case .isTrue: return .bool(true)
-        case .integer: return .whole(integer(node))
-        case .real:
-            return node.count == 4
-                ? .float(bits: UInt32(truncatingIfNeeded: unsigned(node.start, 4)))
-                : .double(bits: unsigned(node.start, 8))
-        case .date: return .date(bits: unsigned(node.start, 8))
-        case .data: return .data(data(node, lends: lends))
-        case .ascii, .utf8, .utf16:
-            if node.count == 5 && isString(number, "$null") { return .null }
-            return isShared(node) ? sharedLeaf(node) : leaf(node)
-        case .uid: return .reference(Int(truncatingIfNeeded: uid(node) ?? .max))
-        case .array, .dictionary:
-            if let shared = sharedNumbers.isEmpty ? nil : sharedNumbers[number] { return .shared(shared) }
-            return container(node, lends: lends)
-        }
-    }
-
-    /// A container as a value, also if it is shared.
-    func container(_ node: PlistNode, lends: Bool) -> ArchivedValue {
-        if node.kind == .array {
-            var elements: [ArchivedValue] = []
-            elements.reserveCapacity(node.count)
-            for index in 0..<node.count { elements.append(value(reference(node, index), lends: lends)) }
-            return .list(elements)
-        }
-        var pairs: [ArchivedValue.Pair] = []
-        pairs.reserveCapacity(node.count)
-        for index in 0..<node.count {
-            pairs.append(.init(key(reference(node, index)), value(value(node, index), lends: lends)))
-        }
-        return .map(pairs)
-    }
-
-    /// A key of a dictionary, for which the name of nil is a name like others.
-    private func key(_ number: Int) -> ArchivedValue {
-        let node = node(number)
-        guard let text = string(node) else { return .brokenString(units(node)) }
-        return .string(text)
     }
 }

@@ -1,0 +1,3 @@
+/// Marks optionals of whatever content.
+protocol AnyOptional {}
+extension Optional: AnyOptional {}

@@ -1,0 +1,13 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A string or bytes of a property list.
+enum PlistLeaf {
+    case string(String)
+    /// UTF-16 whose surrogates are no pairs.
+    case brokenString([UInt16])
+    case data(Data)
+}
