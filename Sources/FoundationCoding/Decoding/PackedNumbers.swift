@@ -15,20 +15,11 @@ struct PackedNumbers {
     ///
     /// - Throws: `ArchiveError` if there is none, or none that fits an `Int`.
     mutating func next() throws -> Int {
-        var value: UInt64 = 0
-        var shift: UInt64 = 0
-        while position < bytes.count {
-            let byte = bytes[position]
-            position += 1
-            guard shift < 63 else { break }
-            value |= UInt64(byte & 127) << shift
-            if byte < 128 {
-                guard let result = Int(exactly: value), result < Int.max else { break }
-                return result
-            }
-            shift += 7
-        }
-        throw ArchiveError(.corrupt, "packed numbers that are cut off or too large")
+        let start = position
+        guard let value = try? Varint.read(bytes, at: &position), position - start < 10,
+            let result = Int(exactly: value), result < Int.max
+        else { throw ArchiveError(.corrupt, "packed numbers that are cut off or too large") }
+        return result
     }
 
     /// All numbers, which must be so many.

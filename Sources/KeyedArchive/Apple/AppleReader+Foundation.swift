@@ -110,8 +110,7 @@ extension AppleReader {
         let elements = try elements(entry, "NS.objects", type == .countedSet ? "NS.object" : "NS.object.")
         try spend(elements.count)
         if type == .array, let indexes = objects(elements) { return references(indexes) }
-        out.byte(type == .array ? Tag.list : Tag.set)
-        out.varint(UInt64(elements.count))
+        out.counted(type == .array ? Tag.list : Tag.set, elements.count)
         for (position, element) in elements.enumerated() {
             do { try value(element) } catch { throw ArchiveError.wrapping(error, at: .index(position)) }
         }
@@ -119,8 +118,7 @@ extension AppleReader {
 
     @inline(never)
     private mutating func references(_ indexes: [Int]) {
-        out.byte(Tag.references)
-        out.varint(UInt64(indexes.count))
+        out.counted(Tag.references, indexes.count)
         var expected: Int64 = 0
         for index in indexes {
             let number = Int64(self.number(of: index))
@@ -157,8 +155,7 @@ extension AppleReader {
         guard keys.count == values.count else {
             throw ArchiveError(.corrupt, "a dictionary with other counts of keys and values")
         }
-        out.byte(Tag.map)
-        out.varint(UInt64(keys.count))
+        out.counted(Tag.map, keys.count)
         for index in keys.indices {
             try value(keys[index])
             do { try value(values[index]) } catch { throw ArchiveError.wrapping(error, at: step(keys[index])) }

@@ -305,8 +305,7 @@ struct AppleReader {
         try enter()
         defer { leave() }
         let node = table.node(number)
-        out.byte(Tag.list)
-        out.varint(UInt64(node.count))
+        out.counted(Tag.list, node.count)
         for index in 0..<node.count { try value(table.reference(node, index)) }
     }
 
@@ -315,8 +314,7 @@ struct AppleReader {
         try enter()
         defer { leave() }
         let node = table.node(number)
-        out.byte(Tag.map)
-        out.varint(UInt64(node.count))
+        out.counted(Tag.map, node.count)
         for index in 0..<node.count {
             try value(table.reference(node, index), isText: true)
             try value(table.value(node, index))
@@ -352,13 +350,7 @@ struct AppleReader {
     }
 
     private mutating func string(_ bytes: UnsafeRawBufferPointer) {
-        if bytes.count < 64 {
-            out.byte(Tag.firstString | UInt8(bytes.count))
-        } else {
-            out.byte(Tag.string)
-            out.varint(UInt64(bytes.count))
-        }
-        out.append(bytes)
+        out.string(utf8: bytes)
     }
 
     /// So many bytes are not copied twice.
@@ -367,13 +359,11 @@ struct AppleReader {
     /// Writes bytes; of many only where they lie in the file.
     mutating func data(_ node: PlistNode) {
         guard node.count >= Self.smallestOutside else {
-            out.byte(Tag.bytes)
-            out.varint(UInt64(node.count))
+            out.counted(Tag.bytes, node.count)
             return out.append(table.bytes(node))
         }
         needsFile = true
-        out.byte(Tag.outside)
-        out.varint(UInt64(node.start))
+        out.counted(Tag.outside, node.start)
         out.varint(UInt64(node.count))
     }
 }

@@ -261,14 +261,12 @@ private struct GraphWriter {
     }
 
     private mutating func list(_ values: [ArchivedValue], _ tag: UInt8) throws {
-        out.byte(tag)
-        out.varint(UInt64(values.count))
+        out.counted(tag, values.count)
         for value in values { try self.value(value) }
     }
 
     private mutating func map(_ pairs: [ArchivedValue.Pair]) throws {
-        out.byte(Tag.map)
-        out.varint(UInt64(pairs.count))
+        out.counted(Tag.map, pairs.count)
         for pair in pairs {
             try value(pair.key)
             try value(pair.value)
@@ -288,8 +286,7 @@ private struct GraphWriter {
         case .date(let bits): tagged(Tag.date) { $0.fixed(bits) }
         case .string(let value): out.string(value)
         case .data(let data):
-            out.byte(Tag.bytes)
-            out.varint(UInt64(data.count))
+            out.counted(Tag.bytes, data.count)
             bytes(data)
         case .uuid(let value):
             out.byte(Tag.uuid)
@@ -302,20 +299,15 @@ private struct GraphWriter {
             guard DecimalText.isValid(digits, exponent: exponent) else {
                 throw ArchiveError(.misuse, "a decimal that is none")
             }
-            out.byte(Tag.decimal)
-            out.zigzag(exponent)
-            out.string(digits)
+            out.decimal(digits, exponent: exponent)
         case .scalars(let scalars):
-            out.byte(Tag.packed)
-            out.byte(scalars.kind.rawValue)
-            out.varint(UInt64(scalars.count))
+            out.packed(scalars.kind, scalars.count)
             scalars.bytes.withUnsafeBytes { out.append($0) }
         case .reference(let number):
             guard number >= 0 && number < objectCount else {
                 throw ArchiveError(.misuse, "a reference to an object that is not in the graph")
             }
-            out.byte(Tag.reference)
-            out.varint(UInt64(number))
+            out.reference(UInt64(number))
         case .brokenString, .shared:
             throw ArchiveError(.misuse, "a value that only property lists can hold")
         case .present, .list, .set, .map, .record: break

@@ -2,9 +2,9 @@
 extension ByteSink {
     /// A reference to an object of the archive.
     @inline(__always)
-    mutating func reference(_ number: UInt32) {
+    mutating func reference(_ number: UInt64) {
         byte(Tag.reference)
-        varint(UInt64(number))
+        varint(number)
     }
 
     /// A tag with a count.
@@ -65,18 +65,34 @@ extension ByteSink {
     @inline(__always)
     mutating func string(_ value: String) {
         var copy = value
-        copy.withUTF8 { utf8 in
-            let length = utf8.count
-            reserve(length &+ 11)
-            if length < 64 {
-                base.storeBytes(of: Tag.firstString | UInt8(length), toByteOffset: count, as: UInt8.self)
-                count &+= 1
-            } else {
-                byte(Tag.string)
-                varint(UInt64(length))
-            }
-            if let start = utf8.baseAddress { (base + count).copyMemory(from: start, byteCount: length) }
-            count &+= length
+        copy.withUTF8 { string(utf8: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// A string whose bytes are valid UTF-8.
+    @inline(__always)
+    mutating func string(utf8: UnsafeRawBufferPointer) {
+        let length = utf8.count
+        reserve(length &+ 11)
+        if length < 64 {
+            base.storeBytes(of: Tag.firstString | UInt8(length), toByteOffset: count, as: UInt8.self)
+            count &+= 1
+        } else {
+            counted(Tag.string, length)
         }
+        if let start = utf8.baseAddress { (base + count).copyMemory(from: start, byteCount: length) }
+        count &+= length
+    }
+
+    /// A decimal: its digits with their sign, and a power of ten.
+    mutating func decimal(_ digits: String, exponent: Int64) {
+        byte(Tag.decimal)
+        zigzag(exponent)
+        string(digits)
+    }
+
+    /// What stands in front of scalars that lie as in memory.
+    mutating func packed(_ kind: PackedKind, _ count: Int) {
+        byte(Tag.packed)
+        counted(kind.rawValue, count)
     }
 }

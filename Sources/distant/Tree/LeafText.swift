@@ -19,14 +19,8 @@ enum LeafText {
 
     static func text(_ value: ArchivedValue) -> String {
         switch value {
-        case .null: "nil"
-        case .bool(let value): "\(value)"
-        case .integer(let value): "\(value)"
-        case .unsigned(let value): "\(value)"
-        case .wide(let value): "\(value)"
-        case .unsignedWide(let value): "\(value)"
-        case .float(let bits): "\(Float(bitPattern: bits))"
-        case .double(let bits): "\(Double(bitPattern: bits))"
+        case .null, .bool, .integer, .unsigned, .wide, .unsignedWide, .float, .double, .reference, .shared:
+            value.description
         case .string(let value): PlainText.quoted(value)
         case .brokenString(let units):
             PlainText.quoted(String(decoding: units, as: UTF16.self))
@@ -43,8 +37,6 @@ enum LeafText {
         case .scalars(let scalars): "\(scalars.count) × \(scalars.typeName)"
         case .record(let record): record.typeName.isEmpty ? "a value with keys" : PlainText.name(record.typeName)
         case .present: "an optional that is there"
-        case .reference(let index): "#\(index)"
-        case .shared(let index): "&\(index)"
         }
     }
 

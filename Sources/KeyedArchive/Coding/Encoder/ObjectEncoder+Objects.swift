@@ -6,7 +6,7 @@ extension ObjectEncoder {
             if try writeOtherwise(object) { return }
         }
         let number = try number(of: object)
-        output.reference(number)
+        output.reference(UInt64(number))
     }
 
     @inline(__always)
@@ -15,7 +15,7 @@ extension ObjectEncoder {
     /// Writes a reference to an object of the archive, although its class may also travel by reference.
     func writeCopy<T: ObjectCoding>(of object: T) throws {
         let number = try number(of: object)
-        output.reference(number)
+        output.reference(UInt64(number))
     }
 
     /// Whether the class is one that travels by itself; then the object is written so.
@@ -84,7 +84,7 @@ extension ObjectEncoder {
             guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
             tables.objects.append(.plain(object))
         }
-        output.reference(number)
+        output.reference(UInt64(number))
     }
 
     /// Writes the objects of an array as one list of references.

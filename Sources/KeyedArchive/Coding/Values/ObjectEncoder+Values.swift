@@ -66,9 +66,7 @@ extension ObjectEncoder {
     /// Writes scalars as they lie in memory.
     func write<T: BitwiseCopyable>(packed values: UnsafeBufferPointer<T>, _ kind: PackedKind) throws {
         try checkCount(values.count)
-        output.byte(Tag.packed)
-        output.byte(kind.rawValue)
-        output.varint(UInt64(values.count))
+        output.packed(kind, values.count)
         output.append(UnsafeRawBufferPointer(values))
     }
 
@@ -94,13 +92,9 @@ extension ObjectEncoder {
     }
 
     func write(decimal value: Decimal) {
-        output.byte(Tag.decimal)
-        guard !value.isNaN else {
-            output.zigzag(0)
-            return output.string(DecimalText.notANumber)
-        }
-        output.zigzag(Int64(value.exponent))
-        output.string((value.sign == .minus ? "-" : "") + value.significand.description)
+        guard !value.isNaN else { return output.decimal(DecimalText.notANumber, exponent: 0) }
+        let digits = (value.sign == .minus ? "-" : "") + value.significand.description
+        output.decimal(digits, exponent: Int64(value.exponent))
     }
 
     func write(url value: URL) throws {

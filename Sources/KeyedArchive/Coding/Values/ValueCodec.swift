@@ -27,8 +27,26 @@ package struct ValueCodec<T>: Sendable {
 ///
 /// Instances are immutable and live for ever.
 package class AnyValueCoder: @unchecked Sendable {
-    fileprivate static let writers = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
-    fileprivate static let readers = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
+    fileprivate static let writers = AnyValueCoderTable()
+    fileprivate static let readers = AnyValueCoderTable()
+}
+
+/// The writers or the readers of all types met.
+private struct AnyValueCoderTable: ~Copyable, Sendable {
+    private let coders = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
+
+    /// The coder of a type, made if it is not there yet; `make` may ask for those of other types.
+    func coder(of type: Any.Type, _ make: () -> AnyValueCoder) -> AnyValueCoder {
+        let key = ObjectIdentifier(type)
+        if let known = coders.withLock({ $0[key] }) { return known }
+        // Made outside the lock: it asks for those of the elements.
+        let made = make()
+        return coders.withLock { table in
+            if let known = table[key] { return known }
+            table[key] = made
+            return made
+        }
+    }
 }
 
 /// Types with a form of their own in archives.
@@ -45,16 +63,7 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
     init(_ write: @escaping (T, ObjectEncoder) throws -> Void) { self.write = write }
 
     static func of(_ type: T.Type) -> ValueWriter<T> {
-        if let known = writers.withLock({ $0[ObjectIdentifier(type)] }) {
-            return unsafeDowncast(known, to: ValueWriter<T>.self)
-        }
-        // Made outside the lock: it asks for those of the elements.
-        let made = make(type)
-        return writers.withLock { table in
-            if let known = table[ObjectIdentifier(type)] { return unsafeDowncast(known, to: ValueWriter<T>.self) }
-            table[ObjectIdentifier(type)] = made
-            return made
-        }
+        unsafeDowncast(writers.coder(of: type) { make(type) }, to: ValueWriter<T>.self)
     }
 
     private static func make(_ type: T.Type) -> ValueWriter<T> {
@@ -104,15 +113,7 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
     init(_ read: @escaping (ObjectDecoder) throws -> T) { self.read = read }
 
     static func of(_ type: T.Type) -> ValueReader<T> {
-        if let known = readers.withLock({ $0[ObjectIdentifier(type)] }) {
-            return unsafeDowncast(known, to: ValueReader<T>.self)
-        }
-        let made = make(type)
-        return readers.withLock { table in
-            if let known = table[ObjectIdentifier(type)] { return unsafeDowncast(known, to: ValueReader<T>.self) }
-            table[ObjectIdentifier(type)] = made
-            return made
-        }
+        unsafeDowncast(readers.coder(of: type) { make(type) }, to: ValueReader<T>.self)
     }
 
     private static func make(_ type: T.Type) -> ValueReader<T> {
