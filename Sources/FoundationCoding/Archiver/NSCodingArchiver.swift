@@ -12,7 +12,7 @@ public import KeyedArchive
 ///
 /// Objects keep their identity (`===`), also in cycles and where they are equal to others; true, 1 and 1.0 stay what they
 /// are. Nothing traps: what cannot be archived is kept in `error` and thrown by `data()`. Belongs to one thread at a time.
-public class NSCodingArchiver: OneWayCoder {
+public class NSCodingArchiver: OneDirectionCoder {
     /// The format `data()` writes; binary by default.
     public var outputFormat: ArchiveFormat = .binary
     /// The bounds of what is written.

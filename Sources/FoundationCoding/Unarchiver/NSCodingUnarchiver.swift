@@ -11,7 +11,7 @@ public import KeyedArchive
 ///
 /// The archive may be in Apple's format, binary or XML, or in the compact one, and from anybody: what is wrong with it sets
 /// `error`, and from then on all calls give nil or 0. Objects keep their identity. Belongs to one thread at a time.
-public class NSCodingUnarchiver: OneWayCoder {
+public class NSCodingUnarchiver: OneDirectionCoder {
     /// The bounds of what is read.
     public let limits: ArchiveLimits
     /// Who is told of each object, and may replace it.

@@ -1,10 +1,10 @@
 public import Foundation
 internal import KeyedArchive
 
-/// What archivers and unarchivers have in common: a call of the other direction sets `error` and gives nil or 0.
+/// A coder that only encodes or only decodes: a call in the other direction sets `error` and returns nil or 0.
 ///
-/// Foundation's own coders end the program there. Not to be made by itself.
-public class OneWayCoder: NSCoder {
+/// Foundation's own coders end the program there. The archivers and unarchivers inherit from it; it has no use by itself.
+public class OneDirectionCoder: NSCoder {
     override init() { super.init() }
 
     /// The mistake of a class that decodes in `encode(with:)` or encodes in `init(coder:)`.
