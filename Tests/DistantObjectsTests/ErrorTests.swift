@@ -12,11 +12,11 @@ private final class Middle: Vendable {
         Message("nothing", Middle.nothing)
     }
 
-    func fails(_ code: Int) throws -> Int {
+    func fails(_ code: String) throws -> Int {
         throw ConnectionError(.init(rawValue: code), "the archive is not to be reached", context: "onward")
     }
 
-    @concurrent func failsLater(_ code: Int) async throws -> Int { try fails(code) }
+    @concurrent func failsLater(_ code: String) async throws -> Int { try fails(code) }
 
     func takes(_ other: Middle) -> Int { 1 }
 

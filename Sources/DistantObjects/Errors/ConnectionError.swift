@@ -3,14 +3,15 @@ public struct ConnectionError: Error, Sendable, CustomStringConvertible {
     /// What went wrong.
     ///
     /// Codes may be added in later versions.
-    public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The number on the wire.
-        public let rawValue: Int
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code, as it is printed.
+        public let rawValue: String
 
-        /// Makes a code of its number.
-        public init(rawValue: Int) {
-            self.rawValue = rawValue
-        }
+        /// A code of that name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name of the code.
+        public var description: String { rawValue }
     }
 
     /// What went wrong.
@@ -67,96 +68,96 @@ extension ConnectionError.Code {
     /// The call did not leave this process completely.
     ///
     /// It has not run; it is safe to send it again.
-    public static let notSent = Self(rawValue: 1)
+    public static let notSent = Self(rawValue: "notSent")
     /// The peer's goodbye says that it did not take the call.
     ///
     /// It has not run; it is safe to send it again.
-    public static let notDelivered = Self(rawValue: 2)
+    public static let notDelivered = Self(rawValue: "notDelivered")
     /// The connection ended after the call was sent and before its answer came.
     ///
     /// The call may have run.
-    public static let outcomeUnknown = Self(rawValue: 3)
+    public static let outcomeUnknown = Self(rawValue: "outcomeUnknown")
     /// The object does not list a message of that name.
     ///
     /// Nothing has run.
-    public static let noSuchMessage = Self(rawValue: 4)
+    public static let noSuchMessage = Self(rawValue: "noSuchMessage")
     /// The number of arguments or the type of one does not match the method.
     ///
     /// Nothing has run.
-    public static let wrongArgument = Self(rawValue: 5)
+    public static let wrongArgument = Self(rawValue: "wrongArgument")
     /// The result does not have the type that the caller asked for.
     ///
     /// The call has run.
-    public static let wrongResult = Self(rawValue: 6)
+    public static let wrongResult = Self(rawValue: "wrongResult")
     /// One side has too many calls, references or unread answers; try again later.
     ///
     /// Usually the call has not run. If it ran and its result was dropped, `isSafeToRetry` is false.
-    public static let overloaded = Self(rawValue: 7)
+    public static let overloaded = Self(rawValue: "overloaded")
     /// The deadline of the call has passed.
     ///
     /// The call may have run. If the peer reports that it was not started, `isSafeToRetry` is true.
-    public static let deadlineExceeded = Self(rawValue: 8)
+    public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")
     /// The call was cancelled before or while it ran.
     ///
     /// It may have run in part. If the peer reports that it was not started, `isSafeToRetry` is true.
-    public static let cancelled = Self(rawValue: 9)
+    public static let cancelled = Self(rawValue: "cancelled")
     /// The peer did not accept the connection.
     ///
     /// Nothing has run.
-    public static let peerRefused = Self(rawValue: 10)
+    public static let peerRefused = Self(rawValue: "peerRefused")
     /// The connection is closed or closing; the call was not sent.
     ///
     /// It has not run; it is safe to send it over another connection.
-    public static let closed = Self(rawValue: 11)
+    public static let closed = Self(rawValue: "closed")
     /// There is no root object of that name.
     ///
     /// Nothing has run.
-    public static let noSuchRoot = Self(rawValue: 12)
+    public static let noSuchRoot = Self(rawValue: "noSuchRoot")
     /// The peer broke a rule of the protocol, and the connection has ended.
     ///
     /// Thrown when a connection is opened. Nothing has run.
-    public static let protocolViolation = Self(rawValue: 13)
+    public static let protocolViolation = Self(rawValue: "protocolViolation")
     /// The handshake did not end in time.
     ///
     /// Nothing has run.
-    public static let handshakeTimeout = Self(rawValue: 14)
+    public static let handshakeTimeout = Self(rawValue: "handshakeTimeout")
     /// A blocking call was made on an event loop's thread or in a task, which it would block.
     ///
     /// It was not sent.
-    public static let wouldBlock = Self(rawValue: 15)
+    public static let wouldBlock = Self(rawValue: "wouldBlock")
     /// A message is larger than the peer accepts, or than this side's limit for archives.
     ///
     /// If it is the call, it was not sent. If it is the answer, the call has run, and `isSafeToRetry` is false.
-    public static let tooLarge = Self(rawValue: 16)
+    public static let tooLarge = Self(rawValue: "tooLarge")
     /// A reference belongs to another connection, or to one that has ended.
     ///
     /// The call was not sent.
-    public static let foreignReference = Self(rawValue: 17)
+    public static let foreignReference = Self(rawValue: "foreignReference")
     /// A value cannot be encoded in a message.
     ///
     /// If it is an argument, the call was not sent. If it is the result, the call has run, and `isSafeToRetry` is false.
-    public static let notEncodable = Self(rawValue: 18)
+    public static let notEncodable = Self(rawValue: "notEncodable")
     /// The system did not provide a descriptor, path or process.
     ///
     /// `underlying` is a `TransportError` with the details. Nothing was sent.
-    public static let transport = Self(rawValue: 19)
+    public static let transport = Self(rawValue: "transport")
     /// A one-way message's method threw an error of its own.
     ///
     /// It has run, at least in part.
-    public static let methodFailed = Self(rawValue: 20)
+    public static let methodFailed = Self(rawValue: "methodFailed")
     /// One-way messages sent earlier did not run.
     ///
     /// Thrown once, by the next one-way message or `barrier()`. The message that throws it was not sent; it is safe to
     /// send it again.
-    public static let oneWayLost = Self(rawValue: 21)
+    public static let oneWayLost = Self(rawValue: "oneWayLost")
     /// An object does not answer what an interface asks; the error's message lists each signature and what is wrong with it.
     ///
     /// Nothing was sent to it.
-    public static let interfaceMismatch = Self(rawValue: 22)
+    public static let interfaceMismatch = Self(rawValue: "interfaceMismatch")
     /// The peer is of an earlier version than the message that was to be sent.
     ///
     /// It was not sent.
-    public static let notAvailable = Self(rawValue: 23)
+    public static let notAvailable = Self(rawValue: "notAvailable")
 
     /// Whether a call may have run that failed with this code, if nothing else is known.
     var mayHaveRun: Bool {

@@ -37,7 +37,7 @@ extension PortCoder {
     func encode(_ refusal: ConnectionError, into message: OutboundMessage) -> ReturnStatus {
         message.encoder.reset()
         // Scalars and short strings always encode. If they did not, the reader would take an empty body as a refusal, too.
-        try? message.encode(Int64(refusal.code.rawValue))
+        try? message.encode(Int64(refusal.code.number))
         try? message.encode(refusal.message.cut(toBytes: 1_024))
         try? message.encode((refusal.context ?? "").cut(toBytes: 256))
         try? message.encode(!refusal.isSafeToRetry)
@@ -102,7 +102,7 @@ extension PortCoder {
         try message.encode("\(ConnectionError.self)")
         try message.encode(text.cut(toBytes: 1_024))
         try message.encode(true)
-        try message.encode(Int64(code.rawValue))
+        try message.encode(Int64(code.number))
     }
 
     private func encodeText(_ typeName: String, _ text: String, into message: OutboundMessage) throws {
@@ -132,7 +132,7 @@ extension PortCoder {
             let code = try decoder.decodeTop(Int64.self)
             let sentence = try decoder.decodeTop(String.self)
             let context = try decoder.decodeTop(String.self)
-            let refusal = ConnectionError.Code(rawValue: Int(code))
+            let refusal = ConnectionError.Code(number: Int(code))
             // Older peers do not send it.
             let mayHaveRun = try? decoder.decodeTop(Bool.self)
             return ConnectionError(
@@ -146,7 +146,7 @@ extension PortCoder {
             return try content(type, decoder)
         }
         if hasContent, typeName == "\(ConnectionError.self)", let code = try? decoder.decodeTop(Int64.self) {
-            return RemoteError(typeName: typeName, message: text, code: .init(rawValue: Int(code)))
+            return RemoteError(typeName: typeName, message: text, code: .init(number: Int(code)))
         }
         return RemoteError(typeName: typeName, message: text)
     }

@@ -246,7 +246,7 @@ extension PortState {
         guard number <= sent else {
             throw ProtocolViolation(.unknownName, "a Failed names a frame that was never sent")
         }
-        let error = ConnectionError(.init(rawValue: Int(clamping: code)), text)
+        let error = ConnectionError(.init(number: Int(clamping: code)), text)
         guard oneWays.failed(number, error) else {
             throw ProtocolViolation(.unknownName, "a Failed names what is no one-way message")
         }

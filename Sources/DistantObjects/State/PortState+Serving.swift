@@ -200,7 +200,7 @@ extension PortState {
 
     private mutating func writeFailed(_ number: UInt64, _ error: ConnectionError) {
         outbox.append(number)
-        outbox.append(UInt64(error.code.rawValue))
+        outbox.append(UInt64(error.code.number))
         outbox.append(error.description.cut(toBytes: 256))
         answerFlow.add(outbox.count + ProtocolLimits.headers)
         write(.failed)

@@ -6,12 +6,15 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
     /// The kind of an `ArchiveError`.
     ///
     /// New codes may be added: always have a `default` when switching.
-    public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The stable name of the code.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name of the code, as it is printed.
         public let rawValue: String
 
-        /// Makes a code from its name.
+        /// A code of that name.
         public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name of the code.
+        public var description: String { rawValue }
 
         /// The bytes are not an archive, or break a rule of the format.
         public static let corrupt = Code(rawValue: "corrupt")
