@@ -153,7 +153,7 @@ struct PeerLimitTests {
 
     private static func open(_ socket: String) async throws -> Connection {
         var configuration = Connection.Configuration.patient
-        configuration.accept = .everybody
+        configuration.accept = .anyone
         return try await Connection.open(.path(socket), configuration: configuration)
     }
 

@@ -30,7 +30,7 @@ struct AppStateTests {
                 saved in \(path), \(format)
 
                 """)
-        #expect(ArchiveFormat.recognise(try bytes(path))?.description == format)
+        #expect(ArchiveFormat(detecting: try bytes(path))?.description == format)
         for (number, (ordinal, age)) in [("2nd", 40), ("3rd", 41), ("4th", 42)].enumerated() {
             let later = try await run(path)
             #expect(later.status == 0 && later.errors.isEmpty, "\(later.errors)")
@@ -53,7 +53,7 @@ struct AppStateTests {
         let second = try await run("--format", "xml", path)
         #expect(second.status == 0)
         #expect(second.output.hasPrefix("2nd run: myfoo is James, 40"))
-        #expect(ArchiveFormat.recognise(try bytes(path)) == .xml)
+        #expect(ArchiveFormat(detecting: try bytes(path)) == .xml)
     }
 
     @Test("Classes written for Foundation can read the file")

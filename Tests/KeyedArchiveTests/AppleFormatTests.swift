@@ -110,7 +110,7 @@ struct AppleFormatTests {
         try archiver.encode(Int?.none, forKey: "nothing")
         try archiver.encodeConditional(Node(5), forKey: "never")
         let bytes = try archiver.finish()
-        #expect(ArchiveFormat.recognise(bytes) == format)
+        #expect(ArchiveFormat(detecting: bytes) == format)
         let unarchiver = try KeyedUnarchiver(bytes)
         #expect(unarchiver.format == format)
         #expect(unarchiver.keys == ["foos", "figures", "list", "$number", "nothing", "never"])

@@ -125,7 +125,7 @@ struct FixtureTests {
     private func propertyList(_ bytes: [UInt8]) throws -> PlistTable {
         let owner = ArchiveBytes(bytes)
         return try PlistTable.open(
-            owner, try ArchiveFormat.recognise(owner.bytes, limits: ArchiveLimits()), limits: ArchiveLimits())
+            owner, try ArchiveFormat.detect(owner.bytes, limits: ArchiveLimits()), limits: ArchiveLimits())
     }
 
     @Test("No broken or hostile input traps, hangs or is expensive")

@@ -26,7 +26,7 @@ struct PropertyListTests {
     private func checkAllForms(_ graph: ArchivedGraph, _ comment: Comment? = nil) throws {
         for format in [ArchiveFormat.binary, .xml] {
             let bytes = try graph.bytes(format: format)
-            #expect(ArchiveFormat.recognise(bytes) == format)
+            #expect(ArchiveFormat(detecting: bytes) == format)
             #expect(try ArchivedGraph(bytes) == graph, comment)
         }
     }

@@ -122,7 +122,7 @@ extension Connection {
         }
 
         /// Accepts every process that can reach the socket.
-        public static let everybody = AcceptRule { _ in nil }
+        public static let anyone = AcceptRule { _ in nil }
     }
 }
 

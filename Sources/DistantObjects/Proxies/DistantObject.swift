@@ -46,6 +46,7 @@ public final class DistantObject: ByReferenceCodable, Sendable {
     /// The object that is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection.
+    @_documentation(visibility: internal)
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
         if let object = place.object { return .object(try port.vended(object)) }
@@ -90,6 +91,7 @@ extension ByReferenceCodable {
     /// The object itself in its own process, a proxy in another.
     ///
     /// - Throws: `ConnectionError.wrongArgument` if the object lives in the other process or has another type.
+    @_documentation(visibility: internal)
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
         if let exact = object as? Self { return exact }
         if Self.self == DistantObject.self, let local = object as? any Vendable,

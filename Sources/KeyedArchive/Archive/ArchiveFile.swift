@@ -48,7 +48,7 @@ package struct ArchiveFile {
             if chunk.count < capacity { break }
             // The file grows, or is none with a size: what is no archive may have no end either.
             do {
-                _ = try bytes.withUnsafeBytes { try ArchiveFormat.recognise($0, limits: limits) }
+                _ = try bytes.withUnsafeBytes { try ArchiveFormat.detect($0, limits: limits) }
             } catch let error as ArchiveError {
                 throw naming(error)
             }

@@ -25,25 +25,37 @@ extension ArchiveFormat: CustomStringConvertible {
     /// The format of an archive, by what it begins with; nil if it begins like none.
     ///
     /// Only the beginning is looked at: what follows may still be broken.
-    public static func recognise(_ bytes: some Collection<UInt8>) -> ArchiveFormat? {
-        if bytes.starts(with: PlistTable.magic) { return .binary }
-        if bytes.starts(with: CompactFile.magic.prefix(5)) { return .compact }
-        if bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) { return .xml }
+    ///
+    /// - Parameter bytes: The archive.
+    public init?(detecting bytes: some Collection<UInt8>) {
+        if bytes.starts(with: PlistTable.magic) {
+            self = .binary
+        } else if bytes.starts(with: CompactFile.magic.prefix(5)) {
+            self = .compact
+        } else if Self.isXML(bytes) {
+            self = .xml
+        } else {
+            return nil
+        }
+    }
+
+    private static func isXML(_ bytes: some Collection<UInt8>) -> Bool {
+        if bytes.starts(with: [0xFE, 0xFF]) || bytes.starts(with: [0xFF, 0xFE]) { return true }
         let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes.dropFirst(0)
         let start = text.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }.prefix(2)
         // An old-style property list may begin with "<" too, but only hexadecimal digits follow.
-        guard start.first == UInt8(ascii: "<"), let next = start.dropFirst().first else { return nil }
+        guard start.first == UInt8(ascii: "<"), let next = start.dropFirst().first else { return false }
         let isMark = next == UInt8(ascii: "?") || next == UInt8(ascii: "!")
         let isName = next == UInt8(ascii: "p") || next == UInt8(ascii: "d")
-        return isMark || isName ? .xml : nil
+        return isMark || isName
     }
 
     /// The format, or an error that says what the bytes may be instead.
-    static func recognise(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws -> ArchiveFormat {
+    static func detect(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws -> ArchiveFormat {
         guard bytes.count <= limits.bytes else {
             throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
         }
-        if let format = recognise(bytes) { return format }
+        if let format = ArchiveFormat(detecting: bytes) { return format }
         if bytes.starts(with: Array("bplist".utf8)) {
             throw ArchiveError(.unsupported, "a binary property list of a version other than 0")
         }

@@ -30,7 +30,7 @@ extension ArchivedGraph {
     }
 
     private init(_ owner: ArchiveBytes, _ limits: ArchiveLimits, _ anyArchiver: Bool) throws {
-        switch try ArchiveFormat.recognise(owner.bytes, limits: limits) {
+        switch try ArchiveFormat.detect(owner.bytes, limits: limits) {
         case .compact:
             let layout = try CompactLayout(owner, limits: limits)
             if let archiver = layout.keyed?.archiver, !anyArchiver { try KeyedLayout.check(archiver: archiver) }

@@ -19,6 +19,13 @@ public final class KeyedUnarchiver {
     private let decoder: ObjectDecoder
 
     /// Opens an archive of any format, whose bytes are kept without copying them.
+    ///
+    /// - Parameters:
+    ///   - bytes: The archive.
+    ///   - limits: Bounds beyond which reading throws.
+    ///   - classes: Classes allowed beyond those the reading code names.
+    /// - Throws: `ArchiveError` if it is none, or beyond the limits.
+    /// - Complexity: Linear in the number of objects; in Apple's format in the size of the archive.
     public convenience init(
         _ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
@@ -26,6 +33,13 @@ public final class KeyedUnarchiver {
     }
 
     /// Opens an archive of any format, whose bytes are kept without copying them.
+    ///
+    /// - Parameters:
+    ///   - data: The archive.
+    ///   - limits: Bounds beyond which reading throws.
+    ///   - classes: Classes allowed beyond those the reading code names.
+    /// - Throws: `ArchiveError` if it is none, or beyond the limits.
+    /// - Complexity: Linear in the number of objects; in Apple's format in the size of the archive.
     public convenience init(
         _ data: Data, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
@@ -53,16 +67,25 @@ public final class KeyedUnarchiver {
     public func contains(_ key: String) -> Bool { decoder.contains(key) }
 
     /// Decodes the value or object under a key.
+    ///
+    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    ///   is `thrownByType` where the type's own code throws.
+    /// - Complexity: Linear in the size of what is decoded.
     public func decode<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T {
         try decoder.completeTop { try decoder.decode(type, forKey: key) }
     }
 
     /// Decodes the value or object under a key; nil if nil was encoded, or nothing.
+    ///
+    /// - Throws: `ArchiveError` if something else is under the key; its path ends in the key.
+    /// - Complexity: Linear in the size of what is decoded.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T? {
         try decoder.completeTop { try decoder.decodeIfPresent(type, forKey: key) }
     }
 
     /// Decodes the value or object under a key; the default if nil was encoded, or nothing.
+    ///
+    /// - Throws: `ArchiveError` if something else is under the key; its path ends in the key; and what `value` throws.
     public func decode<T: Decodable>(
         _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
     ) throws -> T {
@@ -70,6 +93,9 @@ public final class KeyedUnarchiver {
     }
 
     /// Decodes a value below which no classes come but those in the list and the one asked for.
+    ///
+    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    ///   is `classNotAllowed` for another class.
     public func decode<T: Decodable>(
         _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
     ) throws -> T {
@@ -77,6 +103,9 @@ public final class KeyedUnarchiver {
     }
 
     /// Decodes an object of one of the classes in the list, nil if nil was encoded.
+    ///
+    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    ///   is `classNotAllowed` for another class.
     public func decodeObject(
         forKey key: String, allowing classes: [any ObjectCoding.Type]
     ) throws -> (any ObjectCoding)? {
@@ -84,6 +113,14 @@ public final class KeyedUnarchiver {
     }
 
     /// Decodes the root of an archive written by `KeyedArchiver.archive`.
+    ///
+    /// - Parameters:
+    ///   - type: The type that was archived.
+    ///   - bytes: An archive in any format.
+    ///   - limits: Bounds beyond which reading throws.
+    ///   - classes: Classes allowed beyond those the reading code names.
+    /// - Throws: `ArchiveError` with the path to what is wrong.
+    /// - Complexity: Linear in the size of the archive.
     public static func unarchive<T: Decodable>(
         _ type: T.Type, from bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
@@ -92,6 +129,14 @@ public final class KeyedUnarchiver {
     }
 
     /// Decodes the root of an archive written by `KeyedArchiver.archive`.
+    ///
+    /// - Parameters:
+    ///   - type: The type that was archived.
+    ///   - data: An archive in any format.
+    ///   - limits: Bounds beyond which reading throws.
+    ///   - classes: Classes allowed beyond those the reading code names.
+    /// - Throws: `ArchiveError` with the path to what is wrong.
+    /// - Complexity: Linear in the size of the archive.
     public static func unarchive<T: Decodable>(
         _ type: T.Type, from data: Data, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
@@ -105,7 +150,7 @@ extension ObjectDecoder {
     static func open(
         _ owner: ArchiveBytes, _ limits: ArchiveLimits, _ classes: ClassRegistry
     ) throws -> (ObjectDecoder, ArchiveFormat) {
-        let format = try ArchiveFormat.recognise(owner.bytes, limits: limits)
+        let format = try ArchiveFormat.detect(owner.bytes, limits: limits)
         guard format == .compact else {
             let table = try PlistTable.open(owner, format, limits: limits)
             return (try open(KeyedLayout(table, limits: limits, anyArchiver: false), limits, classes), format)

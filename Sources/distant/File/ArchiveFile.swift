@@ -49,7 +49,7 @@ struct ArchiveFile {
     }
 
     private static func format(of bytes: [UInt8], _ path: String) throws -> ArchiveFormat {
-        if let format = ArchiveFormat.recognise(bytes) { return format }
+        if let format = ArchiveFormat(detecting: bytes) { return format }
         // Opening it says better why.
         do { _ = try ArchivedGraph(bytes, limits: limits) } catch { throw FileError(path, "\(error)") }
         throw FileError(path, "not an archive")

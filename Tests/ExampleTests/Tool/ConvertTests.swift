@@ -37,7 +37,7 @@ struct ConvertTests {
         #expect(back.status == 0, "\(back.errors)")
         #expect(try String(contentsOfFile: xml, encoding: .utf8).hasPrefix("<?xml"))
         let data = try Data(contentsOf: URL(fileURLWithPath: again))
-        #expect(ArchiveFormat.recognise(data) == .binary)
+        #expect(ArchiveFormat(detecting: data) == .binary)
         #expect(try ArchivedGraph(data).objects.count == graph.objects.count)
     }
 
@@ -75,7 +75,7 @@ struct ConvertTests {
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
         let same = try await distant("convert", "--to", "xml", path, path)
         #expect(same.status == 0, "\(same.errors)")
-        #expect(ArchiveFormat.recognise(try Data(contentsOf: URL(fileURLWithPath: path))) == .xml)
+        #expect(ArchiveFormat(detecting: try Data(contentsOf: URL(fileURLWithPath: path))) == .xml)
         // No temporary files are left.
         let names = try FileManager.default.contentsOfDirectory(atPath: scratch.path)
         #expect(Set(names.filter { !$0.hasPrefix("distant-") }) == ["a", "b", "link"])

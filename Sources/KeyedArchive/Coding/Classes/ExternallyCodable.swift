@@ -2,10 +2,14 @@
 ///
 /// The coders of this library never archive such a value as an instance of a class, even if it is one, and never call its
 /// `encode(to:)` or `init(from:)`: they write and read its place in the table. Only the coder of a connection has one.
+///
+/// For the modules of this package: users conform to a protocol of theirs that refines it.
+@_documentation(visibility: internal)
 public protocol ExternallyCodable: Codable {
     /// What is written for this value: nearly always the object that is entered into the table.
     ///
     /// - Parameter owner: What drives the coder, for the value to find out where it goes.
+    /// - Throws: If the value cannot go where the coder writes to.
     func external(for owner: AnyObject?) throws -> ExternalValue
 
     /// The value for an object of the table.
@@ -15,6 +19,7 @@ public protocol ExternallyCodable: Codable {
 }
 
 /// What an `ExternallyCodable` value is written as.
+@_documentation(visibility: internal)
 public enum ExternalValue {
     /// The object's place in the table.
     case object(AnyObject)

@@ -29,7 +29,7 @@ struct OpenSamples {
         var largest: [ArchiveFormat: (url: URL, bytes: [UInt8])] = [:]
         for url in try archives() {
             let bytes = Array(try Data(contentsOf: url))
-            guard let format = ArchiveFormat.recognise(bytes) else { continue }
+            guard let format = ArchiveFormat(detecting: bytes) else { continue }
             if bytes.count > largest[format]?.bytes.count ?? 0 { largest[format] = (url, bytes) }
         }
         guard let python, !largest.isEmpty else {
