@@ -98,6 +98,7 @@ private final class Outcome<Value: Sendable>: Sendable {
 ///   - limit: How long closing may take. After that the connection is cut.
 ///   - body: Uses the connection, and may also close it.
 /// - Returns: What the body returns, once the connection has ended.
+/// - Throws: What the body throws.
 public func withConnection<Result>(
     _ connection: Connection, closingWithin limit: Duration = .seconds(5),
     _ body: (Connection) async throws -> Result

@@ -145,6 +145,8 @@ extension Connection {
     ///   - descriptor: The socket. The connection owns it.
     ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
     ///   - configuration: The configuration of the connection.
+    ///
+    /// - Throws: `ConnectionError` if it is not such a socket, or the other side does not greet.
     public static func adopt(
         socket descriptor: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -161,6 +163,8 @@ extension Connection {
     ///   - writing: The end to write to. The connection owns it.
     ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
     ///   - configuration: The configuration of the connection.
+    ///
+    /// - Throws: `ConnectionError` if these are not such ends, or the other side does not greet.
     public static func adopt(
         reading: CInt, writing: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -171,6 +175,8 @@ extension Connection {
     }
 
     /// Makes two connected ends in this process, for tests and for parts that may become processes later.
+    ///
+    /// - Throws: `ConnectionError` if the system has no more descriptors.
     public static func pair(
         over transport: PairTransport = .socketpair, first: Configuration = .init(), second: Configuration = .init()
     ) async throws -> (Connection, Connection) {

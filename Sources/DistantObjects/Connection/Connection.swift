@@ -136,6 +136,8 @@ public final class Connection: Sendable {
     ///
     /// Use it for many calls in a row. While the body computes, other work of the connection waits. After about a millisecond
     /// another thread takes over that work.
+    ///
+    /// - Throws: What the body throws.
     public func run<Result: Sendable>(
         _ body: @concurrent @Sendable () async throws -> Result
     ) async throws -> Result {

@@ -10,6 +10,8 @@ extension ByReferenceCodable {
     /// Always throws: an object by reference needs a connection.
     ///
     /// The coders of this library do not call it.
+    ///
+    /// - Throws: `ConnectionError.notEncodable`, always.
     public func encode(to encoder: any Encoder) throws {
         throw ConnectionError(
             .notEncodable, "an object by reference can only be sent over a connection, not written into an archive",
@@ -19,6 +21,8 @@ extension ByReferenceCodable {
     /// Always throws: an object by reference needs a connection.
     ///
     /// The coders of this library do not call it.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument`, always.
     public init(from decoder: any Decoder) throws {
         throw ConnectionError(
             .wrongArgument, "an object by reference can only be received over a connection, not read from an archive",

@@ -46,11 +46,14 @@ public protocol Vendable: AnyObject, Sendable, ByReferenceCodable {
     /// What is sent instead of this object. Called each time the object is encoded for a connection.
     ///
     /// - Returns: `nil` (the default) to send the object itself, by reference.
+    /// - Throws: An error of its own if nothing can be sent.
     func replacementObject(for coder: PortCoder) throws -> PortReplacement?
 }
 
 extension Vendable {
     /// Returns nil: the object itself is sent.
+    ///
+    /// - Throws: Nothing.
     public func replacementObject(for coder: PortCoder) throws -> PortReplacement? { nil }
 
     /// The object that is entered into the message's table of references, or the copy that is sent instead.
@@ -83,6 +86,8 @@ extension ObjectCoding where Self: Vendable {
     /// Always throws: an object by reference needs a connection.
     ///
     /// The coders of this library do not call it.
+    ///
+    /// - Throws: `ConnectionError.notEncodable`, always.
     public func encode(to encoder: any Encoder) throws {
         throw ConnectionError.needsConnection(Self.self)
     }
@@ -90,6 +95,8 @@ extension ObjectCoding where Self: Vendable {
     /// Always throws: an object by reference needs a connection.
     ///
     /// The coders of this library do not call it.
+    ///
+    /// - Throws: `ConnectionError.notEncodable`, always.
     public init(from decoder: any Decoder) throws {
         throw ConnectionError.needsConnection(Self.self)
     }

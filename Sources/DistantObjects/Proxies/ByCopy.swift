@@ -13,6 +13,8 @@ public struct ByCopy<Object: ObjectCoding>: Codable {
     }
 
     /// Archives the object's content.
+    ///
+    /// - Throws: `ConnectionError.notEncodable` under other encoders; what the object's own code throws.
     public func encode(to encoder: any Encoder) throws {
         guard let encoder = encoder as? ArchiveValueEncoder else {
             throw ConnectionError(.notEncodable, "ByCopy can only be used in a message or an archive")
@@ -21,6 +23,8 @@ public struct ByCopy<Object: ObjectCoding>: Codable {
     }
 
     /// Reads a copy.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument` under other decoders; what the object's own code throws.
     public init(from decoder: any Decoder) throws {
         guard let decoder = decoder as? ArchiveValueDecoder else {
             throw ConnectionError(.wrongArgument, "ByCopy can only be used in a message or an archive")
@@ -42,12 +46,16 @@ public struct ByReference<Object: Vendable>: ByReferenceCodable {
     }
 
     /// The object that is entered into the message's table of references.
+    ///
+    /// - Throws: `ConnectionError.notEncodable` where there is no connection.
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(Object.self) }
         return .object(try port.vended(object))
     }
 
     /// The object itself, in its own process.
+    ///
+    /// - Throws: What `Object` throws if the object is none of its own.
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> ByReference<Object> {
         ByReference(try Object.value(ofExternal: object, owner: owner))
     }

@@ -23,6 +23,8 @@ public struct RemoteMessage: Sendable {
     }
 
     /// Sends the message and waits until its method has returned.
+    ///
+    /// - Throws: As the call with a result.
     @inlinable
     public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
         try await completion(of: encoded(repeat each argument, deadline: nil))
@@ -42,6 +44,8 @@ public struct RemoteMessage: Sendable {
     }
 
     /// Sends the message and waits until its method has returned, or until the deadline.
+    ///
+    /// - Throws: As the call with a result.
     @inlinable
     public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
         try await completion(of: encoded(repeat each argument, deadline: deadline))
@@ -101,6 +105,8 @@ public struct RemoteMessage: Sendable {
     }
 
     /// Sends the message and blocks the calling thread until the method has returned.
+    ///
+    /// - Throws: As the call with a result.
     @inlinable
     public func blocking<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil

@@ -24,6 +24,8 @@ extension NSCodingArchiver {
     }
 
     /// Completes the archive and gives its graph.
+    ///
+    /// - Throws: `ArchiveError`, what went wrong first.
     public func graph() throws -> ArchivedGraph {
         finishEncoding()
         if let failure { throw failure }

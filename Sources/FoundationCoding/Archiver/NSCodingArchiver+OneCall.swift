@@ -20,6 +20,12 @@ extension NSCodingArchiver {
     }
 
     /// Archives several objects, each under its own key, in one archive; what they share stays shared.
+    ///
+    /// - Parameters:
+    ///   - roots: The objects by their keys.
+    ///   - requiringSecureCoding: Whether all objects must be of `NSSecureCoding` classes.
+    ///   - format: The format.
+    /// - Throws: `ArchiveError`.
     public class func archivedData(
         withRoots roots: KeyValuePairs<String, Any?>, requiringSecureCoding: Bool = false,
         format: ArchiveFormat = .binary

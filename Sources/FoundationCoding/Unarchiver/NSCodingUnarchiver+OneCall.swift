@@ -21,6 +21,14 @@ extension NSCodingUnarchiver {
     }
 
     /// Makes the object under the key `root`, of one of several classes or their subclasses.
+    ///
+    /// - Parameters:
+    ///   - classes: The classes; they and what their decoding names are allowed, nothing else.
+    ///   - data: An archive in any format.
+    ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
+    ///   - limits: The bounds of what is read.
+    /// - Returns: The object; nil if the archive is one of nil.
+    /// - Throws: `ArchiveError`.
     public class func unarchivedObject(
         ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true,
         limits: ArchiveLimits = ArchiveLimits()
@@ -34,6 +42,13 @@ extension NSCodingUnarchiver {
     }
 
     /// Makes an array of objects of one class.
+    ///
+    /// - Parameters:
+    ///   - type: The class of the elements.
+    ///   - data: An archive in any format, with the array under the key `root`.
+    ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
+    /// - Returns: The array; nil if the archive is one of nil.
+    /// - Throws: `ArchiveError`.
     public class func unarchivedArrayOfObjects<T: NSObject & NSCoding>(
         ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true
     ) throws -> [T]? {
@@ -43,6 +58,14 @@ extension NSCodingUnarchiver {
     }
 
     /// Makes a dictionary with keys of one class and values of another.
+    ///
+    /// - Parameters:
+    ///   - keyType: The class of the keys.
+    ///   - valueType: The class of the values.
+    ///   - data: An archive in any format, with the dictionary under the key `root`.
+    ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
+    /// - Returns: The dictionary; nil if the archive is one of nil.
+    /// - Throws: `ArchiveError`.
     public class func unarchivedDictionary<Key: NSObject & NSCoding, Value: NSObject & NSCoding>(
         withKeysOfClass keyType: Key.Type, objectsOfClass valueType: Value.Type, from data: Data,
         requiringSecureCoding: Bool = true

@@ -45,28 +45,58 @@ public final class KeyedArchiver {
     }
 
     /// Encodes a value or object under a key of the archive's own.
+    ///
+    /// - Parameters:
+    ///   - value: Any `Codable` value, or an object.
+    ///   - key: A key not used before.
+    /// - Throws: `ArchiveError`; its code is `thrownByType` where the value's own code throws.
     public func encode<T: Encodable>(_ value: T, forKey key: String) throws { try encoder.encode(value, forKey: key) }
 
     /// Encodes a reference to an object that is archived only if something else encodes it unconditionally.
+    ///
+    /// - Parameters:
+    ///   - object: The object; nil is encoded as nil.
+    ///   - key: A key not used before.
+    /// - Throws: `ArchiveError` if the archive is finished.
     public func encodeConditional<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
         try encoder.encodeConditional(object, forKey: key)
     }
 
     /// Encodes an object of a class known only when the program runs.
+    ///
+    /// - Parameters:
+    ///   - object: The object; nil is encoded as nil.
+    ///   - key: A key not used before.
+    /// - Throws: `ArchiveError`; its code is `thrownByType` where the value's own code throws.
     public func encodeObject(_ object: (any ObjectCoding)?, forKey key: String) throws {
         try encoder.encodeObject(object, forKey: key)
     }
 
     /// Completes the archive; nothing can be encoded afterwards.
+    ///
+    /// - Throws: `ArchiveError` if encoding failed before, the archive is larger than the limits allow, or was
+    ///   finished.
+    /// - Complexity: Linear in the size of the archive.
     public func finish() throws -> [UInt8] { try writer.finish() }
 
     /// Completes the archive; nothing can be encoded afterwards.
     ///
     /// `let data: Data = try archiver.finish()`; without a type there, the bytes are an array.
+    ///
+    /// - Throws: `ArchiveError` as `finish()` with an array does.
+    /// - Complexity: Linear in the size of the archive.
     @_disfavoredOverload
     public func finish() throws -> Data { Data(try finish() as [UInt8]) }
 
     /// An archive with one root, under the key `root`.
+    ///
+    /// - Parameters:
+    ///   - root: The value or object.
+    ///   - format: The format to write.
+    ///   - limits: Bounds beyond which encoding throws.
+    ///   - classes: Class names other than the classes' own.
+    /// - Throws: `ArchiveError`; its code is `thrownByType` where the code of a value or object throws.
+    /// - Complexity: Linear in the size of the archive.
     public static func archive<T: Encodable>(
         _ root: T, format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
@@ -77,6 +107,14 @@ public final class KeyedArchiver {
     }
 
     /// An archive with one root, under the key `root`.
+    ///
+    /// - Parameters:
+    ///   - root: The value or object.
+    ///   - format: The format to write.
+    ///   - limits: Bounds beyond which encoding throws.
+    ///   - classes: Class names other than the classes' own.
+    /// - Throws: `ArchiveError`; its code is `thrownByType` where the code of a value or object throws.
+    /// - Complexity: Linear in the size of the archive.
     public static func archivedData<T: Encodable>(
         withRoot root: T, format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()

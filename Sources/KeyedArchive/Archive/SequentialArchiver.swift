@@ -39,19 +39,35 @@ public final class SequentialArchiver {
     }
 
     /// Encodes the next value or object.
+    ///
+    /// - Parameter value: Any `Codable` value, or an object.
+    /// - Throws: `ArchiveError`; its code is `thrownByType` where the value's own code throws.
     public func encode<T: Encodable>(_ value: T) throws { try encoder.encode(value) }
 
     /// Encodes a reference to an object that is archived only if something else encodes it unconditionally.
+    ///
+    /// - Parameter object: The object; nil is encoded as nil.
+    /// - Throws: `ArchiveError` if the archive is finished.
     public func encodeConditional<T: ObjectCoding>(_ object: T?) throws { try encoder.encodeConditional(object) }
 
     /// Completes the archive; nothing can be encoded afterwards.
+    ///
+    /// - Throws: `ArchiveError` if encoding failed before, the archive is larger than the limits allow, or was
+    ///   finished.
+    /// - Complexity: Linear in the size of the archive.
     public func finish() throws -> [UInt8] { try writer.finish() }
 
     /// Completes the archive; nothing can be encoded afterwards.
+    ///
+    /// - Throws: `ArchiveError` as `finish()` with an array does.
+    /// - Complexity: Linear in the size of the archive.
     @_disfavoredOverload
     public func finish() throws -> Data { Data(try finish() as [UInt8]) }
 
     /// Completes the archive and writes it into a file, which is replaced as a whole.
+    ///
+    /// - Parameter url: The file, in a folder that exists.
+    /// - Throws: `ArchiveError`, which names the file if it cannot be written.
     public func finish(to url: URL) throws {
         let file = try ArchiveFile(url)
         try file.write { try writer.finish(to: $0) }

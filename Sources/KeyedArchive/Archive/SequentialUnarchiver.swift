@@ -32,6 +32,12 @@ public final class SequentialUnarchiver {
     }
 
     /// Opens the archive in a file, whatever its format.
+    ///
+    /// - Parameters:
+    ///   - url: The file; it is read as a whole.
+    ///   - limits: Bounds; a file larger than `ArchiveLimits.bytes` is not read.
+    ///   - classes: Classes allowed beyond those the reading code names.
+    /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none, and others that name the file.
     public convenience init(
         contentsOf url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
@@ -54,16 +60,22 @@ public final class SequentialUnarchiver {
     public var isAtEnd: Bool { decoder.isAtEnd }
 
     /// Decodes the next value or object.
+    ///
+    /// - Throws: `ArchiveError` if another type comes next, or nothing; its path ends in the position.
     public func decode<T: Decodable>(_ type: T.Type) throws -> T {
         try decoder.completeTop { try decoder.decode(type) }
     }
 
     /// Decodes the next value or object; nil if nil was encoded.
+    ///
+    /// - Throws: `ArchiveError` if another type comes next, or nothing; its path ends in the position.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
         try decoder.completeTop { try decoder.decodeIfPresent(type) }
     }
 
     /// Decodes the next object, of one of the classes in the list; nil if nil was encoded.
+    ///
+    /// - Throws: `ArchiveError` if something else comes next; its code is `classNotAllowed` for another class.
     public func decodeObject(allowing classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
         try decoder.completeTop { try decoder.decodeObject(allowing: classes) }
     }

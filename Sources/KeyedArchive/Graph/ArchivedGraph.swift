@@ -126,6 +126,11 @@ public struct ArchivedGraph: Sendable {
     }
 
     /// Replaces an object; whatever refers to it refers to the new one.
+    ///
+    /// - Parameters:
+    ///   - index: The index of the object.
+    ///   - object: The object to put there.
+    /// - Throws: `ArchiveError` for an index out of bounds, or an object that the layout does not have.
     public mutating func replace(_ index: Int, with object: ArchivedObject) throws {
         guard objects.indices.contains(index) else { throw ArchiveError(.misuse, "there is no such object") }
         if archiver == nil, object.record == nil {
@@ -162,6 +167,12 @@ public struct ArchivedGraph: Sendable {
     }
 
     /// Replaces a value of an object; the object must have the key.
+    ///
+    /// - Parameters:
+    ///   - value: The new value.
+    ///   - key: A key that the object has.
+    ///   - object: The index of the object.
+    /// - Throws: `ArchiveError` for an index out of bounds, or an object that does not have the key.
     public mutating func setValue(_ value: ArchivedValue, forKey key: String, of object: Int) throws {
         guard objects.indices.contains(object) else { throw ArchiveError(.misuse, "there is no such object") }
         guard var record = objects[object].record else {

@@ -20,9 +20,13 @@
 /// structures that are `Codable`. Other encoders (JSON) cannot keep identity: under them the defaults throw.
 public protocol ObjectCoding: AnyObject, Codable {
     /// Makes the object from what `encode(with:)` wrote. Keys may be read in any order; the order written is fastest.
+    ///
+    /// - Throws: What the coder throws, and errors of its own for values that do not fit together.
     init(coder: ObjectDecoder) throws
 
     /// Writes the object's state under keys. Subclasses call `super`.
+    ///
+    /// - Throws: What the coder throws, and errors of its own for a state that cannot be archived.
     func encode(with coder: ObjectEncoder) throws
 
     /// The name of the class in archives. Default: the type's name without its module.
@@ -36,9 +40,13 @@ public protocol ObjectCoding: AnyObject, Codable {
     static var codingSubclasses: [any ObjectCoding.Type] { get }
 
     /// An object to archive in place of this one, everywhere in this archive; asked once. Default: nil, this one.
+    ///
+    /// - Throws: An error of its own if the object cannot be archived.
     func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)?
 
     /// The object to use in place of this one, which has just been decoded. Default: nil, this one.
+    ///
+    /// - Throws: An error of its own if the object cannot be used.
     func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)?
 }
 
@@ -53,12 +61,18 @@ extension ObjectCoding {
     public static var codingSubclasses: [any ObjectCoding.Type] { [] }
 
     /// Archives this object itself.
+    ///
+    /// - Throws: Nothing.
     public func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)? { nil }
 
     /// Keeps this object.
+    ///
+    /// - Throws: Nothing.
     public func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)? { nil }
 
     /// Decodes under one of this library's decoders; throws under any other.
+    ///
+    /// - Throws: What `init(coder:)` throws; `ArchiveError` under any other decoder.
     public init(from decoder: any Decoder) throws {
         guard let decoder = decoder as? any ObjectPlaceDecoder else {
             throw ArchiveError(
@@ -70,6 +84,8 @@ extension ObjectCoding {
     }
 
     /// Encodes under one of this library's encoders; throws under any other.
+    ///
+    /// - Throws: `ArchiveError`, always under any other encoder.
     public func encode(to encoder: any Encoder) throws {
         guard let encoder = encoder as? any ObjectPlaceEncoder else {
             throw ArchiveError(

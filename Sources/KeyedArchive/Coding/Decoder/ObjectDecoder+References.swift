@@ -6,6 +6,8 @@ extension ObjectDecoder {
     ///   - type: The class expected.
     ///   - key: The key it was encoded under.
     ///   - deliver: Gets the object; not called if nil was encoded.
+    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    ///   is `thrownByType` where the type's own code throws.
     public func decodeReference<T: ObjectCoding>(
         _ type: T.Type, forKey key: String, _ deliver: @escaping (T) -> Void
     ) throws {

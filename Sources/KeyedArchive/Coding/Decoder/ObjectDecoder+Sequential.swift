@@ -26,12 +26,16 @@ extension ObjectDecoder {
     }
 
     /// Decodes the next value or object that was encoded without key; nil if nil was.
+    ///
+    /// - Throws: `ArchiveError`, whose path ends in the position of the value.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
         let number = try next()
         do { return try readIfPresent(type) } catch { throw failed(error, at: .index(number)) }
     }
 
     /// Decodes the next value, an object of one of the classes in the list; nil if nil was encoded.
+    ///
+    /// - Throws: `ArchiveError`, whose path ends in the position of the value; `classNotAllowed` for another class.
     public func decodeObject(allowing classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
         let number = try next()
         do { return try allowing(classes) { try readAny(classes) } } catch { throw failed(error, at: .index(number)) }
@@ -39,6 +43,8 @@ extension ObjectDecoder {
 
     /// Reads the next value, a reference that may lead back to the object being made, as `decodeReference(_:forKey:_:)`
     /// does.
+    ///
+    /// - Throws: `ArchiveError`, whose path ends in the position of the value.
     public func decodeReference<T: ObjectCoding>(_ type: T.Type, _ deliver: @escaping (T) -> Void) throws {
         let number = try next()
         do { try readReference(type, StoredKey.unkeyed(number), deliver) } catch {

@@ -28,6 +28,8 @@ extension ObjectEncoder {
     }
 
     /// Encodes without key a reference to an object that is archived only if something else encodes it unconditionally.
+    ///
+    /// - Throws: `ArchiveError` if nothing can be encoded here.
     public func encodeConditional<T: ObjectCoding>(_ object: T?) throws {
         try position()
         guard let object else { return output.byte(Tag.none) }

@@ -67,12 +67,16 @@ extension FoundationForm {
     }
 
     /// Encodes the value itself.
+    ///
+    /// - Throws: What encoding the value throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(value)
     }
 
     /// Decodes the value itself.
+    ///
+    /// - Throws: What decoding the value throws.
     public init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(Value.self))
     }

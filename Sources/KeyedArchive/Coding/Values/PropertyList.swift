@@ -24,6 +24,8 @@ public indirect enum PropertyList: Codable, Hashable, Sendable {
     case dictionary([String: PropertyList])
 
     /// Decodes whatever stands there; throws if it is nothing a property list can hold.
+    ///
+    /// - Throws: What the decoder throws.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let value = try? container.decode(Bool.self) {
@@ -42,6 +44,8 @@ public indirect enum PropertyList: Codable, Hashable, Sendable {
     }
 
     /// Encodes the value itself, so that readers may also ask for its plain type.
+    ///
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
