@@ -11,7 +11,7 @@ public struct UsageError: Error, CustomStringConvertible {
     /// Refuses words that are not valid UTF-8, because their repaired form would name another file.
     public static func check(_ words: [String]) throws {
         if let word = words.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
-            throw UsageError("“\(word)” is no text in UTF-8")
+            throw UsageError("“\(word)” is not text in UTF-8")
         }
     }
 }

@@ -178,7 +178,7 @@ struct AppStateTests {
         defer { close(writer) }
         let outcome = try await run(path)
         #expect(outcome.status == 1)
-        #expect(outcome.errors.hasSuffix("cannot be replaced: it is no ordinary file\n"), "\(outcome.errors)")
+        #expect(outcome.errors.hasSuffix("cannot be replaced: it is not an ordinary file\n"), "\(outcome.errors)")
         var info = stat()
         #expect(stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFIFO)
     }

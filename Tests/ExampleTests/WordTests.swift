@@ -23,7 +23,7 @@ struct WordTests {
         let outcome = try await Program.run("/bin/sh", ["-c", Self.script, path] + words, in: scratch)
         #expect(outcome.status == 2, "\(outcome.output)")
         #expect(outcome.output.isEmpty)
-        #expect(outcome.errors.hasPrefix("\(program): “odd\u{FFFD}name” is no text in UTF-8"), "\(outcome.errors)")
+        #expect(outcome.errors.hasPrefix("\(program): “odd\u{FFFD}name” is not text in UTF-8"), "\(outcome.errors)")
         #expect(outcome.errors.contains("Usage: \(program)"))
     }
 }

@@ -43,7 +43,7 @@ struct AllowListTests {
         #expect(try error([NSDate()], [NSArray.self]) == .classNotAllowed)
     }
 
-    @Test("A narrower list inside of a wider one holds")
+    @Test("A narrower list inside a wider one applies")
     func narrower() throws {
         let wide: [AnyClass] = [Box.self, NSArray.self, NSString.self, Node.self]
         #expect(try error(Box(Node("n")), wide, inside: [Node.self]) == nil)
@@ -53,7 +53,7 @@ struct AllowListTests {
         #expect(try error([Box("x"), Node("n")], wide, inside: [NSString.self]) == nil)
     }
 
-    @Test("An object made under a wider list is not let in under a narrower one, nor inside of a collection")
+    @Test("An object made under a wider list does not pass a narrower one, nor inside a collection")
     func sharedObject() throws {
         let node = Node("n")
         let list = [node] as NSArray
@@ -68,7 +68,7 @@ struct AllowListTests {
         #expect(try error(Foo(name: "", age: 1), [Foo.self]) == .classNotAllowed)
     }
 
-    @Test("No class is looked up by a name from the archive, unless that is asked for")
+    @Test("No class is looked up by a name from the archive, except on request")
     func noLookup() throws {
         let data = try NSCodingArchiver.archivedData(withRootObject: Node("n"))
         let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)

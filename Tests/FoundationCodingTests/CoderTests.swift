@@ -116,7 +116,8 @@ struct CoderTests {
         #expect(unarchiver.error == nil)
     }
 
-    @Test("A missing value is nil or 0, a wrong one is an error with its path, and after it all is nil or 0")
+    @Test(
+        "A missing value is nil or 0; a wrong one is an error with its path, and after it every call returns nil or 0")
     func wrongValues() throws {
         let archiver = NSCodingArchiver()
         archiver.encode(["text", Everything()] as NSArray, forKey: "list")

@@ -45,7 +45,7 @@ struct ConnectionTests {
         _ = await server.ended
     }
 
-    @Test("Bar as it is, and arrays, go both ways where the receiver lists what is in them")
+    @Test("Bar and arrays go both ways where the receiver lists their content")
     func listed() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
         server.vend(Registrar())

@@ -98,7 +98,7 @@ struct DirectionTests {
         }
     }
 
-    @Test("A class that mixes them up makes its archive, or what is read of it, a thrown error")
+    @Test("A class that mixes up the directions gets a thrown error for its archive")
     func muddledClass() throws {
         let error = #expect(throws: ArchiveError.self) {
             try NSCodingArchiver.archivedData(withRootObject: [Muddled(decodesWhileEncoding: true)])

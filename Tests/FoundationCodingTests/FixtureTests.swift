@@ -101,7 +101,7 @@ struct FixtureTests {
         #expect(abs(transform.transformStruct.m11 - 0.9636) < 0.001)
     }
 
-    @Test("No archive, real or broken, traps or hangs, whatever is asked of it")
+    @Test("No archive, real or broken, traps or hangs, whatever is decoded from it")
     func none() throws {
         for archive in try Fixtures.real().map(\.archive) + Fixtures.malformed() {
             let start = computingTime()

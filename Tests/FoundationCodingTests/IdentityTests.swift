@@ -32,7 +32,7 @@ struct IdentityTests {
         #expect(pair?.value as? NSObject === elements[0])
     }
 
-    @Test("Cycles come back where the class takes its reference when the object exists")
+    @Test("Cycles round-trip where the class takes its reference once the object exists")
     func cycles() throws {
         let (first, second) = (Node("a"), Node("b"))
         first.next = second
@@ -50,7 +50,7 @@ struct IdentityTests {
         (first.next, back.next) = (nil, nil)
     }
 
-    @Test("A cycle through a class that takes no care of it is an error")
+    @Test("A cycle through a class that does not support cycles is an error")
     func carelessCycle() throws {
         let link = Link(next: nil)
         link.next = Link(next: link)
@@ -132,7 +132,7 @@ struct IdentityTests {
         _ = unarchiver.decodeObject(of: [NSSet.self, NSNumber.self], forKey: "numbers")
     }
 
-    @Test("A conditional object is there if something else archived it, before or after, and nil if nothing did")
+    @Test("A conditional object is decoded if something else encodes it, before or after, and is nil otherwise")
     func conditionals() throws {
         let (kept, lost) = (Node("kept"), Node("lost"))
         let archiver = NSCodingArchiver()
@@ -173,7 +173,7 @@ struct IdentityTests {
         #expect(error?.code == .limit)
     }
 
-    @Test("Objects put in place of others count, on both sides, and keep identity")
+    @Test("Replacement objects are used on both sides, and keep identity")
     func replacements() throws {
         let replaced = Stand("replace")
         let list = NSMutableArray()

@@ -12,7 +12,7 @@ private struct Parcel: Codable {
 
 @Suite("NSCoding objects as Codable values")
 struct NSCodedTests {
-    @Test("They stand in archives of this library, in each format", arguments: [ArchiveFormat.compact, .binary, .xml])
+    @Test("They can be in archives of this library, in each format", arguments: [ArchiveFormat.compact, .binary, .xml])
     func archives(format: ArchiveFormat) throws {
         let parcel = Parcel(
             label: "p", people: [NSCoded(Person(firstName: "A", lastName: "B"))], order: NSCoded(["x", 1]))
@@ -41,7 +41,7 @@ struct NSCodedTests {
         (node.next, back.next) = (nil, nil)
     }
 
-    @Test("Only the class named, and what its decoding names, is made")
+    @Test("Only the named class and those its decoding names are made")
     func allowed() throws {
         let bytes = try KeyedArchiver.archive(NSCoded(Foo(name: "James", age: 40)))
         #expect(try KeyedUnarchiver.unarchive(NSCoded<Foo>.self, from: bytes).object.age == 40)

@@ -84,7 +84,7 @@ struct NameTests {
         }
     }
 
-    @Test("The hints of a class are written, and followed where it is not known, as far as they are allowed")
+    @Test("The hints of a class are written, and followed where it is unknown, if they are allowed")
     func hints() throws {
         let archiver = NSCodingArchiver()
         archiver.setClassName("Newer", for: Modern.self)
@@ -127,7 +127,7 @@ struct NameTests {
         override class func classForKeyedUnarchiver() -> AnyClass { Node.self }
     }
 
-    @Test("A class that wants another to be made in its place gets it, where that is allowed")
+    @Test("A class can have another one made in its place, where that is allowed")
     func unarchivedAsAnother() throws {
         let data = try NSCodingArchiver.archivedData(withRootObject: Former())
         let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)

@@ -113,7 +113,7 @@ struct SeedNameTests {
         }
     }
 
-    @Test("Without secure coding, what was archived of Foundation's classes opens")
+    @Test("Archived Foundation classes open without secure coding")
     func otherClasses() throws {
         let interval = NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 5), duration: 3)
         let url = try #require(URL(string: "http://a/b"))

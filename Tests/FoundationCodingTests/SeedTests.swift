@@ -84,7 +84,7 @@ struct SeedTests {
         #expect((unarchiver.error as? ArchiveError)?.code == .missingKey)
     }
 
-    @Test("Foundation's own classes stand in sequential archives")
+    @Test("Foundation's own classes can be in sequential archives")
     func foundationInSequence() throws {
         let archiver = NSCodingSequentialArchiver()
         let values: [NSObject] = [

@@ -28,7 +28,7 @@ struct AllowListTests {
         return try unarchiver.decode(Box.self, forKey: "root", allowing: list).content
     }
 
-    @Test("A list for a key applies below, widened lists are refused, narrower ones hold")
+    @Test("A list for a key applies to everything below it; wider lists throw, narrower ones apply")
     func lists() throws {
         #expect(try decode(Circle(x: 1, radius: 1), .none, [Figure.self, Circle.self]) is Circle)
         var error = #expect(throws: ArchiveError.self) {
@@ -51,7 +51,7 @@ struct AllowListTests {
         #expect(try decode(Hexagon(x: 4), .wide, [Figure.self, Hexagon.self]).x == 4)
     }
 
-    @Test("An object of unknown type is decoded by a list, and only by what is on it")
+    @Test("An object of unknown type is decoded with a list, if its class is in it")
     func anyObject() throws {
         let archiver = KeyedArchiver()
         try archiver.encodeObject(Foo("x", 1), forKey: "a")
@@ -63,7 +63,7 @@ struct AllowListTests {
         #expect(try unarchiver.decodeObject(forKey: "b", allowing: [Foo.self]) == nil)
     }
 
-    @Test("An object made outside of a list does not pass the list later")
+    @Test("An object made outside a list does not pass the list later")
     func sharedAcross() throws {
         let archiver = KeyedArchiver()
         let circle: Figure = Circle(x: 1, radius: 1)

@@ -119,7 +119,7 @@ struct AnnouncedCountTests {
         }
 
         @Test(
-            "No reader makes room for what is not there",
+            "No reader allocates for content that is not present",
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
         func refused() async throws {
             await #expect(processExitsWith: .success) {

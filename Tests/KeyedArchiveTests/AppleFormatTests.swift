@@ -8,7 +8,7 @@ import Testing
 struct AppleFormatTests {
     static let formats = [ArchiveFormat.binary, .xml]
 
-    @Test("Every kind of value comes back as it was", arguments: formats)
+    @Test("Every kind of value round-trips", arguments: formats)
     func everything(_ format: ArchiveFormat) throws {
         let value = Everything()
         #expect(try roundTrip(value, format: format) == value)
@@ -73,7 +73,7 @@ struct AppleFormatTests {
         }
     }
 
-    @Test("Values under an object's keys come back bit for bit", arguments: [ArchiveFormat.compact] + formats)
+    @Test("Values under an object's keys round-trip bit for bit", arguments: [ArchiveFormat.compact] + formats)
     func holder(_ format: ArchiveFormat) throws {
         let holder = Holder()
         let copy = try roundTrip(holder, format: format)
@@ -173,7 +173,7 @@ struct AppleFormatTests {
         plain.next = nil
     }
 
-    @Test("What Foundation's coders make of a Codable value is read: strings for UUIDs, dictionaries for structures")
+    @Test("Codable values as Foundation's coders write them are read: strings for UUIDs, dictionaries for structures")
     func foreignForms() throws {
         struct Mixed: Codable, Equatable {
             var id: UUID
@@ -346,7 +346,7 @@ struct AppleFormatTests {
         #expect(error?.description == "root.foos[1].name: expected String, found Bool")
     }
 
-    @Test("The bytes of a file are let go as soon as it is open, unless large ones are still to be read from there")
+    @Test("The bytes of a file are released once it is open, unless large data is still read from them")
     func fileIsLetGo() throws {
         let foos = Bar((0..<100).map { Foo("foo \($0)", $0) })
         let (small, smallBytes) = try Self.open(try KeyedArchiver.archive(foos, format: .binary))

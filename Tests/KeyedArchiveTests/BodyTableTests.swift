@@ -42,7 +42,7 @@ struct BodyTableTests {
         }
     }
 
-    @Test("Lengths that are not those of the bytes present are refused")
+    @Test("Lengths that do not match the bytes are an error")
     func wrongLengths() {
         for lengths in [[Int]](arrayLiteral: [1], [2, 0], Array(repeating: 2, count: 16) + [1]) {
             #expect(throws: ArchiveError.self) { try table(archive(lengths), ArchiveLimits()) }

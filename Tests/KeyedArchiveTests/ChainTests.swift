@@ -21,7 +21,7 @@ struct ChainTests {
         if let failure { throw failure }
     }
 
-    @Test("A chain of 10,000 objects passes through a stack of 512 KiB")
+    @Test("A chain of 10,000 objects needs no more than 512 KiB of stack")
     func longChain() throws {
         try onThread(stack: 512 << 10) {
             let first = Node.list(10_000)
@@ -40,7 +40,7 @@ struct ChainTests {
         }
     }
 
-    @Test("A longer chain is a thrown error, whichever way it is told")
+    @Test("A longer chain is a thrown error, however it is encoded")
     func tooLong() throws {
         final class Link: ObjectCoding {
             var next: Link?
@@ -139,7 +139,7 @@ struct ChainTests {
         }
     }
 
-    @Test("Chains through classes that are only Codable, and through structures, pass too")
+    @Test("Chains through Codable classes and structures work too")
     func mixedChain() throws {
         final class Plain: Codable {
             struct Holder: Codable { var list: [Plain] }
@@ -165,7 +165,7 @@ struct ChainTests {
         }
     }
 
-    @Test("Apple's format passes through small stacks: long chains, deep values, and what is too deep is an error")
+    @Test("Apple's format needs little stack for long chains and deep values; too deep ones are an error")
     func appleFormat() throws {
         final class Plain: Codable {
             var next: Plain?

@@ -14,7 +14,7 @@ struct ClassTests {
         #expect(copy.map(\.x) == [1, 2, 3])
     }
 
-    @Test("A subclass that nobody named is refused, and taken once it is registered")
+    @Test("An unnamed subclass is an error until it is registered")
     func unlisted() throws {
         let bytes = try KeyedArchiver.archive([Figure(x: 1), Hexagon(x: 2)])
         let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive([Figure].self, from: bytes) }
@@ -25,7 +25,7 @@ struct ClassTests {
         #expect(try KeyedUnarchiver.unarchive([Figure].self, from: bytes, classes: classes)[1] is Hexagon)
     }
 
-    @Test("A registered class does not fit where it is no subclass")
+    @Test("A registered class does not fit where it is not a subclass")
     func unrelated() throws {
         let bytes = try KeyedArchiver.archive(Foo("x", 1))
         let classes = ClassRegistry(allowing: [Foo.self])

@@ -113,7 +113,7 @@ struct ContainerTests {
         #expect(trying[1].c.text == "5")
     }
 
-    @Test("A type with ever other keys is written with its keys inline")
+    @Test("A type whose keys always differ is written with inline keys")
     func manyShapes() throws {
         struct Bag: Codable, Equatable {
             var values: [String: Int]
@@ -138,7 +138,7 @@ struct ContainerTests {
         #expect(try ArchivedGraph(graph.compactBytes()) == graph)
     }
 
-    @Test("Optional fields may be there or not in each value")
+    @Test("Optional fields may be present or absent in each value")
     func optionals() throws {
         struct Sparse: Codable, Equatable { var a, b, c, d: Int? }
         let values = (0..<64).map { bits in
@@ -149,7 +149,7 @@ struct ContainerTests {
         #expect(try roundTrip(values) == values)
     }
 
-    @Test("Lists of whatever form are read as any other sequence of the same elements")
+    @Test("Lists in any form are read as any other sequence of the same elements")
     func lists() throws {
         let bytes = try KeyedArchiver.archive([3, 1, 2])
         #expect(try KeyedUnarchiver.unarchive(Set<Int>.self, from: bytes) == [1, 2, 3])

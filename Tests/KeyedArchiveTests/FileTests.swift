@@ -52,7 +52,7 @@ struct FileTests {
         }
     }
 
-    @Test("A file's name may be as long as names can be")
+    @Test("A file's name may have the greatest length the system allows")
     func longName() throws {
         try inFolder { folder in
             let name = String(repeating: "n", count: 255)
@@ -64,7 +64,7 @@ struct FileTests {
         }
     }
 
-    @Test("A failed encode, a folder that is missing and a file that is none leave everything as it was")
+    @Test("A failed encode, a missing folder and an unsuitable file leave everything unchanged")
     func failures() throws {
         struct Failing: Encodable {
             func encode(to encoder: any Encoder) throws { throw ArchiveError(.misuse, "no") }
@@ -88,7 +88,7 @@ struct FileTests {
             let pipe = folder.appending(path: "pipe")
             #expect(mkfifo(pipe.path, 0o600) == 0)
             error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: pipe) }
-            #expect(error?.code == .file && error?.message.contains("no ordinary file") == true)
+            #expect(error?.code == .file && error?.message.contains("not an ordinary file") == true)
             let attributes = try FileManager.default.attributesOfItem(atPath: pipe.path)
             #expect(attributes[.type] as? FileAttributeType != .typeRegular)
             try FileManager.default.removeItem(at: pipe)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Archives that others wrote, or our own in their place")
 struct FixtureTests {
-    @Test("Each real archive opens, and is the same graph when it was written, as binary and as XML")
+    @Test("Each real archive opens, and is the same graph after writing it as binary and as XML")
     func real() throws {
         let archives = try Fixtures.real()
         #expect(Fixtures.isCount(archives.count, ofOthers: 144, own: 100))
@@ -29,7 +29,7 @@ struct FixtureTests {
         }
     }
 
-    @Test("A graph of a real archive of which each object was replaced by itself is the same, too")
+    @Test("A graph of a real archive is the same after each object was replaced by itself")
     func rebuilt() throws {
         for archive in try Fixtures.real() {
             let graph = try ArchivedGraph(archive.bytes, anyArchiver: true)
@@ -40,7 +40,7 @@ struct FixtureTests {
         }
     }
 
-    @Test("Values of real archives are those another decoder found")
+    @Test("Values of real archives match those of another decoder")
     func expected() throws {
         let expected = try Fixtures.expected()
         #expect(Fixtures.isCount(expected.count, ofOthers: 36, own: 36))
@@ -67,7 +67,7 @@ struct FixtureTests {
         }
     }
 
-    @Test("What is read into Swift's values is what another decoder found")
+    @Test("Decoded Swift values match those of another decoder")
     func expectedValues() throws {
         var read = 0
         // Sets become lists, in any order.
@@ -82,7 +82,7 @@ struct FixtureTests {
         #expect(read == (Fixtures.areOfOthers ? 16 : 36))
     }
 
-    @Test("Archives of others are read into Swift's values, or refused with an error")
+    @Test("Archives of others are decoded into Swift values, or throw")
     func values() throws {
         var opened = 0
         for archive in try Fixtures.real().map(\.archive) + Fixtures.malformed() {
@@ -105,7 +105,7 @@ struct FixtureTests {
         #expect(Fixtures.isCount(opened, ofOthers: 63, own: 40), "\(opened)")
     }
 
-    @Test("Some values of real archives, as Swift's")
+    @Test("Some values of real archives, as Swift values")
     func someValues() throws {
         func root<T: Decodable>(_ type: T.Type, _ file: String) throws -> T {
             let unarchiver = try KeyedUnarchiver(Fixtures.real(named: file).bytes)

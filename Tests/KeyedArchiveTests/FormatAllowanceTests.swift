@@ -45,7 +45,7 @@ struct FormatAllowanceTests {
         ),
     ]
 
-    @Test("What the description does not forbid opens, and stays what it is when it is written again")
+    @Test("Archives that the format allows open, and are unchanged when they are written again")
     func allowed() throws {
         for (name, bytes) in Self.unusual {
             do {
@@ -62,14 +62,14 @@ struct FormatAllowanceTests {
         try KeyedUnarchiver(HandMade.compact(value)).decode(type, forKey: "a")
     }
 
-    @Test("Of an element that stands twice in a set one is kept, a key that stands twice in a dictionary is an error")
+    @Test("A repeated element of a set is kept once, a repeated key of a dictionary is an error")
     func duplicates() throws {
         #expect(try read(Set<Int>.self, [Tag.set, 2, 1, 1]) == [1])
         let error = #expect(throws: ArchiveError.self) { try read([Int: Int].self, [Tag.map, 2, 1, 1, 1, 2]) }
         #expect(error?.code == .duplicateKey)
     }
 
-    @Test("Keys that stand beside their values may be in any order, another one in each object")
+    @Test("Inline keys may be in any order, which may differ between objects")
     func anyOrder() throws {
         let foo = Shape(name: "Foo", version: 0, kind: .object, layout: .explicit, keys: [])
         let name = HandMade.text("name") + HandMade.text("x")
@@ -80,7 +80,7 @@ struct FormatAllowanceTests {
         #expect(foos.map(\.name) == ["x", "x"] && foos.map(\.age) == [7, 7])
     }
 
-    @Test("Text that is no URL is an error when it is taken for one, also as the base of another")
+    @Test("Text that is not a URL is an error where a URL is decoded, also as a base")
     func urls() throws {
         func url(_ text: String, _ base: String?) -> [UInt8] {
             [Tag.url] + HandMade.text(text) + (base.map(HandMade.text) ?? [Tag.none])
@@ -92,7 +92,7 @@ struct FormatAllowanceTests {
         }
     }
 
-    @Test("An optional is marked inside of another one only, and the mark is refused where there is none")
+    @Test("An optional is marked only inside another one, and a mark elsewhere is an error")
     func optionals() throws {
         #expect(try read(Int?.self, [5]) == 5)
         #expect(try read(Int??.self, [Tag.some, 5]) == 5)
@@ -108,7 +108,7 @@ struct FormatAllowanceTests {
         expectMismatch([Int].self, [Tag.list, 1, Tag.some, 5])
     }
 
-    @Test("64 levels of whatever nests are read, the record at the top not counted, and writers count them so")
+    @Test("64 levels of nesting are read and written, not counting the record at the top")
     func levels() throws {
         let record = Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["k"])
         for level: [UInt8] in [
@@ -135,7 +135,7 @@ struct FormatAllowanceTests {
         #expect(throws: ArchiveError.self) { try KeyedArchiver.archive([[Int??.some(nil)]], limits: limits) }
     }
 
-    @Test("What was converted from Apple's format opens, however deep it may be there")
+    @Test("An archive converted from Apple's format opens, even if it is nested deeper")
     func convertedLevels() throws {
         var wide = ArchiveLimits()
         wide.depth = 1000

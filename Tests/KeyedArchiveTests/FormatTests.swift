@@ -79,7 +79,7 @@ struct FormatTests {
         #expect(try bytes(Int?.none) == [0xC0])
     }
 
-    @Test("Strings of every short length come back, and bytes that are not UTF-8 are no string")
+    @Test("Strings of every short length round-trip, and bytes that are not UTF-8 are an error")
     func strings() throws {
         func read(_ bytes: [UInt8]) throws -> String {
             try ([Tag.string, UInt8(bytes.count)] + bytes).withUnsafeBytes {
@@ -106,7 +106,7 @@ struct FormatTests {
         }
     }
 
-    @Test("A padded number is a number, one of more than 64 bits is not")
+    @Test("A padded number is valid, one of more than 64 bits is not")
     func varints() throws {
         func read(_ bytes: [UInt8]) throws -> UInt64 {
             try bytes.withUnsafeBytes {
@@ -129,7 +129,7 @@ struct FormatTests {
         #expect(error?.code == .corrupt, "\(String(describing: error))", sourceLocation: location)
     }
 
-    @Test("A file with a shape of records that are single is refused when it is opened")
+    @Test("A file with a record shape for single values throws when it is opened")
     func singleRecord() throws {
         let shape = Shape(name: "", version: 0, kind: .record, layout: .single, keys: [])
         for bytes in [HandMade.compact([Tag.record, 1, 0, 5], [shape]), HandMade.compact([5], [shape])] {
@@ -186,7 +186,7 @@ struct FormatTests {
         return HandMade.compact([Tag.reference, 0], [shape], objects: [[1, 0] + values + end])
     }
 
-    @Test("Bytes behind an object's values are refused, by decoders where all values are asked for")
+    @Test("Bytes after an object's values are an error, for decoders once all values are decoded")
     func leftOvers() throws {
         func read<T: Decodable>(_ type: T.Type, _ bytes: [UInt8]) throws -> T {
             try KeyedUnarchiver(bytes).decode(type, forKey: "a")
@@ -220,7 +220,7 @@ struct FormatTests {
         }
     }
 
-    @Test("Bytes behind an object's values are refused in messages")
+    @Test("Bytes after an object's values are an error in messages")
     func leftOversOfMessages() throws {
         for end: [UInt8] in [[], [0xFF, 0xFF]] {
             let foo = [0, 0] + HandMade.text("x") + [7] + end
@@ -266,7 +266,7 @@ struct FormatTests {
         return HandMade.compact(Array(sink.bytes))
     }
 
-    @Test("A decimal has the digits that the description allows, and no others")
+    @Test("A decimal has only the digits that the format allows")
     func decimals() throws {
         let most = "340282366920938463463374607431768211455"
         for (digits, exponent) in [("0", 0), ("-12", 127), ("007", -128), (most, 127), ("-" + most, -128), ("-0", 3)] {

@@ -49,7 +49,7 @@ struct FoundationFormTests {
         }
     }
 
-    @Test("They are read as what they are, in each format", arguments: [ArchiveFormat.compact, .binary, .xml])
+    @Test("They are read as the values they wrap, in each format", arguments: [ArchiveFormat.compact, .binary, .xml])
     func readBack(format: ArchiveFormat) throws {
         let shelf = try KeyedUnarchiver.unarchive(
             Shelf.self, from: try KeyedArchiver.archive(Shelf(), format: format))
@@ -102,7 +102,7 @@ struct FoundationFormTests {
         #expect(formed[1].a == 1 && formed[1].b == [2])
     }
 
-    @Test("A value that is missing, or nil, gives way to a default; the bytes come as Data, too")
+    @Test("A missing or nil value is replaced by a default, and an archive can be Data")
     func defaults() throws {
         let archiver = KeyedArchiver()
         try archiver.encode(Int?.none, forKey: "none")
@@ -120,7 +120,7 @@ struct FoundationFormTests {
         #expect(late?.message == "the archive is finished, so the key late has no place in it")
     }
 
-    @Test("A real in the place of an integer is said to be one")
+    @Test("The error for a real in place of an integer says so")
     func realForInteger() throws {
         for format in [ArchiveFormat.binary, .xml] {
             let bytes = try KeyedArchiver.archive(7.5, format: format)
@@ -129,7 +129,7 @@ struct FoundationFormTests {
         }
         let cut = try KeyedArchiver.archive(Shelf(), format: .binary).dropLast(9)
         let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(Array(cut)) }
-        #expect(error?.message.contains("cut off") == true)
+        #expect(error?.message.contains("truncated") == true)
     }
 
     @Test("A deep copy may go to another actor")

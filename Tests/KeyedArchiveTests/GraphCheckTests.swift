@@ -19,7 +19,7 @@ struct GraphCheckTests {
         return try archiver.finish()
     }
 
-    @Test("What passes the check can be read, and what can be read passes it")
+    @Test("The check passes exactly the archives that can be read")
     func agreement() throws {
         let bytes = try archive()
         var passed = 0
@@ -63,7 +63,7 @@ struct GraphCheckTests {
         }
     }
 
-    @Test("A graph that opens has all its objects, whichever byte was changed")
+    @Test("A graph that opens has all its objects, even if a byte was changed")
     func objects() throws {
         let bytes = try archive()
         for position in 0..<bytes.count {
@@ -74,7 +74,7 @@ struct GraphCheckTests {
         }
     }
 
-    @Test("Threads may look at one graph at once")
+    @Test("Several threads may read one graph at once")
     func threads() async throws {
         let graph = try ArchivedGraph(try archive())
         let expected = Array(graph.objects)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Object graphs")
 struct GraphTests {
-    @Test("An object met twice is one object, equal objects stay two")
+    @Test("An object encoded twice is one object, equal objects stay separate")
     func sharing() throws {
         let shared = Foo("Juliana", 7)
         let copy = try roundTrip([shared, Foo("Juliana", 7), shared])
@@ -13,7 +13,7 @@ struct GraphTests {
         #expect(copy[1].name == "Juliana")
     }
 
-    @Test("Lists keep which objects are the same, however many they have", arguments: [1, 16, 17, 33, 1000, 5000])
+    @Test("Lists keep the identity of their objects, whatever their length", arguments: [1, 16, 17, 33, 1000, 5000])
     func lists(_ count: Int) throws {
         let foos = (0..<count).map { Foo("", $0) }
         let again = Array(repeating: foos[0], count: 2 * count)
@@ -30,7 +30,7 @@ struct GraphTests {
         #expect(throws: ArchiveError.self) { try KeyedArchiver.archive([foos, again], limits: limits) }
     }
 
-    @Test("A reference back is handed over as soon as its object exists")
+    @Test("A back reference is delivered as soon as its object exists")
     func cycle() throws {
         let first = Node.list(3)
         let copy = try roundTrip(first)
@@ -39,7 +39,7 @@ struct GraphTests {
         #expect(copy.next?.next?.value == 2)
     }
 
-    @Test("An object that refers to itself comes back so")
+    @Test("An object that refers to itself round-trips")
     func selfReference() throws {
         let node = Node(1)
         node.previous = node
@@ -84,7 +84,7 @@ struct GraphTests {
         #expect(error?.description == "again: expected Foo, found nil")
     }
 
-    @Test("A class that is only Codable keeps identity beside ObjectCoding ones")
+    @Test("A class that is only Codable keeps identity, together with ObjectCoding ones")
     func codableClasses() throws {
         final class Tag: Codable {
             var label: String

@@ -50,7 +50,7 @@ struct HintTests {
         #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(Strange.self, from: bytes) }
     }
 
-    @Test("A class that is known needs no hint, and a delegate goes before it")
+    @Test("A known class needs no hint, and a delegate takes precedence over hints")
     func knownFirst() throws {
         let known = try archive("Stand", hints: ["Foo"], ["name": .string("x")])
         #expect(try KeyedUnarchiver.unarchive(Stand.self, from: known).name == "x")
@@ -74,7 +74,7 @@ struct HintTests {
         #expect(throws: ArchiveError.self) { try listing.decodeObject(forKey: "root", allowing: [Strange.self]) }
     }
 
-    @Test("A class with its module in front of its name is found on a list too")
+    @Test("A class name with its module is found in a list too")
     func modules() throws {
         let bytes = try archive("Program.Stand", hints: ["Program.Other"], ["name": .string("x")])
         let object = try KeyedUnarchiver(bytes).decodeObject(forKey: "root", allowing: [Stand.self])
@@ -85,7 +85,7 @@ struct HintTests {
         #expect((second as? Stand)?.name == "y")
     }
 
-    @Test("A hint for one of Foundation's classes makes it a value, unless the class is registered")
+    @Test("A hint for a Foundation class makes it a value, unless the class is registered")
     func values() throws {
         let bytes = try archive(
             "Bridged", hints: ["Unknown", "NSArray", "NSString"],

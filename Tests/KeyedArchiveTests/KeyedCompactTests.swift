@@ -27,7 +27,7 @@ struct KeyedCompactTests {
         return graph
     }
 
-    @Test("Nothing is lost on the way there and back", arguments: ["NSKeyedArchiver", "NSArchiver"])
+    @Test("Conversion both ways loses nothing", arguments: ["NSKeyedArchiver", "NSArchiver"])
     func roundTrip(archiver: String) throws {
         let graph = try Self.sample(archiver: archiver)
         let compact = try graph.bytes(format: .compact)
@@ -39,7 +39,7 @@ struct KeyedCompactTests {
         }
     }
 
-    @Test("An object with more keys than a shape has, and lists that stand at several places, come back")
+    @Test("An object with more keys than a shape can have, and lists that occur several times, round-trip")
     func manyKeysAndShared() throws {
         var limits = ArchiveLimits()
         limits.keys = 4
@@ -60,7 +60,7 @@ struct KeyedCompactTests {
         #expect(try ArchivedGraph(back.bytes(format: .binary)) == back)
     }
 
-    @Test("Objects open as those of the property list do, mutable arrays and all")
+    @Test("Objects open like those of the property list, mutable arrays included")
     func opens() throws {
         let compact = try Self.sample().bytes(format: .compact)
         let unarchiver = try KeyedUnarchiver(compact)
@@ -72,7 +72,7 @@ struct KeyedCompactTests {
         #expect(try unarchiver.decode(Data.self, forKey: "$archiver") == Data([1, 2]))
     }
 
-    @Test("A sequential archive is told from one with keys")
+    @Test("A sequential archive is distinguished from one with keys")
     func sequential() throws {
         let compact = try Self.sample(archiver: "NSArchiver").bytes(format: .compact)
         for open in [{ _ = try ArchivedGraph(compact) }, { _ = try KeyedUnarchiver(compact) }] as [() throws -> Void] {
@@ -82,7 +82,7 @@ struct KeyedCompactTests {
         }
     }
 
-    @Test("What is not as it must be is refused")
+    @Test("Invalid content is a thrown error")
     func refused() throws {
         let top = Shape(
             name: "", version: 0, kind: .record, layout: .keyed, keys: ["$archiver", "$version", "$top"])
@@ -111,7 +111,7 @@ struct KeyedCompactTests {
         #expect(throws: ArchiveError.self) { try ArchivedGraph(bytes, anyArchiver: true) }
     }
 
-    @Test("Real archives come back from the compact format as they were")
+    @Test("Real archives round-trip through the compact format")
     func real() throws {
         var count = 0
         for archive in try Fixtures.real() {

@@ -58,7 +58,7 @@ struct LargeBytesTests {
         }
     }
 
-    @Test("What is handed over in pieces is what is returned as a whole; what the receiver throws comes out")
+    @Test("The pieces handed over equal the whole, and an error of the receiver is rethrown")
     func pieces() throws {
         struct Enough: Error {}
         for graph in try Self.graphs() {
@@ -82,7 +82,7 @@ struct LargeBytesTests {
         }
     }
 
-    @Test("A graph that was read and changed is written with what was changed and with what was not")
+    @Test("A graph that was read and changed is written with its changed and unchanged content")
     func changed() throws {
         for graph in try Self.graphs() {
             var read = try ArchivedGraph(graph.bytes(format: .binary))

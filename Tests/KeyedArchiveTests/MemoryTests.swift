@@ -43,7 +43,7 @@ struct MemoryTests {
         }
     }
 
-    @Test("None of our own making takes more than 64 MiB; one that is as large as that does")
+    @Test("None of our own archives takes more than 64 MiB, except one of that size")
     func handMade() async throws {
         await #expect(processExitsWith: .success) {
             for (name, bytes) in HandMade.greedy { Self.check(name, bytes) }

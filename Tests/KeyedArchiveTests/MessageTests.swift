@@ -73,7 +73,7 @@ struct MessageTests {
         #expect(encoder.byteCount == 3)
     }
 
-    @Test("Whatever came before, an encoder and a decoder used again do as new ones do")
+    @Test("A reused encoder and decoder behave like new ones, whatever came before")
     func randomReuse() throws {
         struct Point: Codable, Equatable {
             var x: Int
@@ -138,7 +138,7 @@ struct MessageTests {
         }
     }
 
-    @Test("A message defines the shapes of its own values, not those that were expected after other messages")
+    @Test("A message defines the shapes of its own values, not those predicted from other messages")
     func ownShapes() throws {
         struct Key: CodingKey {
             var stringValue: String
@@ -169,7 +169,7 @@ struct MessageTests {
         #expect(try keys(of: [Entry(keys: ["b"], inner: [Entry(keys: []), Entry(keys: ["b"])])]) == [[], ["b"]])
     }
 
-    @Test("Big blobs are not copied on the way out, and slices on the way in")
+    @Test("Large data is not copied when written, and is a slice when read")
     func blobs() throws {
         let size = 64 << 20
         let data = Data(count: size)
@@ -272,7 +272,7 @@ struct MessageTests {
         func encode(to encoder: any Encoder) throws { throw CancellationError() }
     }
 
-    @Test("Objects by reference stand in a table, each once, and never in a file")
+    @Test("Objects by reference are stored in a table, each once, and never in a file")
     func externals() throws {
         let remote = Remote()
         let encoder = ObjectEncoder()
@@ -318,7 +318,7 @@ struct MessageTests {
         }
     }
 
-    @Test("An object decodes a member by reference whose class is one of objects of archives too")
+    @Test("An object decodes a member by reference whose class is also ObjectCoding")
     func externalMember() throws {
         let both = Both()
         let encoder = ObjectEncoder()

@@ -67,7 +67,7 @@ struct PropertyListTests {
         #expect(again.roots.keys == ["root", "$plain"])
     }
 
-    @Test("UIDs of every width are read and none is cut")
+    @Test("UIDs of every width are read and none is truncated")
     func uids() throws {
         for width in 1...16 {
             let uid = [UInt8](repeating: 0, count: width - 1) + [1]
@@ -86,7 +86,7 @@ struct PropertyListTests {
         try checkAllForms(graph)
     }
 
-    @Test("Shared lists are read once, kept shared in binary, and refused in XML where they would explode")
+    @Test("Shared lists are read once, stay shared in binary, and throw in XML where they would grow too large")
     func sharing() throws {
         for (levels, fits) in [(5, true), (24, false), (60, false)] {
             let graph = try ArchivedGraph(HandMade.shared(levels: levels))
@@ -104,7 +104,7 @@ struct PropertyListTests {
         }
     }
 
-    @Test("A long string that stands at many places is made once, not once for each byte that refers to it")
+    @Test("A long string that occurs many times is made once, not once for each reference")
     func repeatedStrings() throws {
         let graph = try ArchivedGraph(HandMade.repeated(length: 1 << 20, times: 4_000))
         guard case .value(.list(let values)) = graph.objects[1] else {
@@ -128,7 +128,7 @@ struct PropertyListTests {
         try checkAllForms(graph)
     }
 
-    @Test("XML with all that a property list may have beside values")
+    @Test("XML may contain everything a property list allows besides values")
     func unusualXML() throws {
         let text = archive(
             objects: """
@@ -170,7 +170,7 @@ struct PropertyListTests {
         #expect(throws: ArchiveError.self) { try ArchivedGraph(archive(objects: text)) }
     }
 
-    @Test("Entities that are declared are not expanded, and other encodings and old styles are named in the error")
+    @Test("Declared entities are not expanded, and errors name other encodings and old styles")
     func refused() {
         let bomb = """
             <?xml version="1.0"?><!DOCTYPE plist [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><plist><string>&b;</string></plist>
@@ -188,7 +188,7 @@ struct PropertyListTests {
         #expect(throws: ArchiveError.self) { try ArchivedGraph([UInt8]()) }
     }
 
-    @Test("Archives of other archivers open if they are asked for")
+    @Test("Archives of other archivers open on request")
     func otherArchiver() throws {
         var graph = ArchivedGraph(archiver: "SCNKeyedArchiver")
         graph.setRoot(.reference(0), forKey: "root")
@@ -198,7 +198,7 @@ struct PropertyListTests {
         #expect(try ArchivedGraph(bytes, anyArchiver: true) == graph)
     }
 
-    @Test("Keys of the user that begin with $ and values without keys are told apart")
+    @Test("User keys that begin with $ and values without keys are distinguished")
     func dollarKeys() throws {
         let object = """
             <dict><key>$class</key>\(uid(2))<key>$$class</key><integer>1</integer><key>$0</key><integer>2</integer>
@@ -215,7 +215,7 @@ struct PropertyListTests {
         try checkAllForms(graph)
     }
 
-    @Test("ArchiveLimits may be as large as numbers are")
+    @Test("ArchiveLimits may be as large as Int.max")
     func noLimits() throws {
         var limits = ArchiveLimits()
         limits.bytes = .max
@@ -243,7 +243,7 @@ struct PropertyListTests {
         #expect(try ArchivedGraph(graph.bytes(format: .binary)) == graph)
     }
 
-    @Test("A class record whose names are no names keeps what it has")
+    @Test("A class record with invalid names keeps its content")
     func oddClassRecords() throws {
         let object = """
             <dict><key>$class</key>\(uid(2))</dict>
@@ -265,10 +265,10 @@ struct PropertyListTests {
         try checkAllForms(ArchivedGraph(bytes))
     }
 
-    @Test("A list of objects that is also a value is refused: written back, its objects would stand at two places")
+    @Test("A list of objects that is also a value is an error: its objects would be written twice")
     func objectsAsValue() throws {
         let error = try #require(throws: ArchiveError.self) { try ArchivedGraph(HandMade.objectsAsRoot()) }
-        #expect(error.code == .corrupt && "\(error)".contains("several places"))
+        #expect(error.code == .corrupt && "\(error)".contains("several times"))
         #expect(throws: ArchiveError.self) { try KeyedUnarchiver(HandMade.objectsAsRoot()) }
     }
 

@@ -18,7 +18,7 @@ struct RobustnessTests {
         var foo: Foo? = Foo("x", 1)
     }
 
-    @Test("An archive cut off anywhere is a thrown error")
+    @Test("An archive truncated anywhere is a thrown error")
     func truncation() throws {
         let bytes = try KeyedArchiver.archive(Mixed())
         for length in 0..<bytes.count {
@@ -45,7 +45,7 @@ struct RobustnessTests {
         #expect(refused > bytes.count)
     }
 
-    @Test("Random bytes behind a good beginning are refused")
+    @Test("Random bytes after a valid beginning are an error")
     func noise() {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<2000 {
@@ -58,7 +58,7 @@ struct RobustnessTests {
         }
     }
 
-    @Test("Counts beyond the bytes present are refused before anything is allocated")
+    @Test("Counts beyond the bytes present throw before anything is allocated")
     func counts() throws {
         // A body with one value: a list of 2^40 elements; the same as string, data, dictionary, packed and references.
         for tag: [UInt8] in [
@@ -148,7 +148,7 @@ struct RobustnessTests {
         #expect(error?.code == .missingKey)
     }
 
-    @Test("What a type's own code throws comes out with its path, inside")
+    @Test("An error of a type's own code is wrapped in an error with its path")
     func foreignErrors() throws {
         struct Picky: Codable {
             struct Refusal: Error {}
@@ -164,7 +164,7 @@ struct RobustnessTests {
         #expect(error?.path == "root[0]")
     }
 
-    @Test("An encoder that met an error finishes no archive")
+    @Test("An encoder cannot finish after an error")
     func poisoned() throws {
         struct Unwilling: Codable {
             func encode(to encoder: any Encoder) throws { throw CancellationError() }
@@ -185,7 +185,7 @@ struct RobustnessTests {
         #expect(error?.code == .duplicateKey)
     }
 
-    @Test("Objects with identity are refused by other encoders, in a sentence")
+    @Test("Other encoders throw a clear error for objects with identity")
     func foreignCoders() {
         let error = #expect(throws: (any Error).self) { try JSONEncoder().encode([Foo("x", 1)]) }
         #expect("\(String(describing: error))".contains("KeyedArchiver"))

@@ -50,7 +50,7 @@ struct SequentialTests {
         }
     }
 
-    @Test("A class with keys and without comes back either way", arguments: formats)
+    @Test("A class that encodes with or without keys round-trips both ways", arguments: formats)
     func employee(_ format: ArchiveFormat) throws {
         let ada = Employee("Ada", "Lovelace", 1815)
         let archiver = SequentialArchiver(format: format)
@@ -98,7 +98,7 @@ struct SequentialTests {
         #expect(error?.code == .unsupported)
     }
 
-    @Test("Values with and without keys stand side by side in one object", arguments: formats)
+    @Test("Values with and without keys can be in one object", arguments: formats)
     func mixed(_ format: ArchiveFormat) throws {
         let parent = Mixed([1, 2], "parent")
         parent.child = Mixed([], "child")

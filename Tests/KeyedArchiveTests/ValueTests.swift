@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Values")
 struct ValueTests {
-    @Test("Every kind of value comes back as it was")
+    @Test("Every kind of value round-trips")
     func everything() throws {
         let value = Everything()
         #expect(try roundTrip(value) == value)
@@ -28,7 +28,7 @@ struct MetatypeCacheTests {
 
     private func list<T: Decodable>(of type: T.Type) -> any Decodable.Type { [T].self }
 
-    @Test("Of any two types both are found")
+    @Test("Both of any two types are found")
     func pairs() {
         var types: [any Decodable.Type] = [Int.self]
         while types.count < 100 {

@@ -26,7 +26,7 @@ struct EncodingFrame {
 
     mutating func set(_ value: ArchivedValue, forKey key: String) { set(value, forStoredKey: StoredName.escaped(key)) }
 
-    /// Adds a value without key.
+    /// Adds a value without a key.
     mutating func append(_ value: ArchivedValue, type: String) {
         set(value, forStoredKey: "$\(unkeyedCount)")
         unkeyedCount += 1

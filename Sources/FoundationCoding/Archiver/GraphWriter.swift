@@ -10,7 +10,8 @@ struct GraphWriter {
     /// The number of objects so far.
     var count: Int { graph.objects.count }
 
-    /// Adds nil, to be replaced when the object there is written; left so for a conditional object nobody else wrote.
+    /// Adds nil, to be replaced when the object is written; it stays for a conditional object that nothing else
+    /// encodes.
     mutating func reserve() throws -> Int { try graph.add(.value(.null)) }
 
     mutating func fill(_ index: Int, with value: ArchivedValue) throws { try graph.replace(index, with: .value(value)) }

@@ -3,7 +3,7 @@ import KeyedArchive
 import Synchronization
 
 extension NSCodingArchiver {
-    /// Levels of objects encoded inside one another; deeper ones wait until the stack is short again.
+    /// Levels of objects encoded inside one another; deeper ones are postponed until the stack is short again.
     private static let deepest = 128
 
     // MARK: Placing values
@@ -39,7 +39,7 @@ extension NSCodingArchiver {
     func fail(_ error: any Error) {
         guard failure == nil else { return }
         failure =
-            (error as? ArchiveError) ?? ArchiveError(.thrownByType, "the class's own code failed", underlying: error)
+            (error as? ArchiveError) ?? ArchiveError(.thrownByType, "the class's own code threw", underlying: error)
     }
 
     // MARK: Objects
@@ -77,11 +77,11 @@ extension NSCodingArchiver {
         return index
     }
 
-    /// The object to archive for a value: bridged to a class, and replaced by whoever wants to.
+    /// The object to archive for a value: bridged to a class, then replaced if its class or the delegate says so.
     private func resolve(_ value: Any?) throws -> NSObject? {
         guard let value else { return nil }
         let bridged = value as AnyObject
-        // An optional in an `Any` bridges to NSNull if it is empty.
+        // An empty optional in an `Any` bridges to NSNull.
         if bridged is NSNull, !(value is NSNull) { return nil }
         var object: AnyObject? = bridged
         let identity = ObjectIdentifier(bridged)
@@ -107,7 +107,7 @@ extension NSCodingArchiver {
         delegate?.archiver(self, willReplace: original, with: object)
         replacements[ObjectIdentifier(original)] = .some(object)
         retained.append(original)
-        // What takes the place of another is not asked again.
+        // A replacement is not asked for another one.
         if let object { replacements[ObjectIdentifier(object)] = .some(object) }
         return object
     }
@@ -115,7 +115,7 @@ extension NSCodingArchiver {
     static func unsupported(_ object: AnyObject) -> ArchiveError {
         let name =
             String(reflecting: type(of: object)).hasSuffix("__SwiftValue")
-            ? "a Swift value that is no object of Foundation" : ClassNames.name(of: type(of: object))
+            ? "a Swift value that is not a Foundation object" : ClassNames.name(of: type(of: object))
         return ArchiveError(.unsupported, "\(name) cannot be archived: it is not NSCoding")
     }
 
@@ -127,7 +127,7 @@ extension NSCodingArchiver {
             return
         }
         try encodeNow(object, at: index)
-        // Only the outermost object is followed by what was put off, so that the stack is short.
+        // Postponed objects follow the outermost object, when the stack is short.
         guard frames.count == 1 else { return }
         while let next = deferred.popLast() { try encodeNow(next.object, at: next.index) }
     }
@@ -136,7 +136,7 @@ extension NSCodingArchiver {
         if let value = NativeEncoding.plainValue(of: object) {
             try writer.fill(index, with: value)
         } else {
-            // Decimal numbers say they are numbers, which would lose their digits.
+            // Decimal numbers describe themselves as plain numbers, which would lose digits.
             let type: AnyClass =
                 object is NSDecimalNumber ? NSDecimalNumber.self : object.classForKeyedArchiver ?? object.classForCoder
             let native = NativeEncoding.body(of: type)
@@ -144,7 +144,7 @@ extension NSCodingArchiver {
             if isSecure, (object as? any NSSecureCoding).map({ Swift.type(of: $0).supportsSecureCoding }) != true {
                 throw ArchiveError(.unsupported, "\(ClassNames.name(of: type)) does not support secure coding")
             }
-            // Foundation's own classes use keys in any archive; they would trap if asked to do without.
+            // Foundation's own classes use keys in any archive; without keys they trap.
             frames.append(
                 EncodingFrame(allowsKeys: !isSequential || ClassNames.hasFoundationAncestor(Swift.type(of: object))))
             if let native { try native(self, object) } else { coding.encode(with: self) }

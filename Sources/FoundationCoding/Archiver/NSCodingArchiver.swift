@@ -17,7 +17,7 @@ public class NSCodingArchiver: OneDirectionCoder {
     public var outputFormat: ArchiveFormat = .binary
     /// The bounds of what is written.
     public var limits = ArchiveLimits()
-    /// Who is told of each object, and may replace it.
+    /// Observes each object, and may replace it.
     public weak var delegate: (any NSCodingArchiverDelegate)?
 
     var writer: GraphWriter
@@ -33,7 +33,7 @@ public class NSCodingArchiver: OneDirectionCoder {
     var conditional: Set<Int> = []
     /// What was put in place of objects.
     var replacements: [ObjectIdentifier: AnyObject?] = [:]
-    /// Objects whose bodies are encoded when the stack is short again.
+    /// Objects whose bodies were postponed until the stack is short again.
     var deferred: [(object: NSObject, index: Int)] = []
     let isSecure: Bool
     let isSequential: Bool
@@ -77,7 +77,7 @@ public class NSCodingArchiver: OneDirectionCoder {
     /// The first thing that went wrong, an `ArchiveError`; from then on nothing is encoded.
     public override var error: (any Error)? { failure }
 
-    /// Keeps an error; whatever the failure policy, nothing is raised.
+    /// Sets `error`; nothing is raised, for either failure policy.
     public override func failWithError(_ error: any Error) { fail(error) }
 
     /// The version of a class as `NSCodingVersioned` gives it, 0 for others; `NSNotFound` for a class not encoded yet.

@@ -1,4 +1,4 @@
-/// What an archiver tells about the objects it archives, and who may put others in their place.
+/// Observes the objects that an archiver archives, and may replace them.
 ///
 /// All methods have defaults that do nothing.
 public protocol NSCodingArchiverDelegate: AnyObject {
@@ -8,7 +8,7 @@ public protocol NSCodingArchiverDelegate: AnyObject {
     /// An object, or what replaced it, has been encoded.
     func archiver(_ archiver: NSCodingArchiver, didEncode object: Any?)
 
-    /// `newObject` is going to be archived in place of `object`, whoever decided so.
+    /// `newObject` is about to be archived in place of `object`, as its class or the delegate decided.
     func archiver(_ archiver: NSCodingArchiver, willReplace object: Any?, with newObject: Any?)
 
     /// The archive is about to be completed: the last moment to encode more.

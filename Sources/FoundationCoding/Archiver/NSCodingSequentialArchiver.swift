@@ -11,6 +11,6 @@ public final class NSCodingSequentialArchiver: NSCodingArchiver {
 
 /// How sequential archives differ from keyed ones.
 enum SequentialLayout {
-    /// The archiver's name in the file, so that nobody takes it for an archive with keys.
+    /// The archiver's name in the file, so that it is not mistaken for an archive with keys.
     static let archiver = "NSArchiver"
 }

@@ -1,8 +1,8 @@
 import Foundation
 import KeyedArchive
 
-/// Foundation's classes that the archiver writes itself, as their own `encode(with:)` needs Foundation's archiver or loses
-/// something.
+/// Foundation classes that the archiver writes itself, as their own `encode(with:)` needs Foundation's archiver or
+/// loses something.
 enum NativeEncoding {
     typealias Body = @Sendable (NSCodingArchiver, NSObject) throws -> Void
 
@@ -12,14 +12,14 @@ enum NativeEncoding {
         case let number as NSNumber: return number is NSDecimalNumber ? nil : value(of: number)
         case let string as NSString:
             let text = string as String
-            // That very text is how the format writes nil.
+            // This text means nil in the format.
             return string.classForCoder == NSString.self && text != "$null" ? .string(text) : nil
         case let data as NSData: return data.classForCoder == NSData.self ? .data(bytes(of: data)) : nil
         default: return nil
         }
     }
 
-    /// What writes the instances of a class; nil if they do it themselves.
+    /// The function that writes the instances of a class; nil if they encode themselves.
     static func body(of type: AnyClass) -> Body? { bodies[ObjectIdentifier(type)] }
 
     private static let bodies: [ObjectIdentifier: Body] = [
@@ -60,7 +60,7 @@ enum NativeEncoding {
         }
     }
 
-    /// Truth values have a class of their own; their type string they share with integers of 8 bits.
+    /// Truth values have a class of their own, but the type string of 8-bit integers.
     private static let truthType: NSNumber.Type = type(of: NSNumber(value: true))
 
     /// The bytes of an object, copied: it may change before they are written.
@@ -117,7 +117,7 @@ enum NativeEncoding {
         archiver.set(.data(mantissa), forKey: "NS.mantissa")
     }
 
-    /// As Foundation on Linux does, as Apple's does, both with the precision of a `Float`, and exactly.
+    /// In the way of Foundation on Linux and of Apple's, both with the precision of a `Float`, and exactly.
     private static let encodeTransform: Body = { archiver, object in
         guard let transform = object as? NSAffineTransform else { return }
         let matrix = transform.transformStruct

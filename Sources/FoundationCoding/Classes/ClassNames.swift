@@ -42,7 +42,7 @@ enum ClassNames {
     /// Whether Foundation defines the class.
     static func isFoundations(_ type: AnyClass) -> Bool { String(reflecting: type).hasPrefix("Foundation.") }
 
-    /// Whether a class is one of Foundation's, or a subclass of one other than `NSObject`.
+    /// Whether a class is a Foundation class, or a subclass of one other than `NSObject`.
     static func hasFoundationAncestor(_ type: AnyClass) -> Bool {
         var current: AnyClass? = type
         while let type = current, type != NSObject.self {
@@ -52,9 +52,9 @@ enum ClassNames {
         return false
     }
 
-    /// Looks a class up in the running program by a name like `Module.Class`, or one of Foundation's by its own.
+    /// Looks a class up in the running program by a name like `Module.Class`, or a Foundation class by its plain name.
     ///
-    /// Only plain identifiers get this far: the runtime's demangler is not made for hostile names.
+    /// Only plain identifiers get this far: the runtime's demangler is not safe for hostile names.
     static func find(_ name: String) -> AnyClass? {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, name.utf8.count <= 512, parts.allSatisfy(isIdentifier) else { return nil }

@@ -9,7 +9,7 @@ public protocol NSCodingVersioned: NSCoding {
     static var classVersion: Int { get }
 }
 
-/// A class whose instances may give way to another object after they were decoded.
+/// A class whose instances may be replaced by another object after decoding.
 ///
 /// Foundation on Linux has no `NSObject.awakeAfter(using:)`. Declare the conformance and write the method as for
 /// Apple's, without `override`.
@@ -18,7 +18,7 @@ public protocol NSCodingAwakening: NSCoding {
     func awakeAfter(using coder: NSCoder) -> Any?
 }
 
-/// A class that names the further classes which may be found in an archive of its instances.
+/// A class that lists the other classes that an archive of its instances may contain.
 ///
 /// Its own decoding code names most: `decodeObject(of:forKey:)`. A class that decodes collections without naming what is
 /// in them lists that here, to be usable in `NSCoded`.

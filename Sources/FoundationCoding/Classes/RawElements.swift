@@ -2,8 +2,8 @@ import Foundation
 
 /// The elements of Foundation's collections as the objects they are.
 ///
-/// Their own accessors turn an `NSMutableString` into a `String` and an `NSMutableArray` into an `Array`: class and identity
-/// are lost. Their mirrors show what is stored.
+/// Their own accessors turn an `NSMutableString` into a `String` and an `NSMutableArray` into an `Array`, so that class
+/// and identity are lost. Their mirrors show what is stored.
 enum RawElements {
     /// The elements of an array or set.
     static func list(_ collection: NSObject) -> [AnyObject] {

@@ -23,7 +23,8 @@ extension NSCodingUnarchiver {
     func check(_ type: AnyClass) throws {
         guard strictness != .anyClass, let list = lists[lists.count - 1] else { return }
         guard list.allows(type) else { throw refused(type) }
-        // What this library makes itself is made with care, whatever Foundation says of the class; asking some traps.
+        // Classes that this library decodes itself are safe even if Foundation does not say so; asking some of them
+        // traps.
         guard strictness == .secure, NativeDecoding.maker(of: type) == nil else { return }
         guard let secure = type as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
             throw ArchiveError(
@@ -65,7 +66,7 @@ extension NSCodingUnarchiver {
 
     // MARK: Names
 
-    /// The class of a record, or the one that it wants to be made in its place.
+    /// The class of a record, or the one to use in its place.
     func resolve(_ record: ArchivedRecord) throws -> AnyClass {
         let type: AnyClass = try find(record)
         return (type as? NSObject.Type)?.classForKeyedUnarchiver() ?? type
@@ -86,7 +87,7 @@ extension NSCodingUnarchiver {
         if let type = delegate?.unarchiver(self, cannotDecodeObjectOfClassName: name, originalClasses: others) {
             return type
         }
-        // The first that may be made here; if none may, the first that is known says so.
+        // The first that is allowed here; if none is, the error names the first that is known.
         let known = hints.lazy.compactMap { try? self.classNamed($0) }
         if let type = known.first(where: { (try? self.check($0)) != nil }) ?? known.first { return type }
         throw unknown(name)
@@ -107,12 +108,12 @@ extension NSCodingUnarchiver {
         throw unknown(name)
     }
 
-    /// A name a stranger chose, fit for a message.
+    /// A name from the archive, made safe for a message.
     static func printable(_ name: String) -> String {
         String(String.UnicodeScalarView(name.unicodeScalars.prefix(80).filter { $0.value >= 32 && $0.value < 127 }))
     }
 
-    /// Makes objects of `type` for a class name in this archive; nil for what the name says again.
+    /// Makes objects of `type` for a class name in this archive; nil removes the setting.
     ///
     /// The class must still be allowed where it is met.
     public func setClass(_ type: AnyClass?, forClassName name: String) { classMap[name] = type }

@@ -44,9 +44,9 @@ extension NSCodingUnarchiver {
     }
 
     /// Decodes an object that may refer back to the one being decoded, and hands it over as soon as it exists: at once, or
-    /// when its own `init(coder:)` is through.
+    /// when its own `init(coder:)` has returned.
     ///
-    /// What cycles need: while an object's `init(coder:)` runs nobody else can have it.
+    /// Cycles need this: while an object's `init(coder:)` runs, other objects cannot refer to it.
     /// - Parameters:
     ///   - type: The class it must be of.
     ///   - key: Its key; without value nothing is called.

@@ -56,7 +56,7 @@ extension NSCodingUnarchiver {
         guard failure == nil else { return }
         var failure =
             (error as? ArchiveError)
-            ?? ArchiveError(.thrownByType, "the class's own code failed: \(type(of: error))", underlying: error)
+            ?? ArchiveError(.thrownByType, "the class's own code threw: \(type(of: error))", underlying: error)
         for step in steps.reversed() { failure.prepend(step) }
         for frame in frames.reversed() {
             for step in frame.steps.reversed() { failure.prepend(step) }

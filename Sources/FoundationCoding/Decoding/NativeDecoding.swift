@@ -41,7 +41,7 @@ enum NativeDecoding {
             Unit.self,
         ]
 
-    /// Names under which others archive what is one of Foundation's classes here.
+    /// Names under which other archivers store Foundation classes.
     private static let otherNames: [String: AnyClass] = [
         "NSUnitConcentrationMass": UnitConcentrationMass.self,
         "GSNotification": NSNotification.self,
@@ -54,7 +54,7 @@ enum NativeDecoding {
 
     // MARK: Before a class makes itself
 
-    /// Whether a class is one of Foundation's collections, strings or data, or a subclass.
+    /// Whether a class is a Foundation collection, string or data, or a subclass.
     static func isCollection(_ type: AnyClass) -> Bool {
         ancestors(of: type).contains { type in
             type == NSArray.self || type == NSSet.self || type == NSDictionary.self || type == NSOrderedSet.self
@@ -62,12 +62,12 @@ enum NativeDecoding {
         }
     }
 
-    /// Whether an object is a collection of Foundation's.
+    /// Whether an object is a Foundation collection.
     static func isCollection(_ object: NSObject) -> Bool {
         object is NSArray || object is NSSet || object is NSDictionary || object is NSOrderedSet
     }
 
-    /// Checks, for a subclass of one of Foundation's classes, what that class is going to read.
+    /// Checks the values that a Foundation class will read, for a subclass of it.
     static func validate(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int, for type: AnyClass
     ) throws {

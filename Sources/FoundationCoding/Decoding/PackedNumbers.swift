@@ -18,16 +18,16 @@ struct PackedNumbers {
         let start = position
         guard let value = try? Varint.read(bytes, at: &position), position - start < 10,
             let result = Int(exactly: value), result < Int.max
-        else { throw ArchiveError(.corrupt, "packed numbers that are cut off or too large") }
+        else { throw ArchiveError(.corrupt, "packed numbers that are truncated or too large") }
         return result
     }
 
-    /// All numbers, which must be so many.
+    /// All numbers, exactly `count` of them.
     func numbers(count: Int) throws -> [Int] {
-        guard count <= bytes.count else { throw ArchiveError(.corrupt, "fewer packed numbers than there should be") }
+        guard count <= bytes.count else { throw ArchiveError(.corrupt, "too few packed numbers") }
         var reader = self
         let result = try (0..<count).map { _ in try reader.next() }
-        guard reader.isAtEnd else { throw ArchiveError(.corrupt, "more packed numbers than there should be") }
+        guard reader.isAtEnd else { throw ArchiveError(.corrupt, "too many packed numbers") }
         return result
     }
 }

@@ -43,7 +43,7 @@ indirect enum TypeEncoding: Equatable {
         }
     }
 
-    /// The bytes of a scalar; nil for what is none.
+    /// The size of a scalar; nil for other types.
     ///
     /// As everywhere in Foundation, `l` and `L` have 32 bits.
     static func scalarSize(_ code: UInt8) -> Int? {

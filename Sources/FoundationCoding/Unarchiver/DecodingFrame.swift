@@ -7,7 +7,7 @@ struct DecodingFrame {
     let steps: [ArchiveError.Step]
     /// Whether the object may use keys.
     let allowsKeys: Bool
-    /// Whether keys that select the trapping ways of Foundation's own collections are hidden.
+    /// Whether keys are hidden that make Foundation's collections trap.
     let isGuarded: Bool
     /// The types of the values without key, in sequential archives.
     let types: [Substring]?
@@ -22,7 +22,7 @@ struct DecodingFrame {
         self.allowsKeys = allowsKeys
         self.isGuarded = isGuarded
         if record.storedKeys.count > Self.fewKeys {
-            // The first of equal keys counts, as in the search below.
+            // Of equal keys the first one counts, as in the search below.
             for (position, key) in record.storedKeys.enumerated() where positions[key] == nil {
                 positions[key] = position
             }
@@ -48,7 +48,7 @@ struct DecodingFrame {
         guard isGuarded else { return value(forStoredKey: StoredName.escaped(key)) }
         if Self.hidden.contains(key) { return nil }
         if let value = value(forStoredKey: StoredName.escaped(key)) { return value }
-        // What is stored as one list is shown as one key for each element, which is the way that does not trap.
+        // A stored list is shown as one key for each element: Foundation traps otherwise.
         for (prefix, list) in [("NS.object.", "NS.objects"), ("NS.key.", "NS.keys")] where key.hasPrefix(prefix) {
             guard let index = Int(key.dropFirst(prefix.count)), case .list(let elements)? = value(forStoredKey: list),
                 elements.indices.contains(index)

@@ -1,16 +1,16 @@
 import Foundation
 import KeyedArchive
 
-/// Makes sets and dictionaries of objects a stranger chose.
+/// Makes sets and dictionaries of objects from untrusted archives.
 ///
-/// Foundation's hashes are known to all: a peer could choose thousands of keys with one hash, or keys which are graphs
+/// Foundation's hashes can be predicted: a peer could choose thousands of keys with one hash, or keys that are graphs
 /// whose comparison never ends.
 enum Hashing {
-    /// Keys with one hash, at most.
+    /// The most keys with one hash.
     ///
     /// Comparing that many with each other takes milliseconds.
     private static let collisions = 1024
-    /// Objects inside one key, counted as often as they are met.
+    /// The most objects inside one key, counted each time they occur.
     private static let size = 10_000
 
     /// Checks the elements of a set, or the keys of a dictionary.
@@ -45,7 +45,7 @@ enum Hashing {
             }
         case let date as NSDate where date.timeIntervalSinceReferenceDate.isNaN:
             // To Foundation it is equal to every date.
-            throw ArchiveError(.unsupported, "a date that is none as a key")
+            throw ArchiveError(.unsupported, "NaN as a date key")
         default:
             guard isFit(key) else {
                 throw ArchiveError(.unsupported, "\(ClassNames.name(of: type(of: key))) as a key")
@@ -53,11 +53,11 @@ enum Hashing {
         }
     }
 
-    /// Whether an object may be a key: one of a class of the user's, or of those of Foundation's whose hash agrees with
-    /// what they call equal.
+    /// Whether an object may be a key: one of a user's class, or of a Foundation class whose hash agrees with
+    /// its equality.
     ///
-    /// That of a decimal number calls itself without end, that of an error traps, units that are equal have different
-    /// ones; and a set that meets such elements traps.
+    /// The hash of a decimal number recurses without end, that of an error traps, equal units have different
+    /// ones, and a set with such elements traps.
     private static func isFit(_ key: NSObject) -> Bool {
         switch key {
         case is NSDecimalNumber: false
@@ -69,7 +69,7 @@ enum Hashing {
         }
     }
 
-    /// Keys other than strings, numbers and the like, at most: each is compared with each.
+    /// The most keys other than strings, numbers and the like, as each is compared with each.
     private static let unusual = 64
 
     /// Checks that keys which are equal have one hash; a set that finds others traps.
@@ -84,7 +84,7 @@ enum Hashing {
             var known = key.hash
             switch key {
             case let number as NSNumber:
-                // All that are no numbers are equal to Foundation.
+                // To Foundation all NaNs are equal.
                 let value = number.doubleValue.isNaN ? .infinity : number.doubleValue
                 known = numbers.updateValue(key.hash, forKey: value) ?? known
             case let text as NSString: known = texts.updateValue(key.hash, forKey: text as String) ?? known

@@ -9,7 +9,7 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
     ///
     /// - Parameters:
     ///   - data: The archive.
-    ///   - classes: The classes that may be made, beside those of property lists; nil for any class of the program, which
+    ///   - classes: The classes that may be made, in addition to those of property lists; nil for any class, which
     ///     is only for archives of your own.
     ///   - limits: The bounds of what is read.
     /// - Throws: `ArchiveError` if it is not a sequential archive.

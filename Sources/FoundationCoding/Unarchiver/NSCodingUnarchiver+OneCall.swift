@@ -78,9 +78,9 @@ extension NSCodingUnarchiver {
         }
     }
 
-    /// Makes the object under the key `root`, of whatever class of the program the archive names.
+    /// Makes the object under the key `root`, of any class of the program that the archive names.
     ///
-    /// Only for archives of your own: who writes the archive chooses the classes.
+    /// Only for your own archives: the archive chooses the classes.
     /// - Throws: `ArchiveError`.
     public class func unarchiveObject(with data: Data) throws -> Any? {
         if self is NSCodingSequentialUnarchiver.Type {
@@ -91,7 +91,7 @@ extension NSCodingUnarchiver {
         return try unarchiver.root { $0.decodeObject(forKey: NSCodingArchiver.rootKey) }
     }
 
-    /// Makes the object under the key `root` of a file, of whatever class of the program the archive names.
+    /// Makes the object under the key `root` of a file, of any class of the program that the archive names.
     ///
     /// Only for files of your own.
     /// - Returns: The object; nil if there is no file, or it is not such an archive. `unarchiveObject(with:)` says why.

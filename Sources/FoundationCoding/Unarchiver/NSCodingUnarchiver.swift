@@ -9,12 +9,12 @@ public import KeyedArchive
 /// if let error = unarchiver.error { throw error }
 /// ```
 ///
-/// The archive may be in Apple's format, binary or XML, or in the compact one, and from anybody: what is wrong with it sets
-/// `error`, and from then on all calls give nil or 0. Objects keep their identity. Belongs to one thread at a time.
+/// The archive may be in Apple's format, binary or XML, or in the compact one, and untrusted: an error in it sets
+/// `error`, and from then on all calls return nil or 0. Objects keep their identity. Belongs to one thread at a time.
 public class NSCodingUnarchiver: OneDirectionCoder {
     /// The bounds of what is read.
     public let limits: ArchiveLimits
-    /// Who is told of each object, and may replace it.
+    /// Observes each object, and may replace it.
     public weak var delegate: (any NSCodingUnarchiverDelegate)?
 
     let graph: ArchivedGraph
@@ -34,7 +34,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     var here: [ArchiveError.Step] = []
     var verified: Set<Verified> = []
     var depth = 0
-    /// C strings handed out, which live as long as the coder.
+    /// C strings that were returned, which live as long as the coder.
     var strings: [UnsafeMutablePointer<CChar>] = []
     let isSequential: Bool
 
@@ -44,9 +44,9 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         let list: ObjectIdentifier
     }
 
-    /// How far an object has got.
+    /// How far an object is made.
     enum Slot {
-        /// Its class is at work; a collection may already be referred to.
+        /// Its `init(coder:)` is running; a collection can be referred to already.
         case making(collection: NSObject?)
         case made(AnyObject?)
     }
@@ -91,7 +91,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     static func open(_ data: Data, limits: ArchiveLimits, sequential: Bool) throws -> ArchivedGraph {
         var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
         if graph.archiver == nil {
-            // The compact format's graph as it would be in Apple's.
+            // The graph of the compact format as it would be in Apple's.
             graph = try ArchivedGraph(
                 try graph.bytes(format: .binary, limits: limits), limits: limits, anyArchiver: true)
         }
@@ -140,14 +140,14 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     /// The first thing that went wrong, an `ArchiveError` whose path says where.
     public override var error: (any Error)? { failure }
 
-    /// As set; both policies set `error` and return, as nothing in Swift can be raised.
+    /// As set; both policies set `error` and return, as Swift has no exceptions.
     public override var decodingFailurePolicy: NSCoder.DecodingFailurePolicy {
         get { policy }
         set { policy = newValue }
     }
     private var policy = NSCoder.DecodingFailurePolicy.setErrorAndReturn
 
-    /// Keeps an error, for a class to say that what it found makes no sense.
+    /// Sets `error`, for classes that find invalid values.
     public override func failWithError(_ error: any Error) { fail(error) }
 
     /// The version of a class in this archive, 0 if it has none, `NSNotFound` if no object is of the class.
@@ -254,7 +254,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         return try data.withUnsafeBytes { try body($0) }
     }
 
-    /// Foundation takes the address of a buffer apart without looking.
+    /// Foundation unwraps the address of the buffer without a check.
     private static var noBytes: UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: UnsafePointer(bitPattern: 1), count: 0)
     }

@@ -1,4 +1,4 @@
-/// What an unarchiver tells about the objects it makes, and who may put others in their place.
+/// Observes the objects that an unarchiver makes, and may replace them.
 ///
 /// All methods have defaults that do nothing.
 public protocol NSCodingUnarchiverDelegate: AnyObject {
@@ -17,7 +17,7 @@ public protocol NSCodingUnarchiverDelegate: AnyObject {
     /// The object to use in place of one just decoded; nil to keep it.
     func unarchiver(_ unarchiver: NSCodingUnarchiver, didDecode object: Any?) -> Any?
 
-    /// `newObject` takes the place of `object`, whoever decided so.
+    /// `newObject` takes the place of `object`, as its class or the delegate decided.
     func unarchiver(_ unarchiver: NSCodingUnarchiver, willReplace object: Any, with newObject: Any)
 
     /// Decoding is about to end.

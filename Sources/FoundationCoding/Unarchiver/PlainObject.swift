@@ -38,14 +38,14 @@ struct PlainObject {
         case .shared(let index):
             if let known = unarchiver.sharedValues[index] { return known }
             guard unarchiver.graph.sharedValues.indices.contains(index) else {
-                throw ArchiveError(.corrupt, "a shared value that is not there")
+                throw ArchiveError(.corrupt, "a missing shared value")
             }
             let made = try object(unarchiver.graph.sharedValues[index], depth: depth + 1)
             unarchiver.sharedValues[index] = made
             return made
         case .reference(let index):
             return try unarchiver.object(at: index) as? NSObject ?? NSNull()
-        default: throw ArchiveError(.unsupported, "\(Scalar.kind(value)) that is no object of Foundation's")
+        default: throw ArchiveError(.unsupported, "\(Scalar.kind(value)) that is not a Foundation object")
         }
     }
 }

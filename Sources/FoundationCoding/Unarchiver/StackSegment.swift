@@ -4,7 +4,7 @@ import Foundation
 /// A piece of stack on a thread of its own.
 ///
 /// `init(coder:)` calls the coder, which calls the next `init(coder:)`: long chains of objects need more stack than a
-/// thread has. Every so many levels the work goes on on a fresh thread while this one waits for it.
+/// thread has. After a number of levels the work continues on a new thread, while this one waits for it.
 enum StackSegment {
     /// The levels of objects in one segment.
     static let levels = 100
@@ -18,7 +18,7 @@ enum StackSegment {
         return try job.wait()
     }
 
-    /// Unchecked: `result` and `body` are touched by the new thread up to the signal, and by the waiting one after it.
+    /// Unchecked: the new thread uses `result` and `body` before the signal, the waiting one after it.
     private final class Job<T>: @unchecked Sendable {
         private var body: (() throws -> T)?
         private var result: Result<T, any Error>?

@@ -2,7 +2,7 @@ public import Foundation
 import KeyedArchive
 
 /// An object of an `NSCoding` class as a `Codable` value, so that it travels in messages of a connection, in archives of
-/// this library and in whatever else takes `Codable`.
+/// this library and in other `Codable` formats.
 ///
 /// ```swift
 /// func add(_ foo: NSCoded<Foo>) { foos.append(foo.object) }
@@ -24,7 +24,7 @@ import KeyedArchive
 /// try await directory.keep(NSCoded(bar.object))
 /// ```
 ///
-/// On the wire the list is not seen: who sends may list fewer classes or none.
+/// The list is not sent: the sender may list fewer classes or none.
 public struct NSCoded<Object: NSObject & NSCoding, each Allowed: NSObject & NSCoding>: Codable {
     /// The object.
     public var object: Object
@@ -40,7 +40,7 @@ public struct NSCoded<Object: NSObject & NSCoding, each Allowed: NSObject & NSCo
     ///   - classes: Classes that may be inside of the object when such a value is decoded.
     public init(_ object: Object, allowing classes: repeat (each Allowed).Type) { self.object = object }
 
-    /// Classes objects may be made of, beside what the classes list themselves.
+    /// The classes that objects may be made of, in addition to those the classes list.
     private static var allowedClasses: [AnyClass] {
         var classes: [AnyClass] = [Object.self]
         for type in repeat (each Allowed).self { classes.append(type) }

@@ -5,7 +5,7 @@
 #endif
 
 extension AppleReader {
-    /// Writes an object of a class of Foundation's as the value it stands for.
+    /// Writes an object of a Foundation class as the value it stands for.
     mutating func foundation(_ type: FoundationClass, _ index: Int) throws {
         switch type {
         case .array, .set, .countedSet, .dictionary, .optional:
@@ -72,10 +72,10 @@ extension AppleReader {
     }
 
     private func missing(_ key: String) -> ArchiveError {
-        ArchiveError(.corrupt, "an object of Foundation's without \(key)")
+        ArchiveError(.corrupt, "a Foundation object without \(key)")
     }
 
-    /// What a field leads to: itself, or the plain value it refers to.
+    /// The value of a field: itself, or the plain value it refers to.
     private func plain(_ number: Int) -> Int {
         let node = table.node(number)
         guard node.kind == .uid, let index = table.uid(node), layout.kind(Int(index)) == .value else { return number }
@@ -99,7 +99,7 @@ extension AppleReader {
     private func elements(_ entry: PlistNode, _ key: StaticString, _ prefix: String) throws -> [Int] {
         guard let list = find(entry, key) else { return numbered(entry, prefix) }
         let node = content(list)
-        guard node.kind == .array else { throw ArchiveError(.corrupt, "a container without its elements") }
+        guard node.kind == .array else { throw ArchiveError(.corrupt, "a container without elements") }
         return (0..<node.count).map { table.reference(node, $0) }
     }
 
@@ -153,7 +153,7 @@ extension AppleReader {
         let keys = try elements(entry, "NS.keys", "NS.key.")
         let values = try elements(entry, "NS.objects", "NS.object.")
         guard keys.count == values.count else {
-            throw ArchiveError(.corrupt, "a dictionary with other counts of keys and values")
+            throw ArchiveError(.corrupt, "a dictionary with different counts of keys and values")
         }
         out.counted(Tag.map, keys.count)
         for index in keys.indices {
@@ -172,7 +172,7 @@ extension AppleReader {
         case .real:
             bits = Double(Float(bitPattern: UInt32(truncatingIfNeeded: table.unsigned(time.start, 4)))).bitPattern
         case .integer: bits = Double(table.integer(time)).bitPattern
-        default: throw ArchiveError(.corrupt, "a date that is no number")
+        default: throw ArchiveError(.corrupt, "a date that is not a number")
         }
         try spend()
         out.byte(Tag.date)
@@ -182,7 +182,7 @@ extension AppleReader {
     private mutating func uuid(_ entry: PlistNode) throws {
         let bytes = content(try field(entry, "NS.uuidbytes"))
         guard bytes.kind == .data, bytes.count == 16 else {
-            throw ArchiveError(.corrupt, "a UUID of other than 16 bytes")
+            throw ArchiveError(.corrupt, "a UUID that is not 16 bytes long")
         }
         try spend()
         out.byte(Tag.uuid)
@@ -204,7 +204,7 @@ extension AppleReader {
     private mutating func url(_ entry: PlistNode) throws {
         var parts: [String] = []
         var next: PlistNode? = entry
-        // The base may have a base; no real one has many.
+        // The base may have a base itself; real URLs have few.
         while let url = next {
             guard parts.count < 8 else { throw ArchiveError(.cycle, "a URL that is its own base") }
             guard let relative = try text(try field(url, "NS.relative")) else { throw missing("NS.relative") }
@@ -231,7 +231,7 @@ extension AppleReader {
         try spend()
         guard let mantissa = find(entry, "NS.mantissa") else { return try decimalText(entry) }
         let bytes = content(mantissa)
-        guard bytes.kind == .data, bytes.count <= 16 else { throw ArchiveError(.corrupt, "a broken decimal") }
+        guard bytes.kind == .data, bytes.count <= 16 else { throw ArchiveError(.corrupt, "an invalid decimal") }
         let exponent = content(try field(entry, "NS.exponent"))
         let length = find(entry, "NS.length").map(content)
         let isNegative = find(entry, "NS.negative").map { content($0).kind == .isTrue } ?? false
@@ -239,7 +239,7 @@ extension AppleReader {
         guard exponent.kind == .integer, let power = Int64(exactly: table.integer(exponent)),
             DecimalText.exponents.contains(power)
         else {
-            throw ArchiveError(.corrupt, "a broken decimal")
+            throw ArchiveError(.corrupt, "an invalid decimal")
         }
         out.byte(Tag.decimal)
         out.zigzag(power)

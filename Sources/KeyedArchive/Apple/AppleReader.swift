@@ -6,16 +6,16 @@
 
 /// Turns an archive of Apple's layout into a compact body, in one pass over the objects its roots lead to.
 ///
-/// Objects of the user's classes stay objects. Those of Foundation's that stand for Swift's own values become these, where
-/// they are used; so one that is used at several places is written several times, within bounds.
+/// Objects of the user's classes stay objects. Those of Foundation classes that stand for Swift values become these
+/// values where they are used. One that is used several times is written several times, within bounds.
 struct AppleReader {
     /// The shape of the objects of a class that have the same keys.
     private struct Variant {
-        /// The keys as numbers of nodes, with that of the class among them.
+        /// The keys as numbers of nodes, the one of the class included.
         let keys: [Int]
         let classPosition: Int
         let shape: UInt16
-        /// Set if the keys stand in the body.
+        /// Set if the keys are inline.
         let inline: [String]?
     }
 
@@ -34,16 +34,16 @@ struct AppleReader {
     var out = ByteSink(capacity: 4096)
     private var lengths = ByteSink()
     private var shapes: [Shape] = []
-    /// Of shapes whose classes have any.
+    /// For shapes whose classes have any.
     private var hints: [Int: [String]] = [:]
-    /// The number of an object, and one; 0 if it has none yet.
+    /// The number of an object plus one; 0 if it has none yet.
     private var numbers: ContiguousArray<UInt32>
     /// The objects by their numbers.
     private var queue = ContiguousArray<UInt32>()
     private var infos: [Int: ClassInfo] = [:]
     private var lastClass = -1
     private var lastInfo = ClassInfo(name: "", version: 0, foundation: nil, hints: [])
-    /// Foundation's containers that are being written.
+    /// The Foundation containers that are being written.
     var open: Set<Int> = []
     private var budget: Int
     private let mostBytes: Int
@@ -56,12 +56,12 @@ struct AppleReader {
         self.limits = limits
         self.classes = classes
         numbers = ContiguousArray(repeating: 0, count: layout.objectCount)
-        // Values that are shared are written out at each place: a small archive must not become a big one.
+        // Shared values are written out each time: a small archive must not become a large one.
         budget = (1 << 18) + 16 * table.count
         mostBytes = min(limits.bytes, (16 << 20) + 64 * table.file.count)
     }
 
-    /// What a decoder needs to read the archive, and whether that is all, or some bytes are left in the file.
+    /// What a decoder needs to read the archive, and whether it needs the file for some bytes too.
     static func body(
         of layout: KeyedLayout, classes: ClassRegistry, limits: ArchiveLimits
     ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]], needsFile: Bool) {
@@ -119,7 +119,7 @@ struct AppleReader {
         }
     }
 
-    /// Makes a shape; where there are too many, or too many keys, one whose keys stand in the body.
+    /// Makes a shape; one with inline keys if there are too many shapes, or too many keys.
     private mutating func shape(
         name: String, version: Int, kind: Shape.Kind, keys: [Int]
     ) throws -> (number: UInt16, inline: [String]?) {
@@ -137,7 +137,7 @@ struct AppleReader {
         return (UInt16(shapes.count - 1), isMany ? names : nil)
     }
 
-    /// A key's text; what is no text in it is replaced.
+    /// A key's text; unpaired surrogates are replaced.
     private func text(_ key: Int) -> String {
         let node = table.node(key)
         return table.string(node) ?? String(decoding: table.units(node), as: UTF16.self)
@@ -179,7 +179,7 @@ struct AppleReader {
             throw ArchiveError(.corrupt, "an object without class")
         }
         keys.remove(at: position)
-        // One shape serves all whose keys stand in the body.
+        // One shape serves all records with inline keys.
         if let known = info.variants.first(where: { $0.inline != nil && info.variants.count > 64 }) {
             return Variant(keys: all, classPosition: position, shape: known.shape, inline: keys.map(text))
         }
@@ -207,13 +207,13 @@ struct AppleReader {
         return lastInfo
     }
 
-    /// The class of Foundation's that a name stands for, or the first of the hints that is known, as far as can be told.
+    /// The Foundation class of a name, or else the first of the hints that is known.
     private func foundationClass(_ name: String, _ hints: [String]) -> FoundationClass? {
         for name in [name] + hints {
-            // A class of the user's may have been given the name of one of Foundation's.
+            // A user's class may have been given the name of a Foundation class.
             if classes.renamed[name] != nil { return nil }
             if let foundation = FoundationClass.named(name) { return foundation }
-            // Classes that the reading code will name are not known here.
+            // The classes that the reading code will name are not known yet.
             if classes.allowed[name] != nil { return nil }
         }
         return nil
@@ -229,10 +229,10 @@ struct AppleReader {
     }
 
     private func tooMuch() -> ArchiveError {
-        ArchiveError(.limit, "values shared so often that there is no room for them all")
+        ArchiveError(.limit, "values shared so often that they would exceed the limit")
     }
 
-    // Values inside of one another are nested calls: each function that takes part in that keeps to itself what takes stack.
+    // Nested values are nested calls: each of these functions is kept small, to save stack.
 
     /// Counts a level of nesting; `leave` ends it.
     @inline(never)
@@ -253,7 +253,7 @@ struct AppleReader {
         return classInfo(type).foundation
     }
 
-    /// The number of an object of the user's; it is written later.
+    /// The number of a user's object, which is written later.
     mutating func number(of index: Int) -> UInt32 {
         if numbers[index] == 0 {
             queue.append(UInt32(truncatingIfNeeded: index))
@@ -262,11 +262,11 @@ struct AppleReader {
         return numbers[index] - 1
     }
 
-    /// Writes what a UID leads to.
+    /// Writes what a UID refers to.
     mutating func reference(_ index: Int) throws {
         switch layout.kind(index) {
         case .value:
-            // A plain object that is a reference in its turn may lead back here.
+            // A plain object that is itself a reference may lead back here.
             try enter()
             defer { leave() }
             try value(layout.node(index))
@@ -281,7 +281,7 @@ struct AppleReader {
 
     /// Writes a node of the property list.
     ///
-    /// - Parameter isText: Whether a string is a string also if it has the name of nil.
+    /// - Parameter isText: Whether the string `$null` is a string, not nil.
     mutating func value(_ number: Int, isText: Bool = false) throws {
         try spend()
         switch table.marker(number) & 0xF0 {
@@ -353,10 +353,10 @@ struct AppleReader {
         out.string(utf8: bytes)
     }
 
-    /// So many bytes are not copied twice.
+    /// The size from which on bytes are not copied twice.
     private static let smallestOutside = 16 << 10
 
-    /// Writes bytes; of many only where they lie in the file.
+    /// Writes bytes; for large ones only their place in the file.
     mutating func data(_ node: PlistNode) {
         guard node.count >= Self.smallestOutside else {
             out.counted(Tag.bytes, node.count)

@@ -27,7 +27,7 @@ extension AppleWriter {
 
     /// Writes the next value as an object, and returns its index.
     ///
-    /// - Parameter inValue: Whether the value is part of a `Codable` one, whose content is nothing but plain values.
+    /// - Parameter inValue: Whether the value is part of a `Codable` one, which holds plain values only.
     mutating func object(inValue: Bool) throws -> UInt32 {
         let start = source.position
         let tag = try source.byte()
@@ -77,7 +77,7 @@ extension AppleWriter {
         return index(of: Int(number))
     }
 
-    /// Writes the body of an object whose class is only `Codable` as the value it is.
+    /// Writes the body of an object whose class is only `Codable` as a value.
     private mutating func plain(at start: Int) throws -> UInt32 {
         let outer = source.position
         defer { source.seek(to: outer) }
@@ -107,14 +107,14 @@ extension AppleWriter {
         try source.advance(length)
         let bytes = UnsafeRawBufferPointer(start: source.base + start, count: length)
         let node = try builder.string(utf8: bytes)
-        // As a plain value this text would be nil.
+        // As a plain value this text would mean nil.
         if isMutable || length == 5 && bytes.elementsEqual("$null".utf8) {
             return try add("NSMutableString", ["NSString"], [("NS.string", node)])
         }
         return object(of: node)
     }
 
-    /// Writes the next value as an object of a mutable class; one that has none as it is.
+    /// Writes the next value as an object of a mutable class, if there is one for it.
     private mutating func mutable(_ inValue: Bool) throws -> UInt32 {
         let start = source.position
         let tag = try source.byte()
@@ -131,7 +131,7 @@ extension AppleWriter {
         }
     }
 
-    /// The bytes that come next, which may lie elsewhere.
+    /// The bytes that come next, which may be a blob.
     private mutating func bytes() throws -> (bytes: UnsafeRawBufferPointer, owner: AnyObject?) {
         let length = try source.varint()
         if !blobs.isEmpty, let blob = blob(at: source.position) { return (blob.bytes, blob.owner) }
@@ -311,7 +311,7 @@ extension AppleWriter {
             let isInteger = tag < 0x80 || tag == Tag.integer || tag == Tag.unsigned
             let isString = tag == Tag.string || (tag >= Tag.firstString && tag <= Tag.lastString)
             if inValue && isInteger {
-                // Coders of values have strings for keys only.
+                // Coders of values have string keys only.
                 var next = source
                 let digits = tag == Tag.unsigned ? "\(try next.unsignedValue())" : "\(try next.integerValue())"
                 source = next
@@ -342,7 +342,7 @@ extension AppleWriter {
         return try array("NSArray", try elements(count, true), isMutable)
     }
 
-    /// An optional that is there: what it holds, unless that is nil or an optional in its turn.
+    /// An optional with a value: what it holds, unless that is nil or an optional itself.
     private mutating func optional(_ inValue: Bool) throws -> UInt32 {
         var next = source
         let tag = try next.byte()
@@ -359,7 +359,7 @@ extension AppleWriter {
 }
 
 extension ByteSource {
-    /// Moves behind a nil, or nowhere.
+    /// Moves past a nil if one comes next.
     mutating func takesNil() throws -> Bool {
         var next = self
         guard try next.byte() == Tag.none else { return false }

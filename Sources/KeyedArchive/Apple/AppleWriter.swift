@@ -20,7 +20,7 @@ struct AppleWriter {
     var source: ByteSource
     let shapes: [Shape]
     let limits: ArchiveLimits
-    /// Big bytes that are not part of the body, in order.
+    /// Large data that is not part of the body, in order.
     let blobs: [Blob]
     /// Where all bodies begin, if there are objects whose class is only `Codable`.
     private var bodies: [Int] = []
@@ -28,10 +28,10 @@ struct AppleWriter {
     var plainBodies: [Int: Int] = [:]
     /// The node of each object of the archive; 0 until it is written.
     var objects: [UInt32] = []
-    /// The index in `objects` of an object of the body, and one; 0 if it has none yet.
+    /// The index in `objects` of an object of the body plus one; 0 if it has none yet.
     private var indexes: [UInt32]
     var objectLimit: Int { indexes.count }
-    /// The index in `objects` of a node, and one; 0 if it is none.
+    /// The index in `objects` of a node plus one; 0 if it is not an object.
     private var objectsOfNodes: [UInt32] = []
     private var classRecords: [String: UInt32] = [:]
     private var objectShapes: [ObjectShape?]
@@ -65,7 +65,7 @@ struct AppleWriter {
     ///
     /// - Parameters:
     ///   - body: The values at the top, then the objects' bodies in their order.
-    ///   - blobs: Big bytes that are not part of it.
+    ///   - blobs: Large data that is not part of it.
     static func write(
         body: UnsafeRawBufferPointer, blobs: [Blob], shapes: [Shape], objectCount: Int, limits: ArchiveLimits
     ) throws -> ArchivePieces {
@@ -210,7 +210,7 @@ struct AppleWriter {
 
     // MARK: Nodes
 
-    /// Names of fields that this file knows, found by where they are.
+    /// Names of fields that this file knows, found by their address.
     struct StaticName: Hashable {
         let address: UInt
     }
@@ -238,7 +238,7 @@ struct AppleWriter {
         return objectsOfNodes[place] - 1
     }
 
-    /// Adds an object of a class of Foundation's.
+    /// Adds an object of a Foundation class.
     mutating func add(_ type: String, _ superclasses: [String] = [], _ fields: [(StaticString, UInt32)]) throws
         -> UInt32
     {
@@ -275,7 +275,7 @@ extension AppleWriter {
         var blob = 0
         var blobBytes = 0
         for number in isPlain.indices {
-            // Positions count big bytes in, which lie elsewhere.
+            // Positions include large data, which is stored elsewhere.
             while blob < blobs.count, blobs[blob].position + blobBytes < start {
                 blobBytes += blobs[blob].bytes.count
                 blob += 1

@@ -2,7 +2,7 @@
 struct DecimalParts {
     let isNegative: Bool
     let words: [UInt16]
-    /// Words that count; 0 for zero, and with the sign for what is no number.
+    /// Words in use; 0 for zero, and with the sign for NaN.
     let length: Int
 
     init(digits: String) throws {

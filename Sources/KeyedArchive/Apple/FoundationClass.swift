@@ -11,7 +11,7 @@ enum FoundationClass: UInt8 {
     case uuid
     case null
     case decimal
-    /// Not Foundation's: an optional in an optional, which nothing of Foundation's can say.
+    /// Not a Foundation class: an optional in an optional, which Foundation cannot express.
     case optional
 
     static let optionalName = "Swift.Optional"

@@ -31,22 +31,22 @@ package struct ArchiveFile {
         guard descriptor >= 0 else { throw failure("cannot be opened", errno) }
         defer { close(descriptor) }
         var info = stat()
-        guard fstat(descriptor, &info) == 0 else { throw failure("cannot be looked at", errno) }
+        guard fstat(descriptor, &info) == 0 else { throw failure("cannot be examined", errno) }
         guard info.st_mode & S_IFMT != S_IFDIR else { throw failure("cannot be read", EISDIR) }
         guard info.st_size <= limits.bytes else {
             throw ArchiveError(
                 .limit,
-                "the file \(path) is larger than \(limits.bytes) bytes: raise ArchiveLimits.bytes if it is to be trusted"
+                "the file \(path) is larger than \(limits.bytes) bytes: raise ArchiveLimits.bytes if you trust it"
             )
         }
-        // One more, so that the end is seen without another allocation; of what tells no size, a block.
+        // One byte more, so that the end is seen without another allocation; a block if the size is not known.
         var bytes = [UInt8]()
         var capacity = max(Int(info.st_size) + 1, 64 << 10)
         while true {
             let chunk = try chunk(descriptor, capacity)
             if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
             if chunk.count < capacity { break }
-            // The file grows, or is none with a size: what is no archive may have no end either.
+            // The file grows, or has no size: what is not an archive may not end at all.
             do {
                 _ = try bytes.withUnsafeBytes { try ArchiveFormat.detect($0, limits: limits) }
             } catch let error as ArchiveError {
@@ -87,11 +87,11 @@ package struct ArchiveFile {
 
     /// Replaces the file with what `content` hands over, piece by piece.
     func write(_ content: ((UnsafeRawBufferPointer) throws -> Void) throws -> Void) throws {
-        // A link stays one: what it leads to is replaced.
+        // A symbolic link is kept: its target is replaced.
         let target = Self.resolved(path)
         try checkKind(of: target)
         let folder = target.lastIndex(of: "/").map { String(target[..<$0]) } ?? "."
-        // Beside it, under a name that says whose it is, if a name has room for that.
+        // In the same folder, with the name of the file in its own if there is room for that.
         let isLong = target.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count > 200
         let temporary = "\(isLong ? folder + "/" : target).\(UInt32.random(in: .min ... .max)).new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
@@ -102,7 +102,7 @@ package struct ArchiveFile {
             defer { close(descriptor) }
             try keepPermissions(of: target, descriptor)
             try content { try write($0, descriptor) }
-            guard fsync(descriptor) == 0 else { throw failure("cannot be brought to the disk", errno) }
+            guard fsync(descriptor) == 0 else { throw failure("cannot be written to the disk", errno) }
         } catch {
             unlink(temporary)
             throw error
@@ -112,7 +112,7 @@ package struct ArchiveFile {
             unlink(temporary)
             throw failure("cannot be replaced", problem)
         }
-        // The name is in the folder, which goes to the disk by itself; not all file systems can do that.
+        // The name is part of the folder, which is synchronised separately; not all file systems can do that.
         let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_CLOEXEC)
         if directory >= 0 {
             fsync(directory)
@@ -120,12 +120,12 @@ package struct ArchiveFile {
         }
     }
 
-    /// A device, pipe or socket would be gone, with a file in its place.
+    /// A device, pipe or socket must not be replaced by a file.
     private func checkKind(of target: String) throws {
         var info = stat()
         guard stat(target, &info) == 0, info.st_mode & S_IFMT != S_IFREG else { return }
         if info.st_mode & S_IFMT == S_IFDIR { throw failure("cannot be replaced", EISDIR) }
-        throw ArchiveError(.file, "the file \(path) cannot be replaced: it is no ordinary file")
+        throw ArchiveError(.file, "the file \(path) cannot be replaced: it is not an ordinary file")
     }
 
     private static func resolved(_ path: String) -> String {
@@ -140,7 +140,7 @@ package struct ArchiveFile {
         guard fchmod(descriptor, info.st_mode & 0o7777) == 0 else {
             throw failure("cannot be given its permissions", errno)
         }
-        // Only a privileged process may keep another owner; without that the file is the writer's.
+        // Only a privileged process can keep another owner; otherwise the file belongs to the writer.
         if info.st_uid != geteuid() || info.st_gid != getegid() {
             _ = fchown(descriptor, info.st_uid, info.st_gid)
             _ = fchmod(descriptor, info.st_mode & 0o7777)
@@ -156,7 +156,7 @@ package struct ArchiveFile {
         }
     }
 
-    /// Bytes for one call of the system: Apple's take no 2 GiB.
+    /// Bytes for one system call: Apple's take less than 2 GiB.
     private static let most = 1 << 30
 
     private static func retrying(_ body: () -> Int) -> Int {

@@ -11,7 +11,7 @@ public struct ArchiveFormat: Sendable, Hashable {
 
     /// The format of Apple's `NSKeyedArchiver`, as a binary property list.
     ///
-    /// What is written how: <doc:AppleFormat>.
+    /// How values are written: <doc:AppleFormat>.
     public static let binary = ArchiveFormat("binary")
 
     /// The format of Apple's `NSKeyedArchiver`, as a property list in XML.

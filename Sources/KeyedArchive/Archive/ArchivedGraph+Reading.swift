@@ -8,8 +8,8 @@ extension ArchivedGraph {
     /// Reads a whole archive of any format, which is recognised by its content.
     ///
     /// - Parameters:
-    ///   - bytes: The archive. They are kept while the graph is in use.
-    ///   - limits: Bounds; see there.
+    ///   - bytes: The archive, which is kept while the graph is in use.
+    ///   - limits: Bounds beyond which reading throws.
     ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
     /// - Complexity: Linear; the archive is checked once, and its objects are made when asked for.
@@ -20,8 +20,8 @@ extension ArchivedGraph {
     /// Reads a whole archive of any format, which is recognised by its content.
     ///
     /// - Parameters:
-    ///   - data: The archive. They are kept while the graph is in use.
-    ///   - limits: Bounds; see there.
+    ///   - data: The archive, which is kept while the graph is in use.
+    ///   - limits: Bounds beyond which reading throws.
     ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
     /// - Complexity: Linear; the archive is checked once, and its objects are made when asked for.

@@ -96,8 +96,8 @@ extension ArchivedGraph {
         }
     }
 
-    /// The bytes the archive may take: of a property list, strings and bytes that stand at several places are written out at
-    /// each, and a small archive must not become a big one.
+    /// The bytes the archive may take: strings and bytes that occur several times in a property list are written out
+    /// each, and a small archive must not become a large one.
     private func mostCompactBytes(_ limits: ArchiveLimits) -> Int {
         guard let table = objects.layout?.table else { return .max }
         return min(limits.bytes, (16 << 20) + 64 * table.file.count)
@@ -122,7 +122,7 @@ extension ArchivedGraph {
 private struct GraphWriter {
     /// The values at the top, then the bodies of the objects.
     private(set) var out = ByteSink()
-    /// Big bytes, which stay where they are and belong into `out`.
+    /// Large data, which stays in place and belongs into `out`.
     private(set) var blobs: [Blob] = []
     private var blobBytes = 0
     /// The lengths of the bodies.
@@ -164,7 +164,7 @@ private struct GraphWriter {
         lengths.varint(UInt64(count - start))
     }
 
-    /// What makes two records have the same shape.
+    /// What records of one shape have in common.
     private struct ShapeKey: Hashable {
         let kind: Shape.Kind
         let layout: Shape.Layout
@@ -186,7 +186,7 @@ private struct GraphWriter {
             throw ArchiveError(.limit, "more than \(limits.shapes) shapes")
         }
         guard Set(key.keys).count == key.keys.count else {
-            throw ArchiveError(.duplicateKey, "a key stands twice in \(key.name)")
+            throw ArchiveError(.duplicateKey, "a key occurs twice in \(key.name)")
         }
         let number = UInt16(shapes.count)
         shapes.append(
@@ -195,13 +195,13 @@ private struct GraphWriter {
         return number
     }
 
-    /// The layout of a record: its keys stand beside the values only if they are too many for a shape.
+    /// The layout of a record: its keys are inline only if they are too many for a shape.
     private func layout(_ record: ArchivedRecord, _ kind: Shape.Kind) throws -> Shape.Layout {
         if record.storedKeys.count == record.values.count {
             return record.storedKeys.count > limits.keys || shapes.count > limits.shapes / 2 ? .explicit : .keyed
         }
         guard kind == .object, record.storedKeys.isEmpty, record.values.count == 1 else {
-            throw ArchiveError(.misuse, "a record with other counts of keys and values")
+            throw ArchiveError(.misuse, "a record with different counts of keys and values")
         }
         return .single
     }
@@ -219,7 +219,7 @@ private struct GraphWriter {
             return
         }
         guard Set(record.storedKeys).count == record.storedKeys.count else {
-            throw ArchiveError(.duplicateKey, "a key stands twice in \(record.typeName)")
+            throw ArchiveError(.duplicateKey, "a key occurs twice in \(record.typeName)")
         }
         out.varint(UInt64(record.storedKeys.count))
         for (key, value) in zip(record.storedKeys, record.values) {
@@ -230,7 +230,7 @@ private struct GraphWriter {
 
     private mutating func value(_ value: ArchivedValue) throws {
         guard count <= mostBytes else {
-            throw ArchiveError(.limit, "values shared so often that there is no room for them all")
+            throw ArchiveError(.limit, "values shared so often that they would exceed the limit")
         }
         switch value {
         case .present, .list, .set, .map, .record: try container(value)
@@ -238,7 +238,7 @@ private struct GraphWriter {
         }
     }
 
-    // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
+    // One function for each kind of value: a nested value takes stack for its own kind only.
 
     private mutating func container(_ value: ArchivedValue) throws {
         guard depth - 32 < limits.depth else {
@@ -297,7 +297,7 @@ private struct GraphWriter {
             if let base { out.string(base) } else { out.byte(Tag.none) }
         case .decimal(let digits, let exponent):
             guard DecimalText.isValid(digits, exponent: exponent) else {
-                throw ArchiveError(.misuse, "a decimal that is none")
+                throw ArchiveError(.misuse, "an invalid decimal")
             }
             out.decimal(digits, exponent: exponent)
         case .scalars(let scalars):
@@ -314,7 +314,7 @@ private struct GraphWriter {
         }
     }
 
-    /// Writes bytes, or notes where they belong if they are many.
+    /// Writes bytes; large ones become a blob.
     private mutating func bytes(_ data: Data) {
         guard data.count >= Blob.smallest else { return data.withUnsafeBytes { out.append($0) } }
         let owner = DataOwner(data)

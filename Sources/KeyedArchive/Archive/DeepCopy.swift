@@ -1,7 +1,7 @@
 extension KeyedArchiver {
     /// A copy of a value and of all objects it leads to, made by archiving and unarchiving it in memory.
     ///
-    /// Sharing and cycles are kept within the copy. No class needs to be registered: the classes met are those allowed.
+    /// Sharing and cycles are kept within the copy. No class needs to be registered: the classes found are allowed.
     /// - Parameters:
     ///   - value: The value or object to copy. It is only read.
     ///   - limits: Bounds beyond which it throws.
@@ -27,7 +27,7 @@ extension KeyedArchiver {
 }
 
 // The bytes are written in `init`, before the object is shared, and only read afterwards.
-private final class CopiedBytes: @unchecked Sendable {  // Written once, before anybody else has it.
+private final class CopiedBytes: @unchecked Sendable {  // Written once, before it is shared.
     let bytes: UnsafeRawBufferPointer
 
     init(_ encoder: ObjectEncoder) {

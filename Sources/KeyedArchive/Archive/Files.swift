@@ -36,7 +36,7 @@ extension KeyedArchiver {
 }
 
 extension KeyedUnarchiver {
-    /// Opens the archive in a file, whatever its format.
+    /// Opens the archive in a file, of any format.
     ///
     /// - Parameters:
     ///   - url: The file; it is read as a whole.

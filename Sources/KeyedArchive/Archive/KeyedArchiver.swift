@@ -34,7 +34,7 @@ public final class KeyedArchiver {
         writer = ArchiveWriter(format, limits: limits, classes: classes)
     }
 
-    /// Sees each object on its way.
+    /// Observes each object.
     ///
     /// Not retained.
     public weak var delegate: (any KeyedArchiverDelegate)? {

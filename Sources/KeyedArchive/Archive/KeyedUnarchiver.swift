@@ -50,7 +50,7 @@ public final class KeyedUnarchiver {
         (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
     }
 
-    /// Sees each object on its way.
+    /// Observes each object.
     ///
     /// Not retained.
     public weak var delegate: (any KeyedUnarchiverDelegate)? {
@@ -92,7 +92,7 @@ public final class KeyedUnarchiver {
         try decodeIfPresent(type, forKey: key) ?? value()
     }
 
-    /// Decodes a value below which no classes come but those in the list and the one asked for.
+    /// Decodes a value that may contain only the classes in the list and the one asked for.
     ///
     /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
     ///   is `classNotAllowed` for another class.
@@ -175,7 +175,7 @@ extension ObjectDecoder {
         let body = ArchiveBytes(bytes)
         let decoder = try ObjectDecoder(
             bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
-        // A file whose content is all in the body is let go here, before what is made from it takes its place.
+        // A file whose content is all in the body is released here, before the objects made from it take memory.
         let table = layout.table
         decoder.foreign = ForeignArchive(
             outside: needsFile ? table.file : UnsafeRawBufferPointer(start: nil, count: 0),

@@ -31,7 +31,7 @@ public final class SequentialUnarchiver {
         try self.init(owner: ArchiveBytes(data), limits, classes)
     }
 
-    /// Opens the archive in a file, whatever its format.
+    /// Opens the archive in a file, of any format.
     ///
     /// - Parameters:
     ///   - url: The file; it is read as a whole.

@@ -11,7 +11,7 @@ final class ArchiveBytes: @unchecked Sendable {
     let bytes: UnsafeRawBufferPointer
     /// What keeps the memory.
     ///
-    /// Nobody changes it as long as this object lives, so the memory stays where it is.
+    /// It is not changed as long as this object lives, so the memory stays in place.
     private let owner: Owner
 
     private enum Owner {
@@ -42,10 +42,10 @@ final class ArchiveBytes: @unchecked Sendable {
 }
 
 extension Data {
-    /// Bytes of an archive that are looked at where they lie, if they are many; few are copied.
+    /// Bytes of an archive: many are used in place, few are copied.
     ///
-    /// A `Data` that is the only one of its memory is changed in place, and this memory may be a user's: what is lent must
-    /// not be handed to users, who may change it.
+    /// A `Data` with a unique reference is changed in place, and the memory may be the user's: what is lent must
+    /// not be handed to users, who could change it.
     ///
     /// - Parameter owner: Keeps the bytes.
     init(lending bytes: UnsafeRawBufferPointer, owner: AnyObject) {

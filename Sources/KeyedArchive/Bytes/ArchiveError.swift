@@ -56,7 +56,7 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of failure.
     public let code: Code
-    /// One sentence for people; no values of the user.
+    /// A sentence for people, without the user's values.
     public let message: String
     /// The error thrown by the type's own code, if that is what ended coding.
     public let underlying: (any Error)?

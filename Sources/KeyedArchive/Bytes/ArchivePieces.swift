@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// A part of an archive in the memory it lies in, which `owner` keeps.
+/// A part of an archive in place; `owner` keeps the memory.
 package struct ArchiveSegment {
     package let owner: AnyObject
     package let bytes: UnsafeRawBufferPointer
@@ -19,13 +19,13 @@ private final class SinkMemory {
 
 /// A finished archive in the pieces it was made in.
 ///
-/// Large `Data` is not copied to be put into the archive: its bytes are a piece of their own, where they were found.
+/// Large `Data` is not copied into the archive: its bytes are a piece of their own.
 struct ArchivePieces {
     private(set) var segments: [ArchiveSegment] = []
     /// Bytes in all.
     private(set) var count = 0
 
-    /// Appends what is in a sink, which is taken over, with the blobs that belong into it.
+    /// Appends the content of a sink, which it takes over, with its blobs.
     mutating func append(_ sink: ByteSink, _ blobs: [Blob] = []) {
         let owner = SinkMemory(sink)
         var position = 0
@@ -59,7 +59,7 @@ struct ArchivePieces {
         }
     }
 
-    /// The archive where it can be read: what is one piece already is not copied.
+    /// The archive in contiguous memory: a single piece is not copied.
     func inOnePiece() -> ArchiveBytes {
         if segments.count == 1 { return ArchiveBytes(segments[0]) }
         var sink = ByteSink(capacity: count)

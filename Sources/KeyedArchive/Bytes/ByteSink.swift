@@ -12,7 +12,7 @@
     import Darwin
 #endif
 
-/// A growing run of bytes, owned by whoever holds it (no reference counting, no bounds left to the optimiser).
+/// A growing buffer of bytes that its owner deallocates: no reference counting, no bounds checks.
 struct ByteSink {
     private(set) var base: UnsafeMutableRawPointer
     var count = 0
@@ -25,15 +25,16 @@ struct ByteSink {
 
     func deallocate() { free(base) }
 
-    /// Memory of a size, or other memory at a new size with its content.
+    /// Allocates memory, or moves the content of `old` to memory of another size.
     ///
-    /// The system moves the pages of large memory instead of copying it, so that growing does not take it twice.
+    /// The system remaps the pages of large memory instead of copying them, so that growing does not need twice the
+    /// memory.
     private static func allocate(_ old: UnsafeMutableRawPointer?, _ size: Int) -> UnsafeMutableRawPointer {
         guard let memory = realloc(old, max(size, 1)) else { fatalError("no memory for \(size) bytes") }
         return memory
     }
 
-    /// Whether the memory is kept however little of it is used.
+    /// Whether the memory is small enough to be kept in any case.
     var isSmall: Bool { capacity <= Self.small }
 
     private static let small = 4096
@@ -52,7 +53,7 @@ struct ByteSink {
         capacity = larger
     }
 
-    /// Empties the sink, and gives memory back that was hardly used or is more than `most`.
+    /// Empties the sink, and frees memory that was hardly used or is more than `most`.
     mutating func reset(most: Int) {
         let isRoomy = !isSmall && (count < capacity / 8 || capacity > most)
         count = 0
@@ -94,7 +95,7 @@ struct ByteSink {
     @inline(__always)
     mutating func zigzag(_ value: Int64) { varint(UInt64(bitPattern: (value << 1) ^ (value >> 63))) }
 
-    /// Bytes of a count written before it is known: a varint with padding.
+    /// The width of a count that is patched later: a padded varint.
     static let paddedWidth = 5
 
     @inline(__always)

@@ -26,27 +26,27 @@ struct ByteSource {
     @inline(never)
     static func truncated() -> ArchiveError { ArchiveError(.truncated, "the archive ends too early") }
 
-    /// Refuses bytes behind what is complete.
+    /// Throws if there are bytes after what is complete.
     @inline(__always)
     func expectEnd() throws {
         if position != end { throw Self.leftOver() }
     }
 
     @inline(never)
-    static func leftOver() -> ArchiveError { ArchiveError(.corrupt, "bytes behind the values") }
+    static func leftOver() -> ArchiveError { ArchiveError(.corrupt, "bytes after the values") }
 
-    /// The next byte, without moving behind it; nil at the end.
+    /// The next byte, without moving past it; nil at the end.
     @inline(__always)
     var next: UInt8? { position < end ? base.load(fromByteOffset: position, as: UInt8.self) : nil }
 
-    /// The next byte, without moving behind it.
+    /// The next byte, without moving past it.
     @inline(__always)
     func peek() throws -> UInt8 {
         guard position < end else { throw Self.truncated() }
         return base.load(fromByteOffset: position, as: UInt8.self)
     }
 
-    /// Moves behind the next byte if it is this one; returns whether it is.
+    /// Moves past the next byte if it is this one; returns whether it is.
     @inline(__always)
     mutating func take(_ byte: UInt8) -> Bool {
         guard position < end, base.load(fromByteOffset: position, as: UInt8.self) == byte else { return false }
@@ -54,7 +54,7 @@ struct ByteSource {
         return true
     }
 
-    /// Goes to a position where this source was before, or which it is known to have.
+    /// Goes to a position within the bytes.
     @inline(__always)
     mutating func seek(to position: Int) { self.position = position }
 
@@ -62,7 +62,7 @@ struct ByteSource {
     @inline(__always)
     func at(_ position: Int) -> ByteSource { ByteSource(base: base, position: position, end: end) }
 
-    /// The next bytes where they lie.
+    /// The next bytes, in place.
     @inline(__always)
     mutating func bytes(_ count: Int) throws -> UnsafeRawBufferPointer {
         guard count <= remaining else { throw Self.truncated() }
@@ -155,17 +155,17 @@ struct ByteSource {
         } else if length <= Self.smallString {
             text = smallText(length)
         } else {
-            // There is nothing to repair.
+            // Nothing can need repair.
             text = String(decoding: utf8, as: UTF8.self)
         }
         position &+= length
         return text
     }
 
-    /// Bytes that a string holds without memory of its own.
+    /// The size up to which a string is stored inline.
     private static let smallString = 15
 
-    /// The next bytes, which are present, few and ASCII, put where they belong at once.
+    /// A string of the next bytes, which are present, few and ASCII, without a copy on the way.
     @inline(__always)
     private func smallText(_ length: Int) -> String {
         let from = base + position
@@ -187,10 +187,10 @@ struct ByteSource {
         }
     }
 
-    /// The string of bytes that are not all ASCII.
+    /// The string for bytes that are not all ASCII.
     ///
     /// Bytes that are not UTF-8 are repaired and then compared, which takes a third of the validating initialiser's time:
-    /// a string that had to be repaired is never the same.
+    /// a repaired string always differs.
     @inline(never)
     private static func valid(_ utf8: UnsafeRawBufferPointer) throws -> String {
         let text = String(decoding: utf8, as: UTF8.self)
@@ -201,7 +201,7 @@ struct ByteSource {
         return text
     }
 
-    /// Moves behind a string that `text` would have taken.
+    /// Moves past a string that `text` would have taken.
     mutating func skipText(_ length: Int) throws {
         guard length <= remaining else { throw Self.truncated() }
         if !isASCII(length) { _ = try text(length) } else { position &+= length }

@@ -4,13 +4,13 @@
     import Foundation
 #endif
 
-/// Decimals as they stand in archives: digits and a power of ten, as far as `Decimal` can hold them.
+/// Decimals as archives store them: digits and a power of ten that `Decimal` can hold.
 enum DecimalText {
     static let exponents: ClosedRange<Int64> = -128...127
-    /// The digits of what is no number.
+    /// The digits that stand for NaN.
     static let notANumber = "NaN"
 
-    /// Whether the digits are those of a decimal: no parser is as strict.
+    /// Whether the digits are those of a decimal; stricter than the parsers of the system.
     static func isValid(_ digits: String, exponent: Int64) -> Bool {
         guard exponents.contains(exponent) else { return false }
         if digits == notANumber { return true }
@@ -36,7 +36,7 @@ enum DecimalText {
         return result
     }
 
-    static func broken() -> ArchiveError { ArchiveError(.corrupt, "a decimal that cannot be read") }
+    static func broken() -> ArchiveError { ArchiveError(.corrupt, "an invalid decimal") }
 }
 
 extension ByteSource {

@@ -4,7 +4,7 @@ package enum Varint {
     ///
     /// - Parameters:
     ///   - bytes: Where it stands.
-    ///   - position: Where it begins; behind it afterwards.
+    ///   - position: Where it begins; past it afterwards.
     /// - Throws: `ArchiveError` if it is cut off, or has more than 64 bits.
     package static func read(_ bytes: [UInt8], at position: inout Int) throws -> UInt64 {
         try bytes.withUnsafeBytes {

@@ -6,9 +6,9 @@
     import Darwin
 #endif
 
-/// Elements all of whose bits are 0 at first, which must be a value of theirs.
+/// Elements whose bits are all 0 at first, which must be a valid value.
 ///
-/// The system hands large memory out zeroed, and only when it is written to: what stays 0 takes none.
+/// The system maps large memory zeroed, and only when it is written to: elements that stay 0 take no memory.
 struct ZeroedMemory<Element: BitwiseCopyable> {
     private let start: UnsafeMutablePointer<Element>
 
@@ -21,7 +21,7 @@ struct ZeroedMemory<Element: BitwiseCopyable> {
 
     func deallocate() { free(start) }
 
-    /// Sets all bits of the first so many elements to 0 again.
+    /// Sets all bits of the first `count` elements to 0 again.
     func clear(_ count: Int) { memset(start, 0, count * MemoryLayout<Element>.stride) }
 
     @inline(__always)

@@ -6,7 +6,7 @@
 ///     lengths    0B 0C 0C 0D ... 0B | 0C 0C 0B ...
 ///     places     ^ of object 0        ^ of object 16: where its length stands and where its body begins
 ///
-/// That is a byte an object, where a table of all bodies would take eight: as much as many a body.
+/// That takes a byte per object. A table of all bodies would take eight, as much as a small body.
 struct BodyTable {
     /// An object's length and body, as distances from where the archive begins.
     private struct Place {
@@ -14,7 +14,7 @@ struct BodyTable {
         var body = 0
     }
 
-    /// 2 to this power is how far apart the objects are whose places are kept.
+    /// The places of every 2-to-this-power-th object are kept.
     private static let shift = 4
 
     /// The number of objects.
@@ -22,7 +22,7 @@ struct BodyTable {
     private let base: UnsafeRawPointer
     private let end: Int
     private var first = Place()
-    /// Those of the objects 16, 32 and so on.
+    /// The places of the objects 16, 32 and so on.
     private var others: UnsafeMutablePointer<Place>?
     /// The object asked for next if they are asked for in order.
     private var next = 0
@@ -76,7 +76,7 @@ struct BodyTable {
             let stop = min(number &+ 1 << Self.shift, count)
             while number < stop {
                 let length = try source.length()
-                guard length >= 2 else { throw ArchiveError(.corrupt, "an object without shape") }
+                guard length >= 2 else { throw ArchiveError(.corrupt, "an object without a shape") }
                 sum &+= length
                 guard sum <= end else { throw ByteSource.truncated() }
                 number &+= 1
@@ -85,7 +85,7 @@ struct BodyTable {
         return sum
     }
 
-    /// The body of an object, fastest if it follows the one asked for last.
+    /// The body of an object; fastest in order.
     @inline(__always)
     mutating func body(_ number: Int) -> ByteSource {
         if number != next { nextPlace = place(number) }
@@ -93,7 +93,7 @@ struct BodyTable {
         return step(&nextPlace)
     }
 
-    /// The body of an object, without remembering it, for use by several threads.
+    /// The body of an object, without changing the table, for use by several threads.
     func fixedBody(_ number: Int) -> ByteSource {
         var place = place(number)
         return step(&place)
@@ -117,7 +117,8 @@ struct BodyTable {
     private func step(_ place: inout Place) -> ByteSource {
         var lengths = ByteSource(base: base, position: place.length, end: end)
         let start = place.body
-        // Read before, so that it cannot fail; nor may it lead out of the archive should the bytes have been changed.
+        // It was read before, so it cannot fail. Should the bytes have changed since, it still must not lead out of the
+        // archive.
         let length = Int(truncatingIfNeeded: (try? lengths.varint()) ?? 0)
         let stop = length >= 0 && length <= end &- start ? start &+ length : start
         place = Place(length: lengths.position, body: stop)

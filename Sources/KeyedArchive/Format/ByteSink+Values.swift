@@ -90,7 +90,7 @@ extension ByteSink {
         string(digits)
     }
 
-    /// What stands in front of scalars that lie as in memory.
+    /// The header of scalars that are stored as in memory.
     mutating func packed(_ kind: PackedKind, _ count: Int) {
         byte(Tag.packed)
         counted(kind.rawValue, count)

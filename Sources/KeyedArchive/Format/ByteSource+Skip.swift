@@ -1,10 +1,10 @@
 extension ByteSource {
-    /// Moves behind one value, however nested, without recursion.
+    /// Moves past one value, however nested, without recursion.
     mutating func skipValue(_ shapes: [Shape]) throws {
         try walkValue(shapes) { _ in }
     }
 
-    /// Moves behind one value without recursion, and names the objects it refers to, conditional ones left out.
+    /// Moves past one value without recursion, and names the objects it refers to, conditional ones left out.
     @inline(__always)
     mutating func walkValue(_ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
         var pending = 1
@@ -83,7 +83,7 @@ extension ByteSource {
 }
 
 extension ByteSource {
-    /// Moves behind the body of an object, after its shape, and names the objects it refers to.
+    /// Moves past the body of an object, after its shape, and names the objects it refers to.
     mutating func walkBody(_ shape: Shape, _ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
         switch shape.layout {
         case .keyed:

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What all instances of a class (or values of a type) that were encoded alike have in common: the name, the version
+/// What instances of a class (or values of a type) with the same keys have in common: the name, the version
 /// and the keys in the order written. Bodies name their shape by number and hold only the values.
 ///
 /// Two shapes are equal if their definitions are the same bytes.
@@ -16,7 +16,7 @@ package final class Shape: @unchecked Sendable, Hashable {
     package enum Layout: UInt8, Sendable {
         /// One value for each key of the shape.
         case keyed = 0
-        /// The keys stand beside their values.
+        /// The keys are inline, next to their values.
         case explicit = 1
         /// A single value without a key.
         case single = 2
@@ -31,7 +31,7 @@ package final class Shape: @unchecked Sendable, Hashable {
     /// The bytes that define this shape, as they stand in an archive.
     package let definition: [UInt8]
     private let hash: Int
-    /// The class whose own name this shape has, found the last time: the address of the metatype.
+    /// The address of the metatype of the class that has this shape's name, as found the last time.
     let namesake = Atomic<UInt>(0)
     private let positions: [String: Int]
 
@@ -84,7 +84,7 @@ package final class Shape: @unchecked Sendable, Hashable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-    /// Reads one definition from `bytes` at `offset`, and moves `offset` behind it.
+    /// Reads one definition from `bytes` at `offset`, and moves `offset` past it.
     package static func parse(_ bytes: UnsafeRawBufferPointer, at offset: inout Int, limits: ArchiveLimits) throws
         -> Shape
     {
@@ -95,7 +95,7 @@ package final class Shape: @unchecked Sendable, Hashable {
         }
         // A single value needs no record around it.
         guard kind == .object || layout != .single else {
-            throw ArchiveError(.corrupt, "a shape of values that are single")
+            throw ArchiveError(.corrupt, "a record shape for single values")
         }
         let name = try source.stringValue(limits)
         guard let version = Int(exactly: try source.zigzag()) else {

@@ -1,4 +1,4 @@
-/// Keys as they stand in archives: a key of the user's that begins with "$" has another "$" in front, so that the keys of
+/// Keys as archives store them: a user's key that begins with "$" has another "$" in front, so that the keys of
 /// the format itself, "$class", "$0", are never taken for it.
 enum StoredKey {
     private static let mark = UInt8(ascii: "$")

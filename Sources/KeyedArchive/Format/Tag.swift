@@ -48,14 +48,14 @@ enum Tag {
     static let external: UInt8 = 0xD7
     /// One value: an optional that is there, although its content may be none.
     static let some: UInt8 = 0xD8
-    /// Varint offset and varint length of bytes that lie outside of the body; never in files.
+    /// Varint offset and varint length of bytes outside the body; never in files.
     static let outside: UInt8 = 0xD9
     /// One value, a number that is an object in Apple's format; only in what the writer of that reads.
     static let asObject: UInt8 = 0xDA
     /// One value, which is mutable in Apple's format; only in what the writer of that reads.
     static let asMutable: UInt8 = 0xDB
 
-    /// What a value beginning with `tag` is called in messages.
+    /// The name in error messages of a value that begins with `tag`.
     static func describe(_ tag: UInt8) -> String {
         switch tag {
         case 0...0x7F, integer: "Int"

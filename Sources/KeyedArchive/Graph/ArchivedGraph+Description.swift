@@ -4,15 +4,15 @@
     import Foundation
 #endif
 
-/// The text, or its beginning if it is long.
+/// The text, shortened if it is long.
 private func shortened(_ text: String) -> String {
     text.utf8.count <= 512 ? text : text.prefix(128) + "…"
 }
 
 extension ArchivedGraph: CustomStringConvertible {
-    /// One line for each root and each object; objects refer to one another as `#number`, to what is shared as `&number`.
+    /// One line for each root and each object; objects are shown as `#number`, shared values as `&number`.
     ///
-    /// Of long texts, which may stand at many places, it has the beginning only.
+    /// Long texts are shortened, as they may occur many times.
     public var description: String {
         var text = ""
         for (key, value) in zip(lentRoots.keys, lentRoots.values) { text += "\(shortened(key)) = \(value)\n" }

@@ -1,7 +1,7 @@
-/// Everything in an archive of any format, without the program's own classes: to look into archives of unknown origin,
-/// to change them and write them back.
+/// The content of an archive of any format, without the program's own classes: to inspect archives of unknown origin,
+/// change them and write them back.
 ///
-/// There is no bound on how deep the graph is; it may have millions of objects in a chain. Reading, writing, comparing and
+/// The depth of the graph is not bounded: it may have millions of objects in a chain. Reading, writing, comparing and
 /// printing follow no references.
 ///
 /// ```swift
@@ -11,7 +11,7 @@
 /// let changed = try graph.bytes(format: .binary)
 /// ```
 public struct ArchivedGraph: Sendable {
-    /// Who wrote the archive, nearly always `NSKeyedArchiver`, if it has Apple's layout; nil for the compact format's.
+    /// The archiver, nearly always `NSKeyedArchiver`, if the graph has Apple's layout; nil for the compact format's.
     ///
     /// The two lay objects out differently: in Apple's, strings, numbers and classes are objects of their own and nil is
     /// one too, at index 0; in the compact format's own, values stand where they are used. A file in the compact format may
@@ -23,9 +23,9 @@ public struct ArchivedGraph: Sendable {
     ///
     /// References are indices into this collection; cycles are possible.
     public private(set) var objects: ArchivedObjects
-    /// The values at the top, as they may be looked at: large `Data` that was read still lies in the archive.
+    /// The values at the top, for inspection: large `Data` that was read is still part of the archive.
     package private(set) var lentRoots: ArchivedRecord
-    /// What `others` is, as it may be looked at.
+    /// The content of `others`, for inspection.
     package private(set) var lentOthers: [ArchivedValue.Pair] = []
     /// Whether there may be lent bytes in these two.
     private var isTopLent = false
@@ -84,10 +84,10 @@ public struct ArchivedGraph: Sendable {
         return record
     }
 
-    /// What an archive in Apple's format has beside its objects and its top, by key; usually nothing.
+    /// Other top-level content of an archive in Apple's format, by key; usually nothing.
     public var others: [ArchivedValue.Pair] { isTopLent ? lentOthers.map(\.copied) : lentOthers }
 
-    /// Lists and maps that stand at several places of a property list, which `ArchivedValue.shared` names.
+    /// Lists and maps that occur several times in a property list, which `ArchivedValue.shared` names.
     public var sharedValues: ArchivedSharedValues { ArchivedSharedValues(table: objects.layout?.table) }
 
     // MARK: Changes
@@ -125,7 +125,7 @@ public struct ArchivedGraph: Sendable {
         return objects.append(object)
     }
 
-    /// Replaces an object; whatever refers to it refers to the new one.
+    /// Replaces an object; references to it refer to the new one.
     ///
     /// - Parameters:
     ///   - index: The index of the object.

@@ -40,7 +40,7 @@ public struct ArchivedClass: Sendable, Hashable {
     public var classes: [String]?
     /// Classes to use where this one is not known, best first, if any were written.
     public var hints: [String]?
-    /// Whatever else the record holds, by keys as they stand there.
+    /// Everything else the record holds, by key.
     public var others: [ArchivedValue.Pair]
 
     /// Makes a description of a class.

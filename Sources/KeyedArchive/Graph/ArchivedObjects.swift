@@ -1,6 +1,6 @@
 /// The objects of a graph, in the order of the archive.
 ///
-/// What was read is taken from the file each time it is asked for: an archive that is only looked into takes little more
+/// What was read is taken from the file each time it is asked for: an archive that is only inspected takes little more
 /// memory than its file.
 public struct ArchivedObjects: RandomAccessCollection, Sendable {
     /// The file, if it has Apple's layout.
@@ -9,7 +9,7 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
     let compact: CompactLayout?
     /// What was changed, by index.
     private(set) var changed: [Int: ArchivedObject] = [:]
-    /// What follows those of the file.
+    /// What was added to those of the file.
     private(set) var added: [ArchivedObject] = []
 
     init(layout: KeyedLayout? = nil, compact: CompactLayout? = nil, added: [ArchivedObject] = []) {
@@ -31,7 +31,7 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
     /// - Complexity: The size of the object.
     public subscript(position: Int) -> ArchivedObject { object(position, lends: false) }
 
-    /// The object at an index, to be looked at: its bytes are not copied, and no user may get hold of them.
+    /// The object at an index, for inspection: its bytes are not copied and must not reach users.
     package func lent(_ position: Int) -> ArchivedObject { object(position, lends: true) }
 
     private func object(_ position: Int, lends: Bool) -> ArchivedObject {
@@ -43,7 +43,7 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
         return layout?.object(position, lends: lends) ?? compact?.object(position, lends: lends) ?? .value(.null)
     }
 
-    /// Whether an object is as it stands in the file.
+    /// Whether an object is unchanged since it was read.
     func isStored(_ position: Int) -> Bool { position < storedCount && changed[position] == nil }
 
     mutating func set(_ object: ArchivedObject, at position: Int) {
@@ -56,7 +56,7 @@ public struct ArchivedObjects: RandomAccessCollection, Sendable {
     }
 }
 
-/// The lists and maps of a graph that stand at several places or are nested very deep.
+/// The lists and maps of a graph that occur several times or are nested very deep.
 public struct ArchivedSharedValues: RandomAccessCollection, Sendable {
     let table: PlistTable?
 
@@ -66,10 +66,10 @@ public struct ArchivedSharedValues: RandomAccessCollection, Sendable {
     /// Their number.
     public var endIndex: Int { table?.shared.count ?? 0 }
 
-    /// The value at an index; what is shared inside of it is a number in its turn.
+    /// The value at an index; shared values inside it are numbers too.
     public subscript(position: Int) -> ArchivedValue { value(position, lends: false) }
 
-    /// The value at an index, to be looked at: its bytes are not copied, and no user may get hold of them.
+    /// The value at an index, for inspection: its bytes are not copied and must not reach users.
     package func lent(_ position: Int) -> ArchivedValue { value(position, lends: true) }
 
     private func value(_ position: Int, lends: Bool) -> ArchivedValue {

@@ -6,7 +6,7 @@ public struct ArchivedRecord: Sendable, Hashable {
     public internal(set) var version: Int
     /// The index of the class record, in archives that have them.
     public internal(set) var classIndex: Int?
-    /// The keys as they stand in the archive: the user's own that begin with "$" have another one in front.
+    /// The keys as archives store them: those of the user that begin with "$" have another one in front.
     package internal(set) var storedKeys: [String]
     /// The values, in the order of `keys`; of an object that is a single value just that.
     public internal(set) var values: [ArchivedValue]

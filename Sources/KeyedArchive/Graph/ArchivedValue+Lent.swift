@@ -7,7 +7,7 @@
 extension ArchivedValue {
     /// Whether there is `Data` in it that may be lent, see `Data.init(lending:owner:)`.
     ///
-    /// Only values inside of one object are nested calls, and their depth has a limit.
+    /// Only values inside one object are nested calls, and their depth is limited.
     var mayBeLent: Bool {
         switch self {
         case .data(let data): data.count >= Blob.smallest

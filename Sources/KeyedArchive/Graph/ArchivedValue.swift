@@ -4,14 +4,14 @@
     public import Foundation
 #endif
 
-/// A value in an archive as it stands there, without the program's own types.
+/// A value as an archive stores it, without the program's own types.
 ///
 /// Kinds of numbers are kept. Objects are referred to by their index in the graph, so that a value never owns objects,
 /// and freeing, printing and comparing need no recursion over them.
 public enum ArchivedValue: Sendable, Hashable {
     /// Nil, also for a conditional object that nothing else archived.
     case null
-    /// An optional that is there although its content may be nil.
+    /// An optional with a value, which may be nil itself.
     indirect case present(ArchivedValue)
     /// A truth value.
     case bool(Bool)
@@ -29,7 +29,7 @@ public enum ArchivedValue: Sendable, Hashable {
     case double(bits: UInt64)
     /// A string.
     case string(String)
-    /// A string in UTF-16 whose surrogates are no pairs, so that no `String` can hold it.
+    /// A string in UTF-16 with unpaired surrogates, which no `String` can hold.
     case brokenString([UInt16])
     /// Bytes.
     case data(Data)
@@ -53,7 +53,7 @@ public enum ArchivedValue: Sendable, Hashable {
     indirect case record(ArchivedRecord)
     /// An object, by its index in the graph.
     case reference(Int)
-    /// A list or map that stands at several places of a property list, or is nested very deep, by its index in the
+    /// A list or map that occurs several times in a property list, or is nested very deep, by its index in the
     /// graph's `sharedValues`.
     case shared(Int)
 

@@ -1,12 +1,12 @@
 /// An archive in the compact format whose objects are taken from it when asked for.
 ///
-/// After `init` all of them have been gone through once, so that none can fail.
+/// `init` checks all of them once, so that none can fail.
 // Immutable after `init`: the table of bodies is only asked in a way that does not change it.
 final class CompactLayout: @unchecked Sendable {
     let objectCount: Int
     /// The values at the top, with large `Data` lent.
     let roots: ArchivedRecord
-    /// What the top says if the archive holds a graph of Apple's layout.
+    /// The header at the top if the archive holds a graph of Apple's layout.
     let keyed: KeyedCompact.Top?
     private let owner: ArchiveBytes
     private let shapes: [Shape]
@@ -21,7 +21,7 @@ final class CompactLayout: @unchecked Sendable {
         do {
             var check = GraphCheck(shapes: shapes, objectCount: count, limits: limits)
             try check.roots(source)
-            // Made once they are known to be sound, so that they make room for what is there.
+            // Made after the check, so that memory is taken only for what is present.
             var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits, lender: owner)
             roots = try reader.roots(source)
             for number in 0..<count { try check.object(number, bodies.body(number)) }
@@ -50,7 +50,7 @@ final class CompactLayout: @unchecked Sendable {
         return keyed == nil ? .instance(record) : KeyedCompact.object(record)
     }
 
-    /// Checks, of a graph of Apple's layout, what each object is, and that each instance has a class.
+    /// Checks the objects of a graph of Apple's layout: what each is, and that each instance has a class.
     private static func checkClasses(_ bodies: inout BodyTable, _ shapes: [Shape], _ limits: ArchiveLimits) throws {
         var kinds = [KeyedCompact.Kind](repeating: .value, count: bodies.count)
         func located<T>(_ number: Int, _ body: () throws -> T) throws -> T {
@@ -69,7 +69,7 @@ final class CompactLayout: @unchecked Sendable {
                 let shape = try body.shape(.object, shapes)
                 let type = try KeyedCompact.classIndex(shape, body, limits)
                 guard kinds.indices.contains(type), kinds[type] == .classRecord else {
-                    throw ArchiveError(.corrupt, "an object whose class is no class record")
+                    throw ArchiveError(.corrupt, "an object whose class is not a class record")
                 }
             }
         }

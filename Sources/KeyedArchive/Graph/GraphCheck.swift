@@ -1,6 +1,6 @@
-/// Goes through values as `GraphReader` does, without making them: what passes here cannot fail there.
+/// Walks values as `GraphReader` does, without making them: what passes here cannot fail there.
 ///
-/// Only values inside of one object are nested calls, and their depth has a limit.
+/// Only values inside one object are nested calls, and their depth is limited.
 struct GraphCheck {
     let shapes: [Shape]
     let objectCount: Int
@@ -45,7 +45,7 @@ struct GraphCheck {
             var keys: Set<String> = []
             for _ in 0..<count {
                 guard keys.insert(try source.stringValue(limits)).inserted else {
-                    throw ArchiveError(.corrupt, "a key stands twice in a value")
+                    throw ArchiveError(.corrupt, "a key occurs twice in a value")
                 }
                 try value(&source)
             }

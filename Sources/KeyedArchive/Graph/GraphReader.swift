@@ -10,9 +10,9 @@ extension ArchivedRecord {
     }
 }
 
-/// Reads values as they stand, after `GraphCheck` has passed them.
+/// Reads values that passed `GraphCheck`.
 ///
-/// Only values inside of one object are nested calls, and their depth has a limit.
+/// Only values inside one object are nested calls, and their depth is limited.
 struct GraphReader {
     let shapes: [Shape]
     let objectCount: Int
@@ -28,9 +28,10 @@ struct GraphReader {
         self.lender = lender
     }
 
-    /// Whether there may be a container in as many others.
+    /// Whether a container may be nested in `depth` others.
     ///
-    /// More than writers nest: readers of other formats, whose archives may be converted, count levels of their own.
+    /// More than writers allow: archives of other formats may be converted, and their readers count levels in their own
+    /// way.
     static func allows(_ depth: Int, _ limits: ArchiveLimits) -> Bool { depth - 32 < limits.depth }
 
     static func tooDeep(_ limits: ArchiveLimits) -> ArchiveError {
@@ -74,7 +75,7 @@ struct GraphReader {
                 keys.append(try source.stringValue(limits))
                 values.append(try value(&source))
             }
-            guard Set(keys).count == count else { throw ArchiveError(.corrupt, "a key stands twice in a value") }
+            guard Set(keys).count == count else { throw ArchiveError(.corrupt, "a key occurs twice in a value") }
             return ArchivedRecord(shape, keys, values)
         }
     }
@@ -102,7 +103,7 @@ struct GraphReader {
         }
     }
 
-    // One function for each kind: values inside of one another take stack for what they are, not for what they are not.
+    // One function for each kind of value: a nested value takes stack for its own kind only.
 
     private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
         guard Self.allows(depth, limits) else { throw Self.tooDeep(limits) }

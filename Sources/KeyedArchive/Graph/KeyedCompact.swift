@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// How a graph of Apple's layout stands in the compact format, with nothing lost.
+/// How a graph of Apple's layout is stored in the compact format, without loss.
 ///
 /// The record at the top has the key `$archiver`, which no key of a user's is. All entries of the list of objects, classes
 /// and plain values among them, are objects of the archive, under the same numbers:
@@ -20,7 +20,7 @@ enum KeyedCompact {
         case classRecord
     }
 
-    /// What the record at the top says.
+    /// The content of the record at the top.
     struct Top {
         let archiver: String
         let version: Int
@@ -85,7 +85,7 @@ enum KeyedCompact {
         }
     }
 
-    /// A list or map that stands at several places as it is written: an object, to be referred to.
+    /// A list or map that occurs several times, as it is written: an object, to be referred to.
     static func record(ofShared value: ArchivedValue, count: Int) -> ArchivedRecord { single(stored(value, count)) }
 
     private static func single(_ value: ArchivedValue) -> ArchivedRecord {
@@ -105,7 +105,7 @@ enum KeyedCompact {
 
     // MARK: Reading
 
-    /// What the record at the top says; nil if the archive has the compact format's own layout.
+    /// The content of the record at the top; nil if the archive has the compact format's own layout.
     ///
     /// - Throws: `ArchiveError` if only a part of it is there.
     static func top(_ record: ArchivedRecord) throws -> Top? {
@@ -132,7 +132,7 @@ enum KeyedCompact {
         let first = shape.layout == .keyed ? shape.keyNames.first : try body.stringValue(limits)
         switch first {
         case nameKey?:
-            guard isString(try body.byte()) else { throw ArchiveError(.corrupt, "a class whose name is no string") }
+            guard isString(try body.byte()) else { throw ArchiveError(.corrupt, "a class whose name is not a string") }
             return .classRecord
         case classKey?: return .instance
         default: throw ArchiveError(.corrupt, "an object that is neither a value nor a class nor of a class")
@@ -151,7 +151,7 @@ enum KeyedCompact {
             _ = try body.stringValue(limits)
         }
         guard try body.byte() == Tag.reference, let index = Int(exactly: try body.varint()) else {
-            throw ArchiveError(.corrupt, "an object whose class is no reference")
+            throw ArchiveError(.corrupt, "an object whose class is not a reference")
         }
         return index
     }

@@ -6,12 +6,12 @@
 
 /// Writes a graph of Apple's layout as a binary property list.
 ///
-/// What was not changed is copied node by node, sharing and all, without being taken apart.
+/// Unchanged content is copied node by node, sharing included.
 struct KeyedGraphWriter {
     private var builder: PlistBuilder
     private let graph: ArchivedGraph
     private let table: PlistTable?
-    /// Of each node of the file the one made for it, and one; 0 if there is none yet.
+    /// For each node of the file the one made for it plus one; 0 if there is none yet.
     private var copies: ContiguousArray<UInt32>
     private var depth = 0
     private let limits: ArchiveLimits
@@ -84,7 +84,7 @@ struct KeyedGraphWriter {
 
     private mutating func record(_ record: ArchivedRecord, with type: Int? = nil) throws -> UInt32 {
         guard record.storedKeys.count == record.values.count else {
-            throw ArchiveError(.misuse, "a record with other counts of keys and values")
+            throw ArchiveError(.misuse, "a record with different counts of keys and values")
         }
         var keys: [UInt32] = []
         var values: [UInt32] = []
@@ -105,7 +105,7 @@ struct KeyedGraphWriter {
         switch key {
         case .string(let text): return try builder.string(text)
         case .brokenString(let units): return try builder.utf16(units)
-        default: throw ArchiveError(.misuse, "a key of a map in Apple's format that is no string")
+        default: throw ArchiveError(.misuse, "a map key that is not a string, in Apple's format")
         }
     }
 
@@ -168,7 +168,7 @@ struct KeyedGraphWriter {
             }
             return try copy(table.shared[number])
         case .present, .unsignedWide, .uuid, .url, .decimal, .set, .scalars, .record, .list, .map:
-            throw ArchiveError(.unsupported, "a value that Apple's format has no place for")
+            throw ArchiveError(.unsupported, "a value that Apple's format cannot hold")
         }
     }
 
@@ -211,7 +211,7 @@ struct KeyedGraphWriter {
         let node = table.node(number)
         let made: UInt32
         switch node.kind {
-        // The name of nil stands for nil, so nil does for itself.
+        // `$null` means nil here, so nil is written as itself.
         case .null, .invalid: made = try builder.string("$null")
         case .isFalse: made = try builder.bool(false)
         case .isTrue: made = try builder.bool(true)

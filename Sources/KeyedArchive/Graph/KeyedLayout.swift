@@ -26,17 +26,17 @@ final class KeyedLayout: @unchecked Sendable {
     let objectCount: Int
     /// The node that is `$top`.
     let top: PlistNode
-    /// Keys and values beside those of the format, as numbers of nodes.
+    /// Keys and values other than those of the format, as numbers of nodes.
     let others: [(key: Int, value: Int)]
     private let objects: PlistNode
-    /// What instances say of their class, by the index of its record, once somebody has asked.
+    /// The class names of instances by the index of the class record, filled on demand.
     private let types = Mutex<[Int: (name: String, version: Int)]>([:])
     private let kinds: UnsafeMutablePointer<Kind>
 
     init(_ table: PlistTable, limits: ArchiveLimits, anyArchiver: Bool) throws {
         self.table = table
         let whole = table.node(table.top)
-        guard whole.kind == .dictionary else { throw Self.noArchive("it is no dictionary") }
+        guard whole.kind == .dictionary else { throw Self.noArchive("it is not a dictionary") }
         var found: (archiver: PlistNode, version: PlistNode, top: PlistNode, objects: PlistNode) =
             (.invalid, .invalid, .invalid, .invalid)
         var others: [(key: Int, value: Int)] = []
@@ -51,9 +51,9 @@ final class KeyedLayout: @unchecked Sendable {
             } else if table.isString(key, "$top") {
                 found.top = value
             } else if table.isString(key, "$objects") {
-                // Whoever refers to the list refers to the objects in it, which stand at one place each.
+                // References to the list are references to the objects in it, which occur once each.
                 guard table.sharedNumbers[number] == nil else {
-                    throw ArchiveError(.corrupt, "a list of objects that stands at several places")
+                    throw ArchiveError(.corrupt, "a list of objects that occurs several times")
                 }
                 found.objects = value
             } else {
@@ -106,14 +106,14 @@ final class KeyedLayout: @unchecked Sendable {
             let entry = table.node(number)
             guard entry.isContainer else { continue }
             if !table.sharedNumbers.isEmpty, table.sharedNumbers[number] != nil {
-                throw corrupt(index, "an object that stands at several places")
+                throw corrupt(index, "an object that occurs several times")
             }
             guard entry.kind == .dictionary else { continue }
             kinds[index] = try kind(entry, index)
         }
         for index in 0..<objectCount where kinds[index] == .instance {
             guard let type = classIndex(table.node(node(index))), kinds[type] == .classRecord else {
-                throw corrupt(index, "an object whose class is no class record")
+                throw corrupt(index, "an object whose class is not a class record")
             }
         }
     }
@@ -125,13 +125,13 @@ final class KeyedLayout: @unchecked Sendable {
             guard content.isString, content.count == 6 || content.count == 10 else { continue }
             if table.isString(key, "$class") {
                 guard table.node(table.value(entry, position)).kind == .uid else {
-                    throw corrupt(index, "an object whose class is no reference")
+                    throw corrupt(index, "an object whose class is not a reference")
                 }
                 return .instance
             }
             if table.isString(key, "$classname") {
                 guard table.node(table.value(entry, position)).isString else {
-                    throw corrupt(index, "a class whose name is no string")
+                    throw corrupt(index, "a class whose name is not a string")
                 }
                 return .classRecord
             }
@@ -188,7 +188,7 @@ final class KeyedLayout: @unchecked Sendable {
         return ""
     }
 
-    /// The name and version in a class record, which is looked through once only: it may be long, and many may be of it.
+    /// The name and version in a class record, which is searched once only: it may be long, and have many instances.
     private func type(_ index: Int) -> (name: String, version: Int) {
         types.withLock { types in
             if let known = types[index] { return known }
@@ -265,7 +265,7 @@ final class KeyedLayout: @unchecked Sendable {
         names.reserveCapacity(min(list.count, 64))
         for index in 0..<list.count {
             let name = table.node(table.reference(list, index))
-            // The name of nil is nil everywhere, and no name.
+            // `$null` means nil everywhere, and is not a name.
             guard name.isString, let text = table.string(name), text != "$null" else { return nil }
             names.append(text)
         }

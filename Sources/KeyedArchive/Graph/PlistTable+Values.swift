@@ -64,7 +64,7 @@ extension PlistTable {
         return .map(pairs)
     }
 
-    /// A key of a dictionary, for which the name of nil is a name like others.
+    /// A key of a dictionary, for which `$null` is a string like others.
     private func key(_ number: Int) -> ArchivedValue {
         let node = node(number)
         guard let text = string(node) else { return .brokenString(units(node)) }

@@ -6,8 +6,8 @@
 
 /// Makes a binary property list: nodes are added, content before container, and named by the numbers given out.
 ///
-/// Nodes are written at once in their final form, except that references take four bytes until `finish`, when it is known
-/// how few they need. Small scalars that are equal become one node. Big bytes that have an owner stay where they are.
+/// Nodes are written in their final form at once, except that references take four bytes until `finish`, when it is
+/// known how few they need. Equal small scalars become one node. Large data that has an owner stays in place.
 struct PlistBuilder {
     typealias Number = UInt32
 
@@ -15,7 +15,7 @@ struct PlistBuilder {
     var out = ByteSink(capacity: 4096)
     /// Where each node begins in `out`.
     var starts = ContiguousArray<UInt32>()
-    /// Nodes by the hash of their bytes; open addressing, 0 is free, else the number and one.
+    /// Nodes by the hash of their bytes; open addressing, 0 is free, else the number plus one.
     var table: [UInt32]
     var tableCount = 0
     private var blobs: [Blob] = []
@@ -149,7 +149,7 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// A string; also one whose surrogates are no pairs.
+    /// A string, which may have unpaired surrogates.
     mutating func utf16(_ units: some Collection<UInt16>) throws -> Number {
         let number = try begin()
         header(PlistMarker.utf16, units.count)
@@ -177,13 +177,13 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// The bytes that a text in base 64 stands for; nil if it stands for none.
+    /// The bytes of a text in base 64; nil if it is not base 64.
     ///
-    /// They are decoded to where they belong: of much text there is no other memory to be had.
+    /// They are decoded in place, to save memory for long texts.
     mutating func data(base64 text: UnsafeRawBufferPointer) throws -> Number? {
         let number = try begin()
         let start = out.count
-        // How many they are, and so how long the header is, is known only afterwards.
+        // Their number, and with it the length of the header, is known only afterwards.
         let room = 16
         out.reserve(room)
         out.count += room
@@ -200,7 +200,7 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// Bytes that `owner` keeps where they are; many are not copied.
+    /// Bytes that `owner` keeps in place; large ones are not copied.
     mutating func data(_ bytes: UnsafeRawBufferPointer, owner: AnyObject) throws -> Number {
         guard bytes.count >= Blob.smallest else { return try data(bytes) }
         let number = try begin()
@@ -227,7 +227,7 @@ struct PlistBuilder {
         return number
     }
 
-    /// A dictionary; `keys` are the numbers of strings, and as many as `values`.
+    /// A dictionary; `keys` are the numbers of strings, one for each of `values`.
     mutating func dictionary(_ keys: some Collection<Number>, _ values: some Collection<Number>) throws -> Number {
         let number = try begin()
         header(PlistMarker.dictionary, keys.count)
@@ -237,7 +237,7 @@ struct PlistBuilder {
         return number
     }
 
-    /// A dictionary of keys and values in turn.
+    /// A dictionary of alternating keys and values.
     mutating func dictionary(inTurn content: ArraySlice<Number>) throws -> Number {
         let number = try begin()
         header(PlistMarker.dictionary, content.count / 2)
@@ -307,7 +307,7 @@ struct PlistBuilder {
         }
     }
 
-    /// Puts a node at the end of what is final already; the node lies at or behind that end.
+    /// Moves a node to the end of the final part; the node is at or after that end.
     @inline(__always)
     private mutating func shortenReferences(_ node: UnsafeRawBufferPointer, to size: Int) {
         let marker = node[0] & 0xF0

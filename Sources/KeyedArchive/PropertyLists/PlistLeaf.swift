@@ -7,7 +7,7 @@
 /// A string or bytes of a property list.
 enum PlistLeaf {
     case string(String)
-    /// UTF-16 whose surrogates are no pairs.
+    /// UTF-16 with unpaired surrogates.
     case brokenString([UInt16])
     case data(Data)
 }

@@ -9,9 +9,9 @@ struct PlistNode {
         case real
         case date
         case data
-        /// One byte a character, all below 0x80.
+        /// One byte per character, all below 0x80.
         case ascii
-        /// Two bytes a unit, big-endian; surrogates need not come in pairs.
+        /// Two bytes per unit, big-endian; surrogates may be unpaired.
         case utf16
         case utf8
         /// A number that names an object of a keyed archive.

@@ -44,7 +44,7 @@ extension PlistTable {
         }
     }
 
-    /// A string; nil if it has surrogates that are no pairs.
+    /// A string; nil if it has unpaired surrogates.
     func string(_ node: PlistNode) -> String? {
         guard isShared(node) else { return freshString(node) }
         guard case .string(let text) = sharedLeaf(node) else { return nil }
@@ -63,7 +63,7 @@ extension PlistTable {
         node.count >= Self.smallestShared && !sharedLeaves.isEmpty && sharedLeaves.contains(node.start)
     }
 
-    /// A string or bytes that stand at several places, made once.
+    /// A string or bytes that occur several times, made once.
     private func sharedLeaf(_ node: PlistNode) -> PlistLeaf {
         leaves.withLock { leaves in
             if let known = leaves[node.start] { return known }
@@ -73,7 +73,7 @@ extension PlistTable {
         }
     }
 
-    /// A string or bytes; the same one each time if it stands at several places.
+    /// A string or bytes; the same one each time if it occurs several times.
     func leaf(_ node: PlistNode) -> PlistLeaf { isShared(node) ? sharedLeaf(node) : freshLeaf(node) }
 
     /// A string or bytes of its own.

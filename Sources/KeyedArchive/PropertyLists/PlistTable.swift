@@ -6,17 +6,17 @@ import Synchronization
     import Foundation
 #endif
 
-/// A binary property list of unknown origin, checked once from end to end and then read where it lies.
+/// A binary property list of unknown origin, checked once from end to end and then read in place.
 ///
 ///     "bplist00"  nodes ...  offset table  trailer (32 bytes)
 ///
 ///     trailer:    6 bytes unused, u8 size of an offset, u8 size of a reference,
 ///                 u64 count of nodes, u64 top node, u64 start of the offset table; all big-endian
 ///
-/// Nodes are numbered by their place in the offset table; containers name their content by these numbers, so that a node
-/// may be shared. Nothing is taken apart or expanded: the table holds the offsets and no more. What `init` lets through
-/// has every offset, length and reference in bounds and no container inside itself, and reading it cannot fail.
-// Immutable after `init`, but for what has a lock of its own; `owner` keeps the memory `base` points to, which nobody writes.
+/// Nodes are numbered by their place in the offset table. Containers name their content by these numbers, so that a
+/// node may be shared. Nothing is expanded: the table holds the offsets only. What `init` accepts
+/// has every offset, length and reference in bounds and no container inside itself, so that reading it cannot fail.
+// Immutable after `init`, except for what has its own lock. `owner` keeps the memory of `base`, which is only read.
 final class PlistTable: @unchecked Sendable {
     /// What keeps the bytes.
     let owner: AnyObject
@@ -31,19 +31,19 @@ final class PlistTable: @unchecked Sendable {
     let top: Int
     let referenceSize: Int
     private let offsets: UnsafeMutablePointer<UInt32>
-    /// Containers that are to be named by number instead of standing where they are used: those used several times, and
-    /// those nested deeper than `deepestInline`.
+    /// Containers that are named by number instead of being written out where they are used: those used several times,
+    /// and those nested deeper than `deepestInline`.
     private(set) var shared: [Int] = []
     private(set) var sharedNumbers: [Int: Int] = [:]
     /// Where strings and bytes begin that are used several times and are worth making once.
     private(set) var sharedLeaves: Set<Int> = []
-    /// Those of them that were made, by where they begin.
+    /// Those made so far, by where they begin.
     let leaves = Mutex<[Int: PlistLeaf]>([:])
     /// Strings and bytes from this size on are made once.
     ///
-    /// A reference takes a byte or two, and a small file could be a list of very many to one long string.
+    /// A reference takes a byte or two, so that a small file could refer to one long string very often.
     static let smallestShared = 64
-    /// Levels of containers in one another that may be read by recursion.
+    /// Levels of nested containers that may be read by recursion.
     static let deepestInline = 24
 
     static let magic: [UInt8] = Array("bplist0".utf8)
@@ -76,12 +76,12 @@ final class PlistTable: @unchecked Sendable {
             throw Self.cutOff("an offset or reference size that is not 1 to 8")
         }
         guard table > UInt64(Self.headerSize), table <= UInt64(trailer) else {
-            throw Self.cutOff("an offset table outside of the file")
+            throw Self.cutOff("an offset table outside the file")
         }
         guard count > 0, count <= (UInt64(trailer) - table) / UInt64(offsetSize) else {
             throw Self.cutOff("more objects than the offset table has room for")
         }
-        guard top < count else { throw Self.cutOff("a top object that is not there") }
+        guard top < count else { throw Self.cutOff("a missing top object") }
         self.owner = owner
         file = bytes
         self.base = base
@@ -105,9 +105,9 @@ final class PlistTable: @unchecked Sendable {
         ArchiveError(.corrupt, "a broken binary property list: \(what)")
     }
 
-    /// The last bytes of the file, which say where all else is, make no sense.
+    /// The trailer of the file, which locates everything else, is invalid.
     private static func cutOff(_ what: String) -> ArchiveError {
-        ArchiveError(.corrupt, "a binary property list that is cut off or broken at its end: \(what)")
+        ArchiveError(.corrupt, "a binary property list that is truncated or broken at its end: \(what)")
     }
 
     private func readOffsets(_ table: Int, _ size: Int) throws {
@@ -121,7 +121,7 @@ final class PlistTable: @unchecked Sendable {
             default: offset = unsigned(position, size)
             }
             guard offset >= UInt64(Self.headerSize), offset < UInt64(end) else {
-                throw Self.corrupt("an offset outside of the objects")
+                throw Self.corrupt("an offset outside the objects")
             }
             offsets[index] = UInt32(truncatingIfNeeded: offset)
             position += size
@@ -212,7 +212,7 @@ final class PlistTable: @unchecked Sendable {
     // MARK: Checks
 
     private func checkNodes(_ uses: UnsafeMutablePointer<UInt8>, _ limits: ArchiveLimits) throws {
-        // Nodes that overlap could make a small file expensive: what all of them take together is bounded.
+        // Overlapping nodes could make a small file expensive, so their total size is bounded.
         var budget = 4 * end
         for number in 0..<count {
             let node = node(number)
@@ -242,7 +242,7 @@ final class PlistTable: @unchecked Sendable {
     private func invalid(_ number: Int) -> ArchiveError {
         switch marker(number) >> 4 {
         case 0xB, 0xC: ArchiveError(.unsupported, "a set in a property list, which no keyed archive has")
-        case 0x0, 0x1, 0x2, 0x3, 0x9, 0xE, 0xF: Self.corrupt("an object of unknown kind")
+        case 0x0, 0x1, 0x2, 0x3, 0x9, 0xE, 0xF: Self.corrupt("an object of an unknown kind")
         default: ArchiveError(.truncated, "a broken binary property list: an object longer than the file")
         }
     }
@@ -263,14 +263,14 @@ final class PlistTable: @unchecked Sendable {
     private func checkKeys(_ node: PlistNode) throws {
         for index in 0..<node.count {
             let kind = marker(reference(node, index)) >> 4
-            guard kind >= 5 && kind <= 7 else { throw Self.corrupt("a key that is no string") }
+            guard kind >= 5 && kind <= 7 else { throw Self.corrupt("a key that is not a string") }
         }
     }
 
     private func checkText(_ node: PlistNode) throws {
         let bytes = UnsafeRawBufferPointer(start: base + node.start, count: node.kind == .utf16 ? 0 : node.count)
         switch node.kind {
-        case .ascii: guard bytes.isASCII else { throw Self.corrupt("an ASCII string with other bytes") }
+        case .ascii: guard bytes.isASCII else { throw Self.corrupt("an ASCII string with bytes above 127") }
         case .utf8:
             guard bytes.isASCII || String(validating: bytes, as: UTF8.self) != nil else {
                 throw Self.corrupt("a string that is not UTF-8")
@@ -281,7 +281,7 @@ final class PlistTable: @unchecked Sendable {
 
     private func findSharedLeaves(_ uses: UnsafeMutablePointer<UInt8>) {
         for number in 0..<count where uses[number] > 1 {
-            // Long ones only, whose count is not in the marker.
+            // Only long ones, whose count is not in the marker.
             let marker = marker(number)
             guard marker & 0x0F == 0x0F, (0x4...0x7).contains(marker >> 4) else { continue }
             let node = node(number)
@@ -289,8 +289,8 @@ final class PlistTable: @unchecked Sendable {
         }
     }
 
-    /// Walks all containers from the top, without recursion: refuses those that lead to themselves, and finds those that
-    /// are shared or nested too deep.
+    /// Walks all containers from the top, without recursion: throws for those that contain themselves, and finds those
+    /// that are shared or nested too deep.
     private func findShared(_ uses: UnsafeMutablePointer<UInt8>) throws {
         guard node(top).isContainer else { return }
         let onPath: UInt8 = 0x10

@@ -1,6 +1,6 @@
 /// Text in UTF-16 as UTF-8.
 ///
-/// Surrogates that are no pairs are written as if they were characters, in three bytes; nothing else reads these bytes but
+/// Unpaired surrogates are written as if they were characters, in three bytes; nothing else reads these bytes but
 /// the reader of property lists, which knows them.
 struct UTF16Text {
     private var sink = ByteSink()

@@ -1,6 +1,6 @@
 /// Reals and dates as property lists in XML write them.
 enum XMLNumbers {
-    /// A real, also infinite or no number.
+    /// A real, which may be infinite or NaN.
     static func real(_ text: String) -> Double? {
         switch text.lowercased() {
         case "nan": return .nan
@@ -13,7 +13,7 @@ enum XMLNumbers {
         }
     }
 
-    /// The text of a real, from which `real` makes the same bits unless it is no number.
+    /// The text of a real, from which `real` makes the same bits, except for NaN.
     static func text(_ value: Double) -> String {
         if value.isNaN { return "nan" }
         if value.isInfinite { return value < 0 ? "-infinity" : "+infinity" }
@@ -44,7 +44,7 @@ enum XMLNumbers {
         return Double(days * 86_400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5] - epoch)
     }
 
-    /// The date at whole seconds since 2001; nil where no four-digit year says it.
+    /// The date at whole seconds since 2001; nil if its year does not have four digits.
     static func text(date seconds: Double) -> String? {
         guard abs(seconds) < 1e12 else { return nil }
         let total = Int(seconds.rounded(.down)) + epoch
@@ -82,7 +82,7 @@ enum XMLNumbers {
     }
 }
 
-/// Bytes as text of 64 characters.
+/// Bytes as text in base 64.
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let space: UInt8 = 0xFE

@@ -6,10 +6,10 @@
 
 /// Turns a property list in XML into the same in binary form, in one pass and without recursion.
 ///
-/// XML beyond what property lists need is passed over: comments, processing instructions, the document type. Entities are
-/// the five of XML and numbers; nothing is fetched and no declared entity is expanded. `{"CF$UID": n}` is a UID.
+/// XML that property lists do not need is skipped: comments, processing instructions, the document type. Entities are
+/// the five of XML and numeric ones; nothing is fetched and no declared entity is expanded. `{"CF$UID": n}` is a UID.
 ///
-/// Two attributes of this library's own keep what the text cannot say; others pass over them:
+/// Two attributes of this library keep what the text cannot express; other readers ignore them:
 /// `<real width="4">` is a real of four bytes, and `bits="..."` are the bits of a real or a date in hexadecimal.
 struct XMLPlistReader {
     enum Kind {
@@ -20,7 +20,7 @@ struct XMLPlistReader {
         let element: Kind
         /// Where the container's content begins in `pending`.
         let start: Int
-        /// Whether a dictionary that looks like a UID is none.
+        /// Whether a dictionary that looks like a UID is a plain dictionary.
         let isPlain: Bool
     }
 
@@ -28,7 +28,7 @@ struct XMLPlistReader {
     var builder: PlistBuilder
     let limits: ArchiveLimits
     private var open: [Open] = []
-    /// Content of open containers, keys and values of dictionaries in turn.
+    /// Content of open containers; keys and values of dictionaries alternate.
     private var pending: [UInt32] = []
     private var uidKey: UInt32?
     private var top: UInt32?
@@ -62,7 +62,7 @@ struct XMLPlistReader {
     @inline(__always)
     private func element(_ tag: XMLScanner.Tag) throws -> Kind {
         let name = source.bytes(tag.name)
-        // Told apart by length and first byte, then compared as a whole.
+        // Distinguished by length and first byte, then compared as a whole.
         switch (name.count, name[0]) {
         case (3, UInt8(ascii: "k")): return try element(name, "key", .key)
         case (4, UInt8(ascii: "d")):
@@ -113,18 +113,18 @@ struct XMLPlistReader {
     /// Checks that a key or a value may come here.
     private func expect(_ element: Kind) throws {
         guard let last = open.last, last.element == .dictionary else {
-            guard element != .key else { throw source.corrupt("a key outside of a dictionary") }
+            guard element != .key else { throw source.corrupt("a key outside a dictionary") }
             return
         }
         let isKey = (pending.count - last.start) & 1 == 0
         guard isKey == (element == .key) else {
-            throw source.corrupt(isKey ? "a value without key" : "a key without value")
+            throw source.corrupt(isKey ? "a value without a key" : "a key without a value")
         }
     }
 
     private mutating func end(_ tag: XMLScanner.Tag) throws {
         guard let last = open.popLast(), last.element == (try element(tag)) else {
-            throw source.corrupt("an end without beginning")
+            throw source.corrupt("an end tag without a start tag")
         }
         if last.element == .plist {
             guard top != nil || pending.count == 1 else { throw source.corrupt("no value") }
@@ -136,7 +136,7 @@ struct XMLPlistReader {
 
     private mutating func close(_ container: Open) throws {
         let node = try node(container)
-        // The content is let go of by now: with it, this would copy all that is pending.
+        // The content is released first: otherwise this would copy everything pending.
         pending.removeLast(pending.count - container.start)
         try add(node)
     }
@@ -144,7 +144,7 @@ struct XMLPlistReader {
     private mutating func node(_ container: Open) throws -> UInt32 {
         let content = pending[container.start...]
         if container.element == .array { return try builder.array(content) }
-        guard content.count & 1 == 0 else { throw source.corrupt("a key without value") }
+        guard content.count & 1 == 0 else { throw source.corrupt("a key without a value") }
         if let uid = container.isPlain ? nil : try uid(content) { return try builder.uid(uid) }
         return try builder.dictionary(inTurn: content)
     }
@@ -186,7 +186,7 @@ struct XMLPlistReader {
         }
     }
 
-    /// The text of an element that has no others in it, without spaces around.
+    /// The trimmed text of an element without child elements.
     private mutating func content(_ tag: XMLScanner.Tag) throws -> String {
         if tag.isEmpty { return "" }
         let text = try source.content(tag)
@@ -209,7 +209,7 @@ struct XMLPlistReader {
         let bytes = source.bytes(text.range)
         guard text.isPlain, bytes.isASCII else {
             let units = try source.units(text.range)
-            // Numbered entities may have been ASCII.
+            // Numeric entities may have been ASCII.
             if units.allSatisfy({ $0 < 0x80 }) {
                 let ascii = units.map { UInt8(truncatingIfNeeded: $0) }
                 return try ascii.withUnsafeBytes { try builder.ascii($0) }
@@ -235,7 +235,7 @@ struct XMLPlistReader {
         return try integer(try content(tag))
     }
 
-    /// An integer of few decimal digits and nothing else, which nearly all are; nil for all others.
+    /// An integer of few decimal digits, as nearly all are; nil for all others.
     private static func shortInteger(_ bytes: UnsafeRawBufferPointer) -> Int64? {
         guard let first = bytes.first, bytes.count <= 18 else { return nil }
         let isNegative = first == UInt8(ascii: "-")
@@ -257,7 +257,7 @@ struct XMLPlistReader {
         if isHex { digits = digits.dropFirst(2) }
         guard let first = digits.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+"),
             let number = Int128((isNegative ? "-" : "") + digits, radix: isHex ? 16 : 10)
-        else { throw source.corrupt("an integer that cannot be read") }
+        else { throw source.corrupt("an invalid integer") }
         let node = try builder.integer(wide: number)
         lastInteger = (node, number)
         return node
@@ -266,22 +266,22 @@ struct XMLPlistReader {
     private mutating func real(_ tag: XMLScanner.Tag, _ text: String) throws -> UInt32 {
         let isShort = source.attribute("width", of: tag) == "4"
         if let bits = source.attribute("bits", of: tag) {
-            guard let bits = UInt64(bits, radix: 16) else { throw source.corrupt("a real that cannot be read") }
+            guard let bits = UInt64(bits, radix: 16) else { throw source.corrupt("an invalid real") }
             if !isShort { return try builder.double(bits: bits) }
-            guard let short = UInt32(exactly: bits) else { throw source.corrupt("a real that cannot be read") }
+            guard let short = UInt32(exactly: bits) else { throw source.corrupt("an invalid real") }
             return try builder.float(bits: short)
         }
-        guard let value = XMLNumbers.real(text) else { throw source.corrupt("a real that cannot be read") }
+        guard let value = XMLNumbers.real(text) else { throw source.corrupt("an invalid real") }
         return isShort
             ? try builder.float(bits: Float(value).bitPattern) : try builder.double(bits: value.bitPattern)
     }
 
     private mutating func date(_ tag: XMLScanner.Tag, _ text: String) throws -> UInt32 {
         if let bits = source.attribute("bits", of: tag) {
-            guard let bits = UInt64(bits, radix: 16) else { throw source.corrupt("a date that cannot be read") }
+            guard let bits = UInt64(bits, radix: 16) else { throw source.corrupt("an invalid date") }
             return try builder.date(bits: bits)
         }
-        guard let seconds = XMLNumbers.date(text) else { throw source.corrupt("a date that cannot be read") }
+        guard let seconds = XMLNumbers.date(text) else { throw source.corrupt("an invalid date") }
         return try builder.date(bits: seconds.bitPattern)
     }
 
@@ -302,7 +302,7 @@ struct XMLPlistReader {
 }
 
 extension String {
-    /// Without spaces and line ends at both ends.
+    /// Without white space at both ends.
     fileprivate var trimmed: Substring {
         func isSpace(_ character: Character) -> Bool { character.isWhitespace }
         var text = self[...]

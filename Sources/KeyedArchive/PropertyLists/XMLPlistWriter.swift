@@ -6,16 +6,17 @@
 
 /// Writes a property list as XML, from its binary form and without recursion.
 ///
-/// XML cannot say that a value stands at several places: it is written out at each. How many values that makes is counted
-/// before anything is written, and what they take is bounded by the size of the binary form.
+/// XML cannot express that a value occurs several times: it is written out each time. The number of values that makes
+/// is counted before anything is written, and what they take is bounded by the size of the binary form.
 struct XMLPlistWriter {
-    /// What is not handed over yet.
+    /// What was not handed over yet.
     private var out = ByteSink(capacity: 2 * Self.piece)
     private var handedOver = 0
     private let receiver: (UnsafeRawBufferPointer) throws -> Void
     private let table: PlistTable
     private let limits: ArchiveLimits
-    /// A reference of one byte, which takes four lines here, makes up most of no file; a long string at many places might.
+    /// Shared values multiply: a reference of one byte takes four lines here, and a long string may be referred to
+    /// often.
     private let mostBytes: Int
     private var path: [(number: Int, next: Int)] = []
 
@@ -51,7 +52,7 @@ struct XMLPlistWriter {
         mostBytes = min(limits.bytes, (16 << 20) + 256 * table.file.count)
     }
 
-    /// Counts the values there are, and the bytes of their texts, when what is shared is written out at each place.
+    /// Counts the values and the bytes of their texts, with shared ones written out each time.
     private func checkSize() throws {
         guard !table.shared.isEmpty || !table.sharedLeaves.isEmpty else { return }
         var totals = ContiguousArray<Total>(repeating: Total(), count: table.count)
@@ -83,7 +84,7 @@ struct XMLPlistWriter {
         }
     }
 
-    /// What a value comes to; beyond what any file could hold it does not matter how much.
+    /// The size of a value; it saturates beyond what any file could hold.
     private struct Total {
         var values = 0
         var bytes = 0
@@ -95,7 +96,7 @@ struct XMLPlistWriter {
     }
 
     private static func tooMuch() -> ArchiveError {
-        ArchiveError(.limit, "values shared so often that XML has no room for them")
+        ArchiveError(.limit, "values shared so often that they are too large for XML")
     }
 
     private mutating func write() throws {
@@ -127,7 +128,7 @@ struct XMLPlistWriter {
         try handOver()
     }
 
-    /// Hands over what was gathered, if it is much.
+    /// Hands over what was gathered, if it is enough.
     @inline(__always)
     private mutating func handOverPiece() throws {
         if out.count >= Self.piece { try handOver() }
@@ -208,7 +209,7 @@ struct XMLPlistWriter {
         let value =
             isShort ? Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) : Double(bitPattern: bits)
         let width = isShort ? " width=\"4\"" : ""
-        // Of all that are no number only one has a name.
+        // Only one of the NaNs has a name.
         let isNamed = !value.isNaN || bits == (isShort ? UInt64(Float.nan.bitPattern) : Double.nan.bitPattern)
         let exact = isNamed ? "" : " bits=\"\(String(bits, radix: 16))\""
         line("<real\(width)\(exact)>\(XMLNumbers.text(value))</real>")
@@ -222,7 +223,7 @@ struct XMLPlistWriter {
         line(isExact ? "<date>\(text)</date>" : "<date bits=\"\(String(bits, radix: 16))\">\(text)</date>")
     }
 
-    /// Writes the content of a node, whose text is made of its bytes one after the other.
+    /// Writes the text of a node's content, piece by piece.
     private mutating func pieces(
         _ bytes: UnsafeRawBufferPointer, _ write: (inout XMLPlistWriter, UnsafeRawBufferPointer) -> Void
     ) throws {
@@ -258,7 +259,7 @@ struct XMLPlistWriter {
             let byte = bytes[index]
             guard byte < 0x20 || byte == UInt8(ascii: "&") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
             else { continue }
-            // Tabs and line feeds are as good as they stand.
+            // Tabs and line feeds need no escape.
             if byte == 0x09 || byte == 0x0A { continue }
             out.append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
             start = index + 1
@@ -272,7 +273,7 @@ struct XMLPlistWriter {
         out.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
     }
 
-    /// A string whose surrogates are no pairs: those are given as numbers.
+    /// A string with unpaired surrogates, which are written as numbers.
     private mutating func escaped(_ units: [UInt16]) {
         var start = 0
         for index in units.indices {

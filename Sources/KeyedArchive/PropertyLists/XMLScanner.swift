@@ -1,4 +1,4 @@
-/// A position in the UTF-8 text of a property list in XML: finds tags, and the text between them.
+/// A position in the UTF-8 text of a property list in XML; finds tags and the text between them.
 struct XMLScanner {
     /// A tag; its places are offsets in the text.
     struct Tag {
@@ -50,7 +50,7 @@ struct XMLScanner {
         while true {
             while position < count, Self.isSpace(byte(position)) { position &+= 1 }
             guard position < count else { return nil }
-            guard byte(position) == UInt8(ascii: "<") else { throw corrupt("text outside of a value") }
+            guard byte(position) == UInt8(ascii: "<") else { throw corrupt("text outside a value") }
             guard position + 1 < count else { throw truncated() }
             switch byte(position + 1) {
             case UInt8(ascii: "?"):
@@ -73,7 +73,7 @@ struct XMLScanner {
             position &+= 1
         }
         let name = start..<position
-        guard !name.isEmpty else { throw corrupt("a tag without name") }
+        guard !name.isEmpty else { throw corrupt("a tag without a name") }
         let rest = position
         var quote: UInt8 = 0
         while position < count {
@@ -136,13 +136,13 @@ struct XMLScanner {
         throw truncated()
     }
 
-    /// Moves behind a comment or a document type, whose declarations are not looked at.
+    /// Moves past a comment or a document type, whose declarations are not looked at.
     private mutating func skipDeclaration() throws {
         if starts(with: "<!--", at: position) {
             position += 4
             return try skip(past: "-->")
         }
-        guard starts(with: "<!DOCTYPE", at: position) else { throw corrupt("a declaration that has no place here") }
+        guard starts(with: "<!DOCTYPE", at: position) else { throw corrupt("a misplaced declaration") }
         var depth = 0
         while position < count {
             switch byte(position) {
@@ -166,9 +166,9 @@ struct XMLScanner {
 
     // MARK: Text
 
-    /// The text of an element that holds no others, and moves behind its end.
+    /// The text of an element without child elements; moves past its end.
     ///
-    /// - Returns: Where it lies, and whether it is as it stands, without entities, comments and marked sections.
+    /// - Returns: Its place, and whether it is literal, without entities, comments and CDATA sections.
     mutating func content(_ tag: Tag) throws -> (range: Range<Int>, isPlain: Bool) {
         let start = position
         var isPlain = true
@@ -187,15 +187,15 @@ struct XMLScanner {
                         position += 4
                         try skip(past: "-->")
                     } else {
-                        throw corrupt("a declaration inside of text")
+                        throw corrupt("a declaration inside text")
                     }
                     continue
                 }
                 let end = position
-                guard next == UInt8(ascii: "/") else { throw corrupt("an element inside of text") }
+                guard next == UInt8(ascii: "/") else { throw corrupt("an element inside text") }
                 let name = bytes(tag.name)
                 let closing = try self.tag()
-                guard bytes(closing.name).elementsEqual(name) else { throw corrupt("an end without beginning") }
+                guard bytes(closing.name).elementsEqual(name) else { throw corrupt("an end tag without a start tag") }
                 return (start..<end, isPlain)
             }
             position &+= 1
@@ -234,7 +234,7 @@ struct XMLScanner {
     private func entity(_ at: Int, _ end: Int, _ units: inout [UInt16]) throws -> Int {
         var close = at + 1
         while close < end, close - at < 16, byte(close) != UInt8(ascii: ";") { close += 1 }
-        guard close < end, byte(close) == UInt8(ascii: ";") else { throw corrupt("an entity without end") }
+        guard close < end, byte(close) == UInt8(ascii: ";") else { throw corrupt("an entity without an end") }
         let name = text(at + 1..<close)
         switch name {
         case "lt": units.append(UInt16(UInt8(ascii: "<")))
@@ -243,13 +243,13 @@ struct XMLScanner {
         case "quot": units.append(UInt16(UInt8(ascii: "\"")))
         case "apos": units.append(UInt16(UInt8(ascii: "'")))
         default:
-            guard name.hasPrefix("#") else { throw corrupt("an entity that is not known") }
+            guard name.hasPrefix("#") else { throw corrupt("an unknown entity") }
             let isHex = name.hasPrefix("#x")
             let digits = name.dropFirst(isHex ? 2 : 1)
             guard digits.first?.isHexDigit == true, let number = UInt32(digits, radix: isHex ? 16 : 10),
                 number <= 0x10FFFF
             else { throw corrupt("a character that does not exist") }
-            // Halves of surrogates are let through: strings in archives may have them.
+            // Unpaired surrogates are accepted: strings in archives may have them.
             if let scalar = Unicode.Scalar(number) {
                 units.append(contentsOf: UTF16.encode(scalar) ?? .init())
             } else {
@@ -271,7 +271,7 @@ struct XMLScanner {
         units.append(contentsOf: text.utf16)
     }
 
-    /// Text that came from UTF-16 may have surrogates that are no pairs, written as if they were characters.
+    /// Text that came from UTF-16 may have unpaired surrogates, written as if they were characters.
     private func decodeSurrogates(_ bytes: UnsafeRawBufferPointer, _ units: inout [UInt16]) throws {
         var at = 0
         while at < bytes.count {
@@ -286,7 +286,7 @@ struct XMLScanner {
             while end < bytes.count, bytes[end] != 0xED { end += 1 }
             let part = UnsafeRawBufferPointer(rebasing: bytes[at..<end])
             guard let text = String(validating: part, as: UTF8.self) else {
-                // A character that begins with 0xED but is none of these.
+                // A character that begins with 0xED but is not a surrogate.
                 guard bytes.count - at >= 3, bytes[at] == 0xED,
                     let one = String(validating: UnsafeRawBufferPointer(rebasing: bytes[at..<at + 3]), as: UTF8.self)
                 else { throw corrupt("text that is not UTF-8") }

@@ -40,7 +40,7 @@ enum Command {
     init(_ arguments: [String]) throws {
         // Repaired as it is, it would name another file.
         if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
-            throw UsageError("“\(word)” is no text in UTF-8; a file of such a name can be read as /dev/stdin")
+            throw UsageError("“\(word)” is not text in UTF-8; a file of such a name can be read as /dev/stdin")
         }
         if arguments.contains("--help") || arguments.contains("-h") {
             self = .help
@@ -57,14 +57,14 @@ enum Command {
                 throw UsageError("convert needs --to with a format: binary, xml, compact or json")
             }
             guard let target = Target.names.first(where: { $0.name == format })?.target else {
-                throw UsageError("“\(format)” is no format: --to takes binary, xml, compact or json")
+                throw UsageError("“\(format)” is not a format: --to takes binary, xml, compact or json")
             }
             let paths = try words.rest(named: ["a file to read", "a file to write"])
             self = .convert(from: paths[0], to: paths[1], target)
         case "check":
             self = .check(paths: try words.files())
         default:
-            throw UsageError("“\(name)” is no command: there are dump, convert and check")
+            throw UsageError("“\(name)” is not a command: there are dump, convert and check")
         }
     }
 

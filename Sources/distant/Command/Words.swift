@@ -1,4 +1,4 @@
-/// What follows the command's name: options, then files; after “--” come files only.
+/// What follows the command's name: options, then files; after “--” only files.
 struct Words {
     private var options: [String] = []
     private var plain: [String] = []
@@ -43,7 +43,7 @@ struct Words {
         return files
     }
 
-    /// As many files as there are names for them.
+    /// The files, exactly one for each name.
     func rest(named names: [String]) throws -> [String] {
         let files = try files()
         guard files.count >= names.count else { throw UsageError("\(names[files.count]) is needed, too") }

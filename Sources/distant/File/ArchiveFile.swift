@@ -14,7 +14,7 @@ struct ArchiveFile {
     let format: ArchiveFormat
     let graph: ArchivedGraph
 
-    /// Bounds for files somebody has chosen to open: above the library's own, which are for what strangers send.
+    /// Bounds for files that the user chose to open: above the library's defaults, which are for untrusted input.
     ///
     /// The memory an archive takes still follows from its size.
     static let limits: ArchiveLimits = {
@@ -40,7 +40,7 @@ struct ArchiveFile {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     var summary: String {
         let count = graph.objects.count
         let objects = "\(count) object\(count == 1 ? "" : "s")"
@@ -50,12 +50,12 @@ struct ArchiveFile {
 
     private static func format(of bytes: [UInt8], _ path: String) throws -> ArchiveFormat {
         if let format = ArchiveFormat(detecting: bytes) { return format }
-        // Opening it says better why.
+        // Opening it gives a better reason.
         do { _ = try ArchivedGraph(bytes, limits: limits) } catch { throw FileError(path, "\(error)") }
         throw FileError(path, "not an archive")
     }
 
-    /// The whole file; pipes and the like to their end.
+    /// The whole file; pipes are read to their end.
     private static func read(_ path: String, _ progress: Progress) throws -> [UInt8] {
         let isInput = path == StandardStreams.name
         let descriptor = isInput ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC)
@@ -73,7 +73,7 @@ struct ArchiveFile {
         while true {
             let count = try append(to: &bytes, atMost: block, from: descriptor, path, size, progress)
             if count < block { return bytes }
-            // More than the file said: what is no archive may have no end either.
+            // More than the size of the file: what is not an archive may not end at all.
             _ = try format(of: bytes, path)
             guard bytes.count <= limits.bytes else {
                 throw FileError(path, "has more than \(limits.bytes) bytes, too many for an archive")

@@ -6,8 +6,8 @@
 
 /// A file that takes another one's place when it is complete.
 ///
-/// It is written beside it, so that whoever reads sees the old content or the new one, also after a crash. What is no
-/// ordinary file, like a pipe or a terminal, is written at once; so is standard output, whatever it is.
+/// It is written next to the old file, so that readers see the old content or the new one, also after a crash. What is
+/// not an ordinary file, like a pipe or a terminal, is written directly, and so is standard output.
 final class ReplacementFile {
     private let path: String
     /// The file to replace: what a symbolic link leads to.
@@ -68,7 +68,7 @@ final class ReplacementFile {
         syncFolder()
     }
 
-    /// The name is safe only when the folder is; some file systems cannot say, and then nothing is lost by not asking.
+    /// The name is durable only after the folder is synchronised; not all file systems can do that.
     private func syncFolder() {
         let folder = target.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         let name = folder.isEmpty ? (target.hasPrefix("/") ? "/" : ".") : folder
@@ -78,7 +78,7 @@ final class ReplacementFile {
         close(descriptor)
     }
 
-    /// Gives up what was written and not committed.
+    /// Removes what was written and not committed.
     func discard() {
         if let temporary { unlink(temporary) }
         temporary = nil

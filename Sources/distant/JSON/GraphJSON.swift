@@ -30,8 +30,8 @@ struct GraphJSON {
 
     /// The most JSON that is written for a file of a size.
     ///
-    /// Each list and each string of a property list may stand at many places in it, and a few hundred bytes could so become
-    /// more than any disk holds. Archives that mean well are far below.
+    /// Each list and each string may occur many times in a property list, so that a few hundred bytes could become
+    /// more than any disk holds. Ordinary archives are far below.
     static func longest(fileSize: Int) -> Int { (16 << 20) + 100 * fileSize }
 
     mutating func print() throws {

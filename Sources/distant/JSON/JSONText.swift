@@ -30,7 +30,7 @@ enum JSONText {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// A string whose surrogates are no pairs: JSON can say so.
+    /// A string with unpaired surrogates, which JSON can express.
     static func append(broken units: [UInt16], to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for unit in units {

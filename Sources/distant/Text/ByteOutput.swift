@@ -6,7 +6,7 @@
 
 /// Bytes on their way to a file or terminal, gathered into large writes.
 ///
-/// What goes wrong is kept and thrown by `check` and `flush`; meanwhile nothing more is written.
+/// An error is kept and thrown by `check` and `flush`; after it nothing more is written.
 final class ByteOutput {
     /// More was to be written than the limit.
     struct TooLong: Error {}
@@ -46,7 +46,7 @@ final class ByteOutput {
 
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count < Self.block else {
-            // Much is written from where it lies, and not copied.
+            // Large content is written in place, without a copy.
             send()
             return send(bytes)
         }
@@ -80,7 +80,7 @@ final class ByteOutput {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Another program has made it so for all who share it.
+                // Another process made the shared descriptor non-blocking.
                 var interest = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&interest, 1, -1)
             } else if errno != EINTR {

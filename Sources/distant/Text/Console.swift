@@ -18,7 +18,7 @@ enum Console {
     static func complain(_ sentence: String) {
         let output = ByteOutput(descriptor: 2, named: "standard error")
         output.append("distant: \(sentence)\n")
-        // Nobody is left to tell.
+        // There is no one to report to.
         try? output.flush()
     }
 }

@@ -1,9 +1,9 @@
-/// Text from archives made fit for a terminal: one line, and nothing in it that a terminal would obey.
+/// Text from archives made safe for a terminal: one line, without control characters.
 enum PlainText {
     /// Characters shown of a text; more is cut off.
     static let longest = 200
 
-    /// A name as it is, or in quotes if it would not be told from what stands around it.
+    /// A name as it is, or in quotes if it would be ambiguous.
     static func name(_ text: String) -> String {
         let isPlain = text.utf8.count <= longest && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         if isPlain && !text.isEmpty { return text }

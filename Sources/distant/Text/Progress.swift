@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// A line on the terminal that says how far a long job is; nothing if standard error is no terminal.
+/// A line on the terminal that shows the progress of a long job; nothing if standard error is not a terminal.
 final class Progress {
     private let isShown: Bool
     private let start = ContinuousClock.now
@@ -15,11 +15,11 @@ final class Progress {
     /// Makes one for a job that prints to a descriptor: it stays silent if both would go to a terminal.
     init(for output: CInt?) {
         isShown = isatty(2) == 1 && output.map { isatty($0) == 0 } ?? true
-        // What is over soon needs no line.
+        // Short jobs need no line.
         next = start + .milliseconds(500)
     }
 
-    /// Says what is being done, and how much of it; cheap enough to be called for each object of so many.
+    /// Shows what is being done, and how much of it; cheap enough to call for each object.
     ///
     /// - Parameter all: 0 if it is not known, and calls are few.
     func show(_ what: @autoclosure () -> String, _ done: Int? = nil, of all: Int = 0) {

@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// What a tree shows of a graph: its objects by their index, and after them the lists and maps it shares.
+/// The nodes of a graph as a tree shows them: its objects by index, then the lists and maps it shares.
 struct GraphNodes {
     enum Kind: UInt8 {
         /// A short value, shown wherever it is referred to.

@@ -1,6 +1,7 @@
 import KeyedArchive
 
-/// One walk over all of a graph before it is shown: what is referred to several times, and what leads back to itself.
+/// One walk over a graph before it is shown, which finds what is referred to several times and what leads back to
+/// itself.
 ///
 /// The walk goes into depth and keeps its way back in an array. Each node is numbered when it is entered and remembers the
 /// last number given before it was left; a reference closes a cycle if it leads from inside that range back to its start.

@@ -14,8 +14,8 @@ import KeyedArchive
 ///       rival: Team
 ///         rival: Team #1, a cycle
 ///
-/// Each object stands in full where it is met first. Below a certain depth what comes next is put after the tree, as a tree
-/// of its own, so that a chain of any length can be read and printed.
+/// Each object is printed in full where it occurs first. Below a certain depth, objects are printed after the tree,
+/// each as a tree of its own, so that a chain of any length can be read and printed.
 struct GraphTree {
     private let file: ArchiveFile
     private let output: ByteOutput

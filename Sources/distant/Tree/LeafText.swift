@@ -6,7 +6,7 @@ import KeyedArchive
     import Foundation
 #endif
 
-/// Values as people read them, in one line; of what has content only what it is.
+/// Values for people, in one line; containers without their content.
 enum LeafText {
     static func text(_ object: ArchivedObject) -> String {
         switch object {
@@ -24,7 +24,7 @@ enum LeafText {
         case .string(let value): PlainText.quoted(value)
         case .brokenString(let units):
             PlainText.quoted(String(decoding: units, as: UTF16.self))
-                + " (in UTF-16, with surrogates that are no pairs)"
+                + " (in UTF-16, with unpaired surrogates)"
         case .data(let data): bytes(data)
         case .date(let bits): date(Double(bitPattern: bits))
         case .uuid(let value): value.uuidString
@@ -58,7 +58,7 @@ enum LeafText {
         exponent == 0 ? PlainText.name(digits) : "\(PlainText.name(digits))e\(exponent)"
     }
 
-    /// The moment that an object of Foundation's class is, in seconds after 2001-01-01T00:00:00Z; nil if it is no date.
+    /// The seconds after 2001-01-01T00:00:00Z of an `NSDate`; nil for other objects.
     static func seconds(of record: ArchivedRecord) -> Double? {
         guard record.typeName == "NSDate", record.keys == ["NS.time"] else { return nil }
         switch record.values[0] {

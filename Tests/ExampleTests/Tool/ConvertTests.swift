@@ -142,10 +142,10 @@ struct ConvertTests {
     @Test(
         "Wrong usage ends with status 2 and a message",
         arguments: [
-            ([], "a command is needed"), (["look", "x"], "“look” is no command"), (["dump"], "a file is needed"),
+            ([], "a command is needed"), (["look", "x"], "“look” is not a command"), (["dump"], "a file is needed"),
             (["dump", "a", "b"], "“b” is one word too many"), (["dump", "--yaml", "a"], "“--yaml” is not understood"),
             (["convert", "a", "b"], "convert needs --to"),
-            (["convert", "--to", "png", "a", "b"], "“png” is no format"),
+            (["convert", "--to", "png", "a", "b"], "“png” is not a format"),
             (["convert", "--to", "xml", "a"], "a file to write is needed, too"),
             (["convert", "--to"], "--to needs a word"),
             (["check"], "a file is needed"), (["check", "-x"], "“-x” is not understood"),

@@ -1,5 +1,5 @@
-/// Which classes an archive may contain beyond those the reading code names itself, and under which names classes are
-/// written and read.
+/// The classes that an archive may contain in addition to those the reading code names, and the names under which
+/// classes are written and read.
 public struct ClassRegistry: @unchecked Sendable {
     // A value type; the metatypes it holds are immutable and may be used anywhere.
     private(set) var allowed: [String: any (AnyObject & Decodable).Type] = [:]
@@ -29,7 +29,7 @@ public struct ClassRegistry: @unchecked Sendable {
 
     /// Reads objects of the class name `name` as `type`, where `type` fits.
     ///
-    /// Names a class once had go here.
+    /// Use it for former names of a class.
     public mutating func setClass(_ type: any (AnyObject & Decodable).Type, forName name: String) {
         renamed[name] = type
     }

@@ -1,4 +1,4 @@
-/// A type whose values stand beside an archive, in a table of objects, instead of in it: objects by reference.
+/// A type whose values are stored in a table of objects next to the archive: objects by reference.
 ///
 /// The coders of this library never archive such a value as an instance of a class, even if it is one, and never call its
 /// `encode(to:)` or `init(from:)`: they write and read its place in the table. Only the coder of a connection has one.
@@ -8,7 +8,7 @@
 public protocol ExternallyCodable: Codable {
     /// What is written for this value: nearly always the object that is entered into the table.
     ///
-    /// - Parameter owner: What drives the coder, for the value to find out where it goes.
+    /// - Parameter owner: The object that drives the coder, which tells the value where it goes.
     /// - Throws: If the value cannot go where the coder writes to.
     func external(for owner: AnyObject?) throws -> ExternalValue
 

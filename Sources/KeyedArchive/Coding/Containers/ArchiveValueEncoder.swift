@@ -43,7 +43,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
                 coder.openRecord(
                     coder.record(for: coder.scope.type, kind: coder.scope.kind))
             case .keyed, .explicit: break
-            default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+            default: throw ArchiveError(.misuse, "a value requested containers of two kinds")
             }
         }
         return KeyedEncodingContainer(KeyedValueEncoder<Key>(encoder: self))
@@ -58,7 +58,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
                 coder.scope.openCounted(.list, at: coder.output.count)
                 coder.output.paddedVarint()
             case .list: break
-            default: throw ArchiveError(.misuse, "a value asked for containers of two kinds")
+            default: throw ArchiveError(.misuse, "a value requested containers of two kinds")
             }
         }
         return UnkeyedValueEncoder(encoder: self)

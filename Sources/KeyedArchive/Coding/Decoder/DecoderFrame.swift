@@ -95,7 +95,7 @@ struct DecoderFrame {
         return tag
     }
 
-    /// Moves behind what `nextSmall` returned.
+    /// Moves past what `nextSmall` returned.
     @inline(__always)
     mutating func takeSmall() {
         cursor &+= 1
@@ -168,7 +168,7 @@ struct DecoderFrame {
         isBody = true
     }
 
-    /// Opens a shape's values at the source's position; returns whether the keys stand beside them, for `openInline`.
+    /// Opens a shape's values at the source's position; returns whether the keys are inline, for `openInline`.
     @inline(__always)
     mutating func openShape(_ shape: Unmanaged<Shape>) throws -> Bool {
         self.shape = shape
@@ -182,9 +182,9 @@ struct DecoderFrame {
         }
     }
 
-    /// Opens a record whose keys stand beside its values: they and the places of the values are collected first.
+    /// Opens a record with inline keys: they and the places of the values are collected first.
     ///
-    /// - Parameter stored: What a key that stands there is called in archives.
+    /// - Parameter stored: Makes the stored form of a key.
     @inline(never)
     mutating func openInline(_ shapes: [Shape], _ limits: ArchiveLimits, stored: (String) -> String) throws {
         let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
@@ -204,7 +204,7 @@ struct DecoderFrame {
             index[number] = source.position
             try source.skipValue(shapes)
         }
-        guard extras.positions.count == count else { throw ArchiveError(.corrupt, "a key stands twice in a value") }
+        guard extras.positions.count == count else { throw ArchiveError(.corrupt, "a key occurs twice in a value") }
         index[count] = source.position
         self.keys = UnsafePointer(keys)
         self.count = count
@@ -237,7 +237,7 @@ struct DecoderFrame {
 
     // MARK: Closing
 
-    /// Where the value ends, whatever of it was read.
+    /// The end of the value, however much of it was read.
     @inline(__always)
     func end(_ shapes: @autoclosure () -> [Shape]) throws -> Int {
         switch layout {
@@ -254,9 +254,9 @@ struct DecoderFrame {
         }
     }
 
-    /// Refuses bytes behind the values if it is known where these end.
+    /// Throws if there are bytes after the values, where the end of these is known.
     ///
-    /// That is where all were read. To find the end of those that were not is not worth going over them: nobody asked for
+    /// The end is known where all values were read. It is not worth going over values that were not asked for, to find
     /// them.
     @inline(never)
     func checkEnd() throws {
@@ -282,9 +282,9 @@ struct DecoderFrame {
     }
 }
 
-/// What only few frames need.
+/// What few frames need.
 final class FrameExtras {
-    /// Keys that stand in the archive beside their values.
+    /// Inline keys.
     var keys: UnsafeMutablePointer<String>?
     var keyCount = 0
     var positions: [String: Int] = [:]

@@ -1,7 +1,7 @@
-/// A place in the archive that is read beside the current one: a nested container or a super decoder.
+/// A second place in the archive that is read independently: a nested container or a super decoder.
 final class DetachedFrame {
     var frame: DecoderFrame
-    /// What the bytes of the frame may lie in.
+    /// Keeps the bytes of the frame, if they were rewritten.
     private let surroundings: FrameExtras?
 
     init(_ frame: DecoderFrame, in surroundings: FrameExtras?) {

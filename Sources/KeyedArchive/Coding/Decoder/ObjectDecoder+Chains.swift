@@ -1,14 +1,14 @@
 extension ObjectDecoder {
-    /// Makes what the object needs before the object itself, so that no deep recursion is needed; then the object.
+    /// Makes the objects that an object needs before the object itself, to avoid deep recursion.
     ///
-    /// Only objects whose classes were asked for before in this archive are made ahead.
+    /// Only objects of classes that this archive was asked for before are made ahead.
     ///
-    /// What fails here is not reported: the object is asked for again by whoever needs it, and fails then.
+    /// Failures here are not reported: the object that is needed is asked for again, and fails then.
     /// - Returns: False if the object is already part of such a walk, and has to be made by the caller.
     @inline(never)
     func makeFromBelow(_ number: Int) throws -> Bool {
         guard state.depth < Self.deepestObjects else {
-            throw ArchiveError(.limit, "objects nested too deep in one another")
+            throw ArchiveError(.limit, "objects nested too deep")
         }
         let seen = walked()
         guard seen[number] == 0 else { return false }
@@ -45,7 +45,7 @@ extension ObjectDecoder {
         } catch let error as ArchiveError where error.code == .limit {
             throw error
         } catch {
-            // Kept with the object, for whoever needs it.
+            // The error is kept with the object, for the code that needs it.
         }
     }
 
@@ -70,7 +70,7 @@ extension ObjectDecoder {
         var source = body(number)
         guard let (shape, _) = try? readShape(&source) else { return }
         let count = UInt64(state.objectCount)
-        // A broken body refers to what it refers to before the break; reading it will fail in its turn.
+        // A broken body still refers to what comes before the break; reading it fails later.
         _ = try? source.walkBody(shape.takeUnretainedValue(), shapes) { if $0 < count { references.append(Int($0)) } }
     }
 

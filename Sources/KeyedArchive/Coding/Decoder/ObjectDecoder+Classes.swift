@@ -20,14 +20,14 @@ extension ObjectDecoder {
             found = known
         } else {
             found = try findQuickly(number, expected, itself)
-            // The first class found stands in the entry only; most shapes never need another.
+            // The first class found is stored in the entry only; most shapes never need another.
             if state.shapes[number].isUsed { notes.resolutions[key] = found }
         }
         state.shapes[number].remember(found, for: key.type, key.list)
         return found
     }
 
-    /// Recognises the class asked for by what was found for the same shape before, if nothing could change that.
+    /// Uses the class found for the same shape before, if nothing could change the result.
     private func findQuickly<T: AnyObject & Decodable>(
         _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
     ) throws -> ResolvedClass {
@@ -37,7 +37,7 @@ extension ObjectDecoder {
         let address = UInt(bitPattern: ObjectIdentifier(expected))
         if shapes[number].namesake.load(ordering: .relaxed) == address { return itself }
         let found = try find(number, expected)
-        // Not by a delegate's answer, which may be another next time.
+        // Not for an answer of the delegate, which may differ next time.
         if found.type == expected && name(of: expected) == shapes[number].name {
             shapes[number].namesake.store(address, ordering: .relaxed)
         }
@@ -58,7 +58,7 @@ extension ObjectDecoder {
             throw ArchiveError(
                 .classNotAllowed,
                 "expected \(name(of: expected)), found an object of class \(shape.name), not allowed here (a class that "
-                    + "was renamed is told with ClassRegistry.setClass(_:forName:))")
+                    + "was renamed is registered with ClassRegistry.setClass(_:forName:))")
         }
         if let list = notes.list, !list.contains(type) {
             throw ArchiveError(
@@ -68,7 +68,7 @@ extension ObjectDecoder {
         return .plain(type)
     }
 
-    /// Finds a class by name among those the reading code named, never among all there are.
+    /// Finds a class by name among those the reading code named, never among all classes of the program.
     private func named<T: AnyObject & Decodable>(
         _ name: String, _ expected: T.Type
     ) -> (any (AnyObject & Decodable).Type)? {
@@ -76,7 +76,7 @@ extension ObjectDecoder {
             return renamed is T.Type || renamed is any ObjectCoding.Type ? renamed : nil
         }
         if name == self.name(of: expected) { return expected }
-        // A class of Swift's has its module in front of its name in archives of Foundation's.
+        // In archives of Foundation the name of a Swift class begins with its module.
         if foreign != nil, let dot = name.lastIndex(of: ".") {
             return named(String(name[name.index(after: dot)...]), expected)
         }
@@ -85,7 +85,7 @@ extension ObjectDecoder {
         }
         if let found = subclass(name, of: expected) { return found }
         if let allowed = classes.allowed[name] {
-            // A class that is no subclass may still become an instance of one when it awakes; others cannot.
+            // An object of a class that is not a subclass may still be replaced by one when it awakes.
             return allowed is T.Type || allowed is any ObjectCoding.Type ? allowed : nil
         }
         return nil
@@ -137,7 +137,7 @@ extension ObjectDecoder {
 
     /// Applies a list of classes to what `body` reads.
     ///
-    /// The list must not name what a list around it does not.
+    /// The list must not be wider than a list around it.
     func allowing<R>(_ types: [any (AnyObject & Decodable).Type], _ body: () throws -> R) throws -> R {
         let outer = notes.list
         if let outer, let wider = types.first(where: { !outer.contains($0) }) {

@@ -56,7 +56,7 @@ extension ObjectDecoder {
         }
     }
 
-    private func twoKinds() -> ArchiveError { ArchiveError(.misuse, "a value asked for containers of two kinds") }
+    private func twoKinds() -> ArchiveError { ArchiveError(.misuse, "a value requested containers of two kinds") }
 
     private func toSingle() throws {
         frame.rewind()

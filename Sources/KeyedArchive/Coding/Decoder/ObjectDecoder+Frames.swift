@@ -35,7 +35,7 @@ extension ObjectDecoder {
         return error
     }
 
-    /// Completes an error's path; the record stays readable, whatever the failed value left behind.
+    /// Completes an error's path; the record stays readable after the failure.
     @inline(never)
     func failed(_ error: any Error, _ key: String) -> ArchiveError { failed(error, at: .key(key)) }
 
@@ -66,7 +66,7 @@ extension ObjectDecoder {
 
     // MARK: Nesting
 
-    /// Refuses another level of nesting if there are too many.
+    /// Throws if another level of nesting would be too many.
     @inline(__always)
     func checkDepth() throws {
         guard state.depth < deepest else {

@@ -164,14 +164,14 @@ extension ObjectDecoder {
         return error
     }
 
-    /// What follows once an object exists: bounds are checked, and those who waited for it get it.
+    /// Finishes a new object: checks bounds, and delivers it to the closures that wait for it.
     @inline(__always)
     private func delivered(_ number: Int) throws {
         if let heights = notes.heights, Int(heights[number]) > limits.chain { throw refuse(number) }
         if !notes.waiting.isEmpty { try deliver(number) }
     }
 
-    /// Takes an object that ends too long a chain back, so that nothing can be chained to it.
+    /// Removes an object that ends a chain that is too long, so that nothing can refer to it.
     @inline(never)
     private func refuse(_ number: Int) -> ArchiveError {
         if let object = UnsafeRawPointer(bitPattern: state.slots[number]) {
@@ -197,7 +197,7 @@ extension ObjectDecoder {
 }
 
 extension ObjectDecoder {
-    /// Reads an object of whichever class of the list it is.
+    /// Reads an object of any class in the list.
     func readAny(_ classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
         if try readNil() { return nil }
         var source = input
@@ -213,17 +213,17 @@ extension ObjectDecoder {
         return try readExisting(type)
     }
 
-    /// The class of the list that has a name.
+    /// The class in the list that has a name.
     private func listed(_ name: String, in classes: [any ObjectCoding.Type]) -> (any ObjectCoding.Type)? {
         if let found = classes.renamed(name, self.classes) ?? classes.first(where: { self.name(of: $0) == name }) {
             return found
         }
-        // A class of Swift's has its module in front of its name in archives of Foundation's.
+        // In archives of Foundation the name of a Swift class begins with its module.
         guard foreign != nil, let dot = name.lastIndex(of: ".") else { return nil }
         return listed(String(name[name.index(after: dot)...]), in: classes)
     }
 
-    /// The class of the list to use for one that is not on it: as the delegate says, or by a hint of the archive's.
+    /// The class in the list to use for one that is not in it, from the delegate or from a hint in the archive.
     private func standIn(
         _ name: String, _ shape: Int, in classes: [any ObjectCoding.Type]
     ) -> (any ObjectCoding.Type)? {

@@ -123,7 +123,7 @@ extension ObjectDecoder {
         try decodeIfPresent(type, forKey: key) ?? value()
     }
 
-    /// Decodes a value below which no classes come but those in the list and the one asked for.
+    /// Decodes a value that may contain only the classes in the list and the one asked for.
     ///
     /// A list given while another applies must not be wider.
     ///

@@ -53,7 +53,7 @@ extension ObjectDecoder {
         if slot == SlotState.empty { notes.postponed.append(number) }
     }
 
-    /// Hands a new object to those who waited for it.
+    /// Delivers a new object to the closures that wait for it.
     @inline(never)
     func deliver(_ number: Int) throws {
         guard let waiting = notes.waiting.removeValue(forKey: number) else { return }
@@ -69,13 +69,13 @@ extension ObjectDecoder {
         do { try body() } catch { throw ArchiveError.wrapping(error, at: .key(pending.key)) }
     }
 
-    /// After a failure nobody may be handed anything more.
+    /// After a failure no more objects are delivered.
     func forgetReferences() {
         notes.waiting = [:]
         notes.postponed = []
     }
 
-    /// Makes the objects that were only asked for by `decodeReference`.
+    /// Makes the objects that only `decodeReference` asked for.
     func drainReferences() throws {
         while let number = notes.postponed.popLast() {
             guard state.slots[number] == SlotState.empty, let first = notes.waiting[number]?.first else {
@@ -83,7 +83,7 @@ extension ObjectDecoder {
             }
             try withList(first) { try first.build(self) }
         }
-        // Whoever still waits, waits for an object that failed.
+        // What still waits, waits for an object that failed.
         if let number = notes.waiting.keys.min() {
             notes.waiting = [:]
             throw notes.failures[number] ?? ArchiveError(.corrupt, "an object could not be made")

@@ -3,7 +3,7 @@
 /// Nothing in the bytes is trusted: counts are checked against the bytes present, classes against what the reading
 /// code expects, and every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
 public final class ObjectDecoder {
-    /// Where everything lies that changes while objects are read: properties of a class would be checked for exclusive
+    /// The storage of everything that changes while objects are read: class properties would be checked for exclusive
     /// access at each use.
     let storage: UnsafeMutablePointer<DecoderState>
     private(set) var limits: ArchiveLimits
@@ -17,25 +17,25 @@ public final class ObjectDecoder {
     var foreign: ForeignArchive?
     weak var delegate: (any KeyedUnarchiverDelegate)?
     var hasDelegate = false
-    /// A slot for whoever drives the decoder; the values' own coding code finds it.
+    /// The object that drives the decoder, for the coding code of values to find.
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
 
-    /// Whether that is who drives it, asked more cheaply than by `codingOwner` from another module.
+    /// Whether `owner` drives it; cheaper than `codingOwner` from another module.
     package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
 
-    /// What there is beside the body if it was made from an archive of Apple's format.
+    /// What belongs to a body that was made from an archive of Apple's format.
     struct ForeignArchive {
-        /// Where big bytes lie.
+        /// Where large data is stored.
         let outside: UnsafeRawBufferPointer
         let owner: AnyObject?
-        /// Names of classes to use for those of shapes that are not known, best first.
+        /// Names of classes to use for unknown ones, by shape, best first.
         let hints: [Int: [String]]
     }
 
-    /// How deep objects are made inside one another before what they need is made ahead of them.
+    /// How deep objects are made inside one another before makeFromBelow takes over.
     static let deepObjects = 16
-    /// How deep they may get where that is not possible, as their classes were not met before.
+    /// How deep they may get where it cannot, as their classes are not known yet.
     static let deepestObjects = 64
 
     /// How deep values may be nested in objects in values: each level takes up to 6 KiB of stack in a debug build, 2 KiB
@@ -81,11 +81,11 @@ public final class ObjectDecoder {
     ///
     /// - Parameters:
     ///   - bytes: The body. It stays valid as long as `owner` lives, or until `unload` if there is none.
-    ///   - owner: Retained by the decoder and by big `Data` values, which are slices of `bytes`.
+    ///   - owner: Retained by the decoder and by large `Data` values, which are slices of `bytes`.
     ///   - shapes: The shapes the body names by number.
     ///   - externals: The objects by reference.
-    ///   - handsOutSlices: Whether the memory belongs to this archive alone and can be written to, so that big `Data`
-    ///     values may be slices of it: whoever changes them changes it, once the decoder is gone.
+    ///   - handsOutSlices: Whether the memory belongs to this archive alone and is writable, so that large `Data`
+    ///     values may be slices of it, which may be changed in place once the decoder is gone.
     package func load(
         bytes: UnsafeRawBufferPointer, owner: AnyObject?, shapes: [Shape], externals: [AnyObject],
         handsOutSlices: Bool
@@ -146,7 +146,7 @@ public final class ObjectDecoder {
         self.externals = externals
     }
 
-    /// Lets go of the archive and everything made from it; `load` may be called again.
+    /// Releases the archive and everything made from it; `load` may be called again.
     ///
     /// Runs code of the classes read, in their `deinit`.
     package func unload() {
@@ -172,7 +172,7 @@ public final class ObjectDecoder {
         }
         state.shapeCount = 0
         frame = Self.closedFrame
-        // A view that outlives its value stays one: numbers of frames are not used again.
+        // A view that outlives its value stays invalid: serial numbers of frames are not reused.
         state.depth = 0
         if !notes.isPristine {
             notes.deallocate()
@@ -184,7 +184,7 @@ public final class ObjectDecoder {
         if foreign != nil { foreign = nil }
     }
 
-    /// Objects that something else holds only lose a reference here; the others are freed one by one.
+    /// Objects that are used elsewhere only lose a reference here; the others are freed one by one.
     private func letGo() {
         frame.dispose()
         let count = state.objectCount

@@ -16,7 +16,7 @@ struct EncoderScope {
 
     /// Stands for the keys of a record for which none are predicted.
     ///
-    /// No memory: it is never read, as there is always a count of zero beside it.
+    /// It is never read, as it comes with a count of zero.
     @inline(__always)
     static var noKeys: UnsafePointer<String> { UnsafePointer(bitPattern: 16).unsafelyUnwrapped }
 
@@ -62,7 +62,7 @@ struct EncoderScope {
 
     // MARK: Keys
 
-    /// Moves behind a key if it is the one predicted; returns whether it is.
+    /// Moves past a key if it is the one predicted; returns whether it is.
     @inline(__always)
     mutating func takeKey(_ key: String) -> Bool {
         guard isPredicted(key) else { return false }
@@ -94,7 +94,7 @@ struct EncoderScope {
         return extras
     }
 
-    /// What only few scopes need, made if it is not there yet.
+    /// What few scopes need, made if it is not there yet.
     @inline(__always)
     mutating func madeExtras() -> ScopeExtras {
         if let extras { return extras.takeUnretainedValue() }
@@ -105,7 +105,7 @@ struct EncoderScope {
 
     // MARK: Opening and closing
 
-    /// Begins a record whose shape number stands at `start`.
+    /// Begins a record whose shape number is at `start`.
     @inline(__always)
     mutating func open(_ record: Unmanaged<TypeRecord>, at start: Int) {
         self.record = record
@@ -124,7 +124,7 @@ struct EncoderScope {
     @inline(__always)
     mutating func settle(_ variant: TypeRecord.Variant) { self.variant = variant }
 
-    /// Goes on with keys beside values, or with elements; the padded count stands at `start`.
+    /// Continues with inline keys, or with elements; the padded count is at `start`.
     mutating func openCounted(_ layout: Layout, at start: Int) {
         self.layout = layout
         self.start = start
@@ -163,7 +163,7 @@ struct EncoderScope {
     }
 }
 
-/// What only few scopes need.
+/// What few scopes need.
 final class ScopeExtras {
     /// The keys written, once they differ from those predicted.
     // A coder is used by one thread at a time: no two accesses overlap.
@@ -190,6 +190,6 @@ final class DeferredValue {
     }
 }
 
-/// Types that name scopes without a type of the user.
+/// Types for scopes that have no type of the user.
 enum NestedValue {}
 enum RootKeys {}

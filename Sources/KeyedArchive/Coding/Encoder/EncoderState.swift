@@ -9,9 +9,9 @@ struct EncoderState {
     private(set) var objectLimit: Int
     var depth = 0
     private var serials = 1
-    /// How many values that are written apart the current one is in.
+    /// How many deferred values the current value is inside of.
     var deferredDepth = 0
-    /// The number of the archive, which the shapes that are in it carry.
+    /// The number of the current archive, which the shapes used in it carry.
     private(set) var epoch: UInt32 = 1
     var lastType: ObjectIdentifier?
     var lastRecord: Unmanaged<TypeRecord>?
@@ -65,7 +65,7 @@ struct EncoderState {
         isFinished = false
         epoch &+= 1
         if epoch == 0 {
-            // After four billion archives the stamps of shapes would come round again.
+            // After four billion archives the numbers wrap around.
             epoch = 1
             records = [:]
             lastType = nil

@@ -1,4 +1,4 @@
-/// What an archive has beside plain values: objects, shapes, large bytes and references.
+/// What an archive has in addition to plain values: objects, shapes, large data and references.
 ///
 /// Most messages have none of it, so that little has to be forgotten after them.
 struct EncoderTables {
@@ -9,17 +9,17 @@ struct EncoderTables {
     /// The lengths of the bodies.
     var lengths = ByteSink(capacity: 64)
     var shapes: [Shape] = []
-    /// Large bytes, which lie elsewhere.
+    /// Large data, which stays in place.
     var blobs: [Blob] = []
     var blobBytes = 0
     var conditionals: [(position: Int, object: AnyObject)] = []
     /// Objects that were replaced: they must live as long as their address is in the table.
     var replaced: [AnyObject] = []
     private(set) var externals: [AnyObject] = []
-    /// Where those after the first few are.
+    /// The places of those after the first few.
     private var externalIndexes: [ObjectIdentifier: Int] = [:]
 
-    /// As many are searched one by one: most messages have no more, and need no dictionary.
+    /// Up to this number they are searched one by one: most messages have no more, and need no dictionary.
     private static let fewExternals = 8
 
     /// Whether nothing is in the tables but a few objects by reference, and their memory is worth keeping.
@@ -37,7 +37,7 @@ struct EncoderTables {
 
     /// Forgets everything, and keeps memory of moderate size.
     ///
-    /// What the last archive used is kept for the next, up to a bound; what it hardly used is given back.
+    /// Memory that the last archive used is kept for the next, up to a bound; memory it hardly used is freed.
     mutating func removeAll() {
         lengths.reset(most: 256 << 10)
         identity.removeAll(most: 128 << 10)
@@ -54,14 +54,14 @@ struct EncoderTables {
         }
     }
 
-    /// Forgets the large bytes.
+    /// Forgets the large data.
     mutating func takeBlobs() {
         guard blobBytes > 0 else { return }
         blobs = []
         blobBytes = 0
     }
 
-    /// Adds large bytes whose place is at `position` of the others.
+    /// Adds large data.
     mutating func append(_ blob: Blob) {
         blobs.append(blob)
         blobBytes += blob.bytes.count

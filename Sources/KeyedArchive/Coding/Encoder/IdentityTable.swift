@@ -1,6 +1,6 @@
 /// Numbers of objects by address: open addressing with linear probing.
 ///
-/// Whoever uses it keeps the objects alive.
+/// Its user keeps the objects alive.
 ///
 /// Emptying it costs nothing: entries carry the epoch they were made in.
 struct IdentityTable {
@@ -26,7 +26,7 @@ struct IdentityTable {
 
     func deallocate() { slots.deallocate() }
 
-    /// Whether nothing is in it, and its memory is kept however little of it is used.
+    /// Whether it is empty, and small enough for its memory to be kept.
     var isUnused: Bool { used == 0 && mask <= Self.small }
 
     private static let small = 1024
@@ -82,7 +82,7 @@ struct IdentityTable {
         }
     }
 
-    /// Makes room for so many more objects, so that the table is not rebuilt again and again on the way there.
+    /// Makes room for `more` objects, so that the table is not rebuilt several times while it grows.
     mutating func reserve(_ more: Int) {
         var capacity = mask + 1
         while (used + more) * 2 >= capacity { capacity *= 2 }

@@ -53,12 +53,12 @@ extension ObjectEncoder {
 
     package var shapeCount: Int { tables.shapes.count }
 
-    /// As a loop over `externals`, which would count references to the array too.
+    /// Like a loop over `externals`, without retaining the array.
     package func forEachExternal(_ body: (AnyObject) -> Void) {
         for index in 0..<tables.externals.count { body(tables.externals[index]) }
     }
 
-    /// As a loop over `shapes`, which would count references to the array too.
+    /// Like a loop over `shapes`, without retaining the array.
     package func forEachShape(_ body: (Shape) -> Void) {
         for index in 0..<tables.shapes.count { body(tables.shapes[index]) }
     }

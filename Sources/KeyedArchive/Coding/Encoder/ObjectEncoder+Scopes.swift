@@ -147,7 +147,7 @@ extension ObjectEncoder {
         try closeScope()
     }
 
-    /// Refuses another level of nesting if there are too many.
+    /// Throws if another level of nesting would be too many.
     @inline(__always)
     func checkDepth() throws {
         guard state.depth < limits.depth else {

@@ -18,7 +18,7 @@ extension ObjectEncoder {
 
     /// Encodes a value or object without key; it is decoded in the order encoded.
     ///
-    /// In an archive with keys such values stand beside those with keys, under their positions.
+    /// In an archive with keys such values are stored together with those with keys, under their positions.
     /// - Parameter value: Any `Codable` value, or an object.
     /// - Throws: `ArchiveError`, and what the value's own code throws.
     public func encode<T: Encodable>(_ value: T) throws {

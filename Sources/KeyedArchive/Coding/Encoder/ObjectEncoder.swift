@@ -1,9 +1,9 @@
 /// Writes objects and values into a compact archive; what a class sees in `encode(with:)`.
 ///
-/// Objects are met, not entered: an object met for the first time gets the next number and its body waits its turn, so
+/// An object encoded for the first time gets the next number, and its body is queued, so
 /// that no graph is too deep to write. Not for use by several threads at once.
 public final class ObjectEncoder {
-    /// Where everything lies that changes while objects are written: properties of a class would be checked for
+    /// The storage of everything that changes while objects are written: class properties would be checked for
     /// exclusive access at each use.
     let storage: UnsafeMutablePointer<EncoderState>
     private(set) var limits: ArchiveLimits
@@ -15,11 +15,11 @@ public final class ObjectEncoder {
     package var allowsExternals = false
     /// Whether `AsObject` and `AsMutable` leave a mark, which only the writer of Apple's format reads.
     package var marksForms = false
-    /// A slot for whoever drives the encoder; the values' own coding code finds it.
+    /// The object that drives the encoder, for the coding code of values to find.
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
 
-    /// Whether that is who drives it, asked more cheaply than by `codingOwner` from another module.
+    /// Whether `owner` drives it; cheaper than `codingOwner` from another module.
     package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
 
     /// Makes an encoder without content.
@@ -57,7 +57,7 @@ public final class ObjectEncoder {
         _modify { yield &storage.pointee.scope }
     }
 
-    /// What the archive has beside plain values.
+    /// What the archive has in addition to plain values.
     @inline(__always)
     var tables: EncoderTables {
         _read { yield storage.pointee.tables }

@@ -5,7 +5,7 @@
 final class TypeRecord {
     /// A shape with its number in the archive being written.
     ///
-    /// It lies behind a pointer that the record frees: using it costs no reference counting.
+    /// It is behind a pointer that the record frees: using it costs no reference counting.
     struct Variant {
         private struct Content {
             let shape: Shape

@@ -1,3 +1,3 @@
-/// Marks optionals of whatever content.
+/// Marks optionals of any type.
 protocol AnyOptional {}
 extension Optional: AnyOptional {}

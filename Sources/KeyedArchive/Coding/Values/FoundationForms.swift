@@ -1,7 +1,7 @@
 /// A number that is an object of its own, an `NSNumber`, in archives of Apple's format.
 ///
-/// There numbers under a key of an object stand as they are, for `decodeInteger(forKey:)` and its like. A class written for
-/// Foundation that reads its number with `decodeObject(forKey:)` needs an object:
+/// There a number under a key of an object is stored as such, for `decodeInteger(forKey:)` and the like. A class
+/// written for Foundation that reads its number with `decodeObject(forKey:)` needs an object:
 ///
 /// ```swift
 /// try coder.encode(AsObject(age), forKey: "age")
@@ -29,7 +29,7 @@ public struct AsObject<Value: Codable>: FoundationForm {
 /// ```
 ///
 /// Read it as the value it is, `decode([Foo].self, forKey: "foos")`: the wrapper leaves no other trace, none at all in the
-/// compact format and in messages. What is inside of the collection is mutable only if it has a wrapper of its own.
+/// compact format and in messages. What the collection holds is mutable only if it has a wrapper of its own.
 public struct AsMutable<Value: Codable>: FoundationForm {
     /// The collection, string or bytes.
     public var value: Value
@@ -43,12 +43,12 @@ public struct AsMutable<Value: Codable>: FoundationForm {
 extension AsObject: Sendable where Value: Sendable {}
 extension AsMutable: Sendable where Value: Sendable {}
 
-/// What says which of Foundation's classes stands for a value.
+/// A wrapper that selects the Foundation class that stands for a value.
 protocol FoundationForm: Codable, NativelyArchived {
     associatedtype Value: Codable
     var value: Value { get }
     init(_ value: Value)
-    /// Stands in front of the value, only in what the writer of Apple's format reads.
+    /// The tag in front of the value, only in what the writer of Apple's format reads.
     static var tag: UInt8 { get }
 }
 

@@ -4,7 +4,7 @@ extension Optional: NativelyArchived where Wrapped: Codable {
         let isNested = Wrapped.self is any AnyOptional.Type
         return ValueWriter<Wrapped?> { value, coder in
             guard let value else { return coder.output.byte(Tag.none) }
-            // Without the mark a nil inside could not be told from one outside.
+            // Without the mark an inner nil could not be told from an outer one.
             guard isNested else { return try wrapped.write(value, coder) }
             try coder.nested {
                 coder.output.byte(Tag.some)
@@ -115,7 +115,7 @@ extension Dictionary: NativelyArchived where Key: Codable, Value: Codable {
                     do { name = try coder.readKey(key) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
                     do {
                         guard result.updateValue(try value.read(coder), forKey: name) == nil else {
-                            throw ArchiveError(.duplicateKey, "a key stands twice in a dictionary")
+                            throw ArchiveError(.duplicateKey, "a key occurs twice in a dictionary")
                         }
                     } catch {
                         throw ArchiveError.wrapping(error, at: (name as? String).map { .key($0) } ?? .index(index))

@@ -4,11 +4,11 @@
     import Foundation
 #endif
 
-/// Values in the forms in which Foundation's coders lay them out inside `Codable` values.
+/// Values in the forms that Foundation's coders give them inside `Codable` values.
 extension ObjectDecoder {
     private func isString(_ tag: UInt8) -> Bool { tag & 0xC0 == Tag.firstString || tag == Tag.string }
 
-    /// A truth value, a whole real or digits in the place of an integer.
+    /// A truth value, a whole real or digits in place of an integer.
     func readForeignInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T? {
         guard let tag = input.next else { return nil }
         switch tag {
@@ -31,7 +31,7 @@ extension ObjectDecoder {
     func readForeignUUID() throws -> UUID? {
         guard let tag = input.next, isString(tag) else { return nil }
         guard let uuid = UUID(uuidString: try readString()) else {
-            throw ArchiveError(.corrupt, "a UUID that cannot be read")
+            throw ArchiveError(.corrupt, "an invalid UUID")
         }
         return uuid
     }
@@ -41,7 +41,7 @@ extension ObjectDecoder {
         if tag == Tag.map { return try readCodable(ForeignURL.self).url() }
         guard isString(tag) else { return nil }
         guard let url = URL(string: try readString()) else {
-            throw ArchiveError(.corrupt, "a URL that cannot be read")
+            throw ArchiveError(.corrupt, "an invalid URL")
         }
         return url
     }
@@ -59,11 +59,11 @@ extension ObjectDecoder {
 
     // MARK: Collections
 
-    /// Opens a dictionary, or a list of keys and values in turn; returns the count of pairs.
+    /// Opens a dictionary, or a list of alternating keys and values; returns the count of pairs.
     func openDictionary() throws -> Int {
         if foreign != nil, input.take(Tag.list) {
             let count = try input.elementCount(limits)
-            guard count & 1 == 0 else { throw ArchiveError(.typeMismatch, "expected keys and values in turn") }
+            guard count & 1 == 0 else { throw ArchiveError(.typeMismatch, "expected alternating keys and values") }
             return count / 2
         }
         try expect(Tag.map, "a dictionary")
@@ -74,7 +74,7 @@ extension ObjectDecoder {
     @inline(__always)
     func readKey<Key: Decodable>(_ reader: ValueReader<Key>) throws -> Key { try reader.read(self) }
 
-    /// Moves behind the mark of an optional in an optional, which other archivers do not write.
+    /// Moves past the mark of an optional in an optional, which other archivers do not write.
     func expectOptional() throws {
         if foreign != nil, input.next != Tag.some { return }
         try expect(Tag.some, "an optional")
@@ -96,7 +96,7 @@ private struct ForeignURL: Decodable {
 
     func url() throws -> URL {
         guard let url = URL(string: relative, relativeTo: try base.first?.url()) else {
-            throw ArchiveError(.corrupt, "a URL that cannot be read")
+            throw ArchiveError(.corrupt, "an invalid URL")
         }
         return url
     }

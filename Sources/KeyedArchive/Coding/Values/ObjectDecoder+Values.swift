@@ -33,7 +33,7 @@ extension ObjectDecoder {
         guard input.take(tag) else { throw mismatch(expected()) }
     }
 
-    /// Moves behind a nil, or nowhere.
+    /// Moves past a nil if one comes next.
     func readNil() throws -> Bool {
         var source = input
         let tag = try source.byte()
@@ -135,7 +135,7 @@ extension ObjectDecoder {
         return try input.bytes(try input.length())
     }
 
-    /// Bytes that lie outside of the body; nil if the next value is something else.
+    /// Bytes outside the body; nil if the next value is something else.
     private func readOutside(_ outside: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer? {
         var source = input
         guard try source.byte() == Tag.outside else { return nil }
@@ -186,7 +186,7 @@ extension ObjectDecoder {
         let base = hasBase ? URL(string: try readString()) : nil
         // Without its base a URL would be another one.
         guard let url = URL(string: relative, relativeTo: base), base != nil || !hasBase else {
-            throw ArchiveError(.corrupt, "a URL that cannot be read")
+            throw ArchiveError(.corrupt, "an invalid URL")
         }
         return url
     }
@@ -209,7 +209,7 @@ extension ObjectDecoder {
         return try body()
     }
 
-    /// Reads the elements of a list, whatever its form, and hands each over.
+    /// Reads the elements of a list in any form, and hands each over.
     func readElements<T>(
         _ expected: String, _ reader: ValueReader<T>, _ each: (T) throws -> Void, reserve: (Int) -> Void
     )
@@ -286,7 +286,7 @@ extension ObjectDecoder {
         }
     }
 
-    /// Reads scalars as they lie in memory, or one by one if they were written so.
+    /// Reads scalars that are stored as in memory, or one by one.
     func readScalars<T: BitwiseCopyable>(_ type: T.Type, _ kind: PackedKind, _ reader: ValueReader<T>) throws -> [T] {
         var source = input
         if try source.byte() == Tag.packed, try source.packedKind() == kind {

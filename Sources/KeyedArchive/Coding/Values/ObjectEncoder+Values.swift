@@ -37,7 +37,7 @@ extension ObjectEncoder {
     func write(data: Data) throws {
         if data.count >= Blob.smallest && state.deferredDepth == 0 {
             let owner = DataOwner(data)
-            // Data of this size lies in memory that the copy in `owner` keeps where it is.
+            // `Data` of this size is not inline: the copy in `owner` keeps its memory in place.
             owner.data.withUnsafeBytes { writeBlob($0, owner) }
         } else {
             data.withUnsafeBytes { writeBytes($0) }
@@ -63,7 +63,7 @@ extension ObjectEncoder {
         tables.append(Blob(position: output.count, owner: owner, bytes: bytes))
     }
 
-    /// Writes scalars as they lie in memory.
+    /// Writes scalars as in memory.
     func write<T: BitwiseCopyable>(packed values: UnsafeBufferPointer<T>, _ kind: PackedKind) throws {
         try checkCount(values.count)
         output.packed(kind, values.count)

@@ -23,7 +23,7 @@ public indirect enum PropertyList: Codable, Hashable, Sendable {
     /// Values by key.
     case dictionary([String: PropertyList])
 
-    /// Decodes whatever stands there; throws if it is nothing a property list can hold.
+    /// Decodes any value that a property list can hold; throws for others.
     ///
     /// - Throws: What the decoder throws.
     public init(from decoder: any Decoder) throws {
@@ -82,7 +82,7 @@ extension ObjectEncoder {
 }
 
 extension ObjectDecoder {
-    /// Reads by what stands there, without trying.
+    /// Reads by the tag, without attempts.
     fileprivate func readPropertyList() throws -> PropertyList {
         switch try input.peek() {
         case Tag.isTrue, Tag.isFalse: return .bool(try readBool())

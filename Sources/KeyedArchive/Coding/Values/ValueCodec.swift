@@ -5,7 +5,8 @@ package struct ValueCodec<T>: Sendable {
     let writer: ValueWriter<T>
     let reader: ValueReader<T>
 
-    /// The reader without its type, for `ObjectDecoder.decodeTop`; it lives for ever, so nobody counts references to it.
+    /// The reader without its type, for `ObjectDecoder.decodeTop`; it is never freed, so references need not be
+    /// counted.
     package var anyReader: Unmanaged<AnyValueCoder> { Unmanaged.passUnretained(reader) }
 
     @inline(__always)
@@ -25,7 +26,7 @@ package struct ValueCodec<T>: Sendable {
 
 /// The common class of writers and readers of all types.
 ///
-/// Instances are immutable and live for ever.
+/// Instances are immutable and never freed.
 package class AnyValueCoder: @unchecked Sendable {
     fileprivate static let writers = AnyValueCoderTable()
     fileprivate static let readers = AnyValueCoderTable()
