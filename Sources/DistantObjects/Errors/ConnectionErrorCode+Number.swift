@@ -19,9 +19,13 @@ extension ConnectionError.Code {
     }
 
     /// The code of a number; later versions have more of them, which are kept.
+    ///
+    /// - Parameter number: Any number: a peer chooses it.
     init(number: Int) {
-        self =
-            Self.numbered.indices.contains(number - 1)
-            ? Self.numbered[number - 1] : Self(rawValue: Self.unknown + "\(number)")
+        if number > 0, number <= Self.numbered.count {
+            self = Self.numbered[number - 1]
+        } else {
+            self.init(rawValue: Self.unknown + "\(number)")
+        }
     }
 }
