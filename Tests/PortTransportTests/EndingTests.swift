@@ -28,6 +28,26 @@ struct EndingTests {
         #expect(here.ends.count == 1 && there.ends.count == 1)
     }
 
+    @Test("A channel that is over before it starts ends its handler all the same", arguments: [false, true])
+    func cancelledBeforeStart(isOver: Bool) {
+        let loop = ManualLoop()
+        let (first, second) = MemoryLink.pair()
+        let here = Recorder()
+        weak var channel: Channel?
+        do {
+            let a = Channel(endpoint: first, loop: loop)
+            channel = a
+            a.cancel(TransportError(.cancelled, "enough"))
+            if isOver { loop.runUntilIdle() }
+            a.start(here)
+            a.start(here)
+            loop.runUntilIdle()
+        }
+        #expect(here.ends.count == 1)
+        #expect(channel == nil)
+        withExtendedLifetime(second) {}
+    }
+
     @Test("A handler that throws ends the channel with its error, after its last word was sent")
     func throwing() async throws {
         struct Refused: Error {}

@@ -153,4 +153,52 @@ struct HeldThreadTests {
         #expect(there.ends.count == 1 && here.ends.count == 1)
         await others.end()
     }
+
+    @Test("A channel that is passed over is read, also where a reservation for blocking calls has not run out")
+    func passedOverAfterReservation() async throws {
+        // No watchdog ends the reservation here.
+        let others = try Bystanders(takeover: .seconds(3_600))
+        let (first, second) = try await connectedPair()
+        let configuration = ChannelConfiguration(acceptsDescriptors: false)
+        let (here, there) = (Recorder(), Recorder())
+        let a = Channel(endpoint: first, loop: EventLoop.shared, configuration: configuration)
+        let b = Channel(endpoint: second, loop: others.loop, configuration: configuration)
+        a.start(here)
+        b.start(there)
+        let isReserved = await onPlainThread { () -> Bool in
+            repeat { b.readOnce() } while !b.isReserved
+            // A call that comes later than the row gives reading back to the loop.
+            repeat {
+                let pause = monotonicNow() + 1_000_000
+                while monotonicNow() < pause {}
+                b.readOnce()
+            } while b.isReserved
+            return b.gate.withLock { b.gated.pointee.blockingReader.isWatched }
+        }
+        #expect(isReserved)
+        await onPlainThread { b.readLock.lock() }
+        a.send([1])
+        for _ in 0..<3 { await others.exchange() }
+        #expect(there.items.isEmpty)
+        b.unlockReading()
+        await there.wait(forItems: 1)
+        #expect(there.items.count == 1)
+        await end(a, b, here, there)
+        await others.end()
+    }
+}
+
+extension Channel {
+    /// A blocking call that finds its answer as soon as it reads.
+    func readOnce() {
+        var reads = false
+        _ = try? driveReading(
+            until: {
+                defer { reads = true }
+                return reads
+            }, deadline: nil)
+    }
+
+    /// Whether the loop keeps away for the next blocking reader.
+    var isReserved: Bool { gate.withLock { gated.pointee.blockingReader.reader == .reserved } }
 }

@@ -40,11 +40,10 @@ extension Channel {
         let foreign = reading.pointee.foreignBytes
         if foreign > 0, foreign < .max { reading.pointee.foreignBytes = max(0, foreign - received) }
         if ancillary.pointee.truncated {
-            guard reading.pointee.expectsPath else {
+            // No descriptor was free for those of shared memory: the connection can do without it.
+            guard reading.pointee.arrival.lose() else {
                 throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
             }
-            // No descriptor was free for them. The connection can do without the memory.
-            reading.pointee.pathIsLost = true
             Self.closeForeign(reading.pointee.takeDescriptors())
         }
         if ancillary.pointee.count > 0 {
@@ -55,7 +54,7 @@ extension Channel {
             // Two messages' worth: see `OutboundQueue.planLane`.
             let bound =
                 acceptsDescriptors
-                ? 2 * Self.maximumDescriptors : reading.pointee.expectsPath ? SharedPath.descriptorCount : 0
+                ? 2 * Self.maximumDescriptors : reading.pointee.arrival != .notExpected ? SharedPath.descriptorCount : 0
             guard reading.pointee.descriptors.count <= bound else {
                 throw TransportError(.protocolViolation, "descriptors came that no frame claims")
             }
@@ -73,7 +72,7 @@ extension Channel {
     }
 
     func claim(_ count: UInt16, _ number: UInt64) throws(TransportError) -> [CInt] {
-        if reading.pointee.pathIsLost { return [] }
+        if reading.pointee.arrival == .lost { return [] }
         guard reading.pointee.descriptors.count >= count else {
             throw TransportError(
                 .protocolViolation, "a frame announces \(count) descriptors that did not come with it",

@@ -11,66 +11,64 @@ extension Channel {
 
     func end(_ reason: ChannelEnd) {
         guard !isForked else { return }
-        gate.lock()
-        let isFirst = gated.pointee.end == nil
-        if isFirst { gated.pointee.end = reason }
-        gate.unlock()
-        guard isFirst else { return }
-        // Wakes the peer and whoever reads or writes here; a descriptor merely closed would do neither.
+        let action = gate.withLock {
+            let action = gated.pointee.life.end()
+            if case .shutDown = action { gated.pointee.end = reason }
+            return action
+        }
+        guard case .shutDown = action else { return }
+        // Wakes the peer and the threads that read or write here. Closing the descriptor would wake neither.
         link.shutdown()
-        gate.withLock { signalSeat() }
+        gate.withLock { signalReaders() }
         loop.schedule(.end, on: self)
     }
 
     /// The last work of a channel, on the loop.
     func deliverEnd() {
         queueLock.lock()
-        if writing.pointee.isClosed {
-            queueLock.unlock()
-        } else {
-            writing.pointee.isClosed = true
-            // A thread in the midst of a write leaves for the writing side when it is back.
-            if writing.pointee.isFlushing { queueLock.unlock() } else { settleClosed() }
+        switch writing.pointee.output.close() {
+        case .none, .leaveToWriter: queueLock.unlock()
+        case .discard: settleClosed()
         }
         guard lockReading(or: .end) else { return }
-        reading.pointee.isEnded = true
-        let handler = reading.pointee.handler
+        reading.pointee.input.end()
         reading.pointee.handler = nil
         reading.pointee.buffer = nil
         let descriptors = reading.pointee.takeDescriptors()
         unlockReading()
         Self.closeForeign(descriptors)
         gate.lock()
-        guard !gated.pointee.isOver, let reason = gated.pointee.end else { return gate.unlock() }
+        guard !gated.pointee.life.isOver, let reason = gated.pointee.end else { return gate.unlock() }
         forgetSources()
-        gated.pointee.isOver = true
-        gated.pointee.handler = nil
-        let isStarted = gated.pointee.isStarted
-        signalSeat()
+        let action = gated.pointee.life.deliverEnd()
+        let handler = gated.pointee.handler.take()
+        signalReaders()
         gate.unlock()
         leaveIfOver()
+        guard case .deliver = action else { return }
         handler?.ended(reason)
-        if isStarted { Unmanaged.passUnretained(self).release() }
+        Unmanaged.passUnretained(self).release()
     }
 
-    /// Leaves for the reading side, once the channel is over and no thread drives it.
+    /// For a channel that was over before it was started.
+    func deliverEnd(to handler: any FrameHandler) {
+        guard let reason = gate.withLock({ gated.pointee.end }) else { return }
+        loop.perform { handler.ended(reason) }
+    }
+
+    /// Leaves for the reading side, once the channel is over and no blocking reader uses it.
     func leaveIfOver() {
-        gate.lock()
-        let leaves = gated.pointee.isOver && !gated.pointee.seat.isTaken && !gated.pointee.readerHasLeft
-        if leaves { gated.pointee.readerHasLeft = true }
-        gate.unlock()
-        if leaves { leave() }
+        if gate.withLock({ gated.pointee.life.isOver && !gated.pointee.blockingReader.isReading }) { leave(.input) }
     }
 
-    /// One side of the link is no longer used; the last one closes it.
-    func leave() {
+    /// One side no longer uses the link; the last one closes it.
+    func leave(_ side: LinkUsers) {
         gate.lock()
-        gated.pointee.users -= 1
-        let isLast = gated.pointee.users == 0
-        if isLast { forgetSources() }
-        let alsoOutput = !gated.pointee.outputIsClosed
+        let action = gated.pointee.users.leave(side)
+        if case .closeLink = action { forgetSources() }
+        let alsoOutput = gated.pointee.output != .closed
         gate.unlock()
-        guard isLast else { return }
+        guard case .closeLink = action else { return }
         link.close(alsoOutput: alsoOutput)
         path?.close()
     }

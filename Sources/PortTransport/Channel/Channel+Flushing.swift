@@ -42,7 +42,7 @@ extension Channel {
     @inline(never)
     private func endAfterFlush() {
         queueLock.lock()
-        let reason = writing.pointee.isFlushing ? nil : writing.pointee.endAfterFlush.take()
+        let reason = writing.pointee.output.isFlushing ? nil : writing.pointee.endAfterFlush.take()
         if reason != nil { endsAfterFlush.store(false, ordering: .relaxed) }
         queueLock.unlock()
         if let reason { end(reason) }
@@ -62,31 +62,28 @@ extension Channel {
     private func flushQueue(isWritable: Bool) {
         guard !isForked else { return }
         queueLock.lock()
-        if writing.pointee.isFlushing {
-            if isWritable { writing.pointee.retry = true }
-            queueLock.unlock()
-            return
-        }
-        if writing.pointee.isClosed || (isBlocked.load(ordering: .relaxed) && !isWritable) {
+        let wasBlocked = isBlocked.load(ordering: .relaxed)
+        let action = writing.pointee.output.beginFlush(
+            isWritable: isWritable, isBlocked: wasBlocked, canWrite: writing.pointee.queue.canWrite)
+        if case .none = action {
             queueLock.unlock()
             return
         }
         // Only when it changes: the store costs as much as a lock.
-        if isBlocked.load(ordering: .relaxed) { isBlocked.store(false, ordering: .sequentiallyConsistent) }
-        // Whoever asked the poller may have done so after the answer; then it is asked no longer from here.
+        if wasBlocked { isBlocked.store(false, ordering: .sequentiallyConsistent) }
+        // The poller may have been asked after it had reported room. Then settling this flush takes the interest back.
         if isWritable { writing.pointee.hasInterest = true }
-        guard writing.pointee.queue.canWrite else { return settleAndUnlock() }
-        writing.pointee.isFlushing = true
+        guard case .write = action else { return settleAndUnlock() }
         var budget = portion
         while true {
-            let outcome = writing.pointee.isLaneOnly ? writeLaneAndUnlock(&budget) : writeOnceAndUnlock(&budget)
+            let outcome = writing.pointee.hasOnlyFrames ? writeLaneAndUnlock(&budget) : writeOnceAndUnlock(&budget)
             switch outcome {
             case .more:
                 queueLock.lock()
                 // Its end may have been told: nothing is written after that.
-                if !writing.pointee.isClosed, budget > 0 { continue }
-                writing.pointee.isFlushing = false
-                if writing.pointee.isClosed { return settleAndUnlock() }
+                if !writing.pointee.output.isClosed, budget > 0 { continue }
+                writing.pointee.output.endFlush()
+                if writing.pointee.output.isClosed { return settleAndUnlock() }
                 queueLock.unlock()
                 loop.schedule(.flush, on: self)
             case .done: break
@@ -101,7 +98,7 @@ extension Channel {
     @inline(__always)
     private func writeLaneAndUnlock(_ budget: inout Int) -> Outcome {
         let lane = writing.pointee.queue.planOnlyLane()
-        let shared = writing.pointee.isShared ? path : nil
+        let shared = writing.pointee.output.isShared ? path : nil
         let content = writing.pointee.content
         queueLock.unlock()
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
@@ -112,7 +109,7 @@ extension Channel {
         writing.pointee.queue.advanceOnlyLane(max(0, written))
         if written == lane.count, writing.pointee.isQuiet, !laneIsFull.load(ordering: .relaxed) {
             writing.pointee.content = []
-            writing.pointee.isFlushing = false
+            writing.pointee.output.endFlush()
             queueLock.unlock()
             return .done
         }
@@ -137,7 +134,7 @@ extension Channel {
             }
             let plan = writing.pointee.queue.plan(vectors, units: units)
             let withCredentials = writing.pointee.sendsCredentials
-            let shared = writing.pointee.isShared ? path : nil
+            let shared = writing.pointee.output.isShared ? path : nil
             let bound = writing.pointee.pacing.sharedBound
             let content = writing.pointee.content
             queueLock.unlock()
@@ -201,38 +198,38 @@ extension Channel {
         if takeRoom() { tells = true }
         defer { if tells { loop.schedule(.turn, on: self) } }
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
-            writing.pointee.isFlushing = false
-            if writing.pointee.isClosed {
+            writing.pointee.output.endFlush()
+            if writing.pointee.output.isClosed {
                 settleAndUnlock()
                 return .done
             }
             queueLock.unlock()
             return .failed(CInt(-written))
         }
-        if writing.pointee.isClosed {
-            writing.pointee.isFlushing = false
+        if writing.pointee.output.isClosed {
+            writing.pointee.output.endFlush()
             settleAndUnlock()
             return .done
         }
         if written < planned {
             // No more than a ring goes into it at a time.
-            let hasRoom = writing.pointee.isShared && path?.awaitsRoom.load(ordering: .relaxed) == false
-            if writing.pointee.retry || hasRoom {
-                writing.pointee.retry = false
+            let hasRoom = writing.pointee.output.isShared && path?.awaitsRoom.load(ordering: .relaxed) == false
+            switch writing.pointee.output.cutShort(hasRoom: hasRoom) {
+            case .writeAgain:
                 queueLock.unlock()
                 return .more
+            case .block:
+                isBlocked.store(true, ordering: .sequentiallyConsistent)
+                writing.pointee.hasInterest = true
+                queueLock.unlock()
+                return .blocked
             }
-            isBlocked.store(true, ordering: .sequentiallyConsistent)
-            writing.pointee.hasInterest = true
-            writing.pointee.isFlushing = false
-            queueLock.unlock()
-            return .blocked
         }
         if writing.pointee.queue.canWrite {
             queueLock.unlock()
             return .more
         }
-        writing.pointee.isFlushing = false
+        writing.pointee.output.endFlush()
         settleAndUnlock()
         return .done
     }
@@ -241,8 +238,7 @@ extension Channel {
     ///
     /// Called with the lock held, which it releases.
     private func settleAndUnlock() {
-        writing.pointee.retry = false
-        if writing.pointee.isClosed { return settleClosed() }
+        if writing.pointee.output.isClosed { return settleClosed() }
         guard writing.pointee.queue.isEmpty else {
             // Large messages that wait for credit.
             let hadInterest = writing.pointee.hasInterest
@@ -253,18 +249,13 @@ extension Channel {
         }
         writing.pointee.content = []
         writing.pointee.pacing.rest(link)
-        var finishes = false
-        if writing.pointee.finishRequested, !writing.pointee.isFinished {
-            writing.pointee.isFinished = true
-            finishes = true
-        }
-        let ends = writing.pointee.isLastWrite
+        let actions = writing.pointee.output.queueIsEmpty()
         let hadInterest = writing.pointee.hasInterest
         writing.pointee.hasInterest = false
         queueLock.unlock()
         if hadInterest { settleWriteInterest() }
-        if finishes { finishOutput() }
-        if ends { end(.endOfFile) }
+        if actions.contains(.finishOutput) { finishOutput() }
+        if actions.contains(.endChannel) { end(.endOfFile) }
     }
 
     /// Gives up what is not written.
@@ -276,7 +267,7 @@ extension Channel {
         queueLock.unlock()
         for descriptor in descriptors { port_close(descriptor) }
         withExtendedLifetime(spent) {}
-        leave()
+        leave(.output)
     }
 
     /// The peer no longer reads.
@@ -284,17 +275,15 @@ extension Channel {
     /// What it sent before is read first; then the channel ends.
     private func failWriting(_ number: CInt) {
         queueLock.lock()
-        guard !writing.pointee.isClosed, !writing.pointee.isFlushing else { return queueLock.unlock() }
-        let wasShared = writing.pointee.isShared
-        writing.pointee.isClosed = true
-        let ends = writing.pointee.endsWhenWritten
+        let action = writing.pointee.output.fail()
+        if case .none = action { return queueLock.unlock() }
         settleAndUnlock()
         settleWriteInterest()
-        if wasShared {
-            end(.failed(SharedPath.nonsense))
-        } else if ends {
-            end(.endOfFile)
-        } else {
+        switch action {
+        case .none: break
+        case .endWithViolation: end(.failed(SharedPath.nonsense))
+        case .endOfFile: end(.endOfFile)
+        case .drain:
             gate.withLock { gated.pointee.writeError = number }
             loop.schedule(.drain, on: self)
         }

@@ -11,8 +11,8 @@ extension Channel {
         gate.lock()
         defer { gate.unlock() }
         let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
-        guard !gated.pointee.isOver, !gated.pointee.outputIsClosed else { return }
-        if gated.pointee.outputIsShared {
+        guard !gated.pointee.life.isOver, gated.pointee.output != .closed else { return }
+        if gated.pointee.output == .shared {
             setBell(eventLoop)
         } else if case .streams(_, let output) = link {
             let other = gated.pointee.outputInterest & ~UInt32(PORT_WRITABLE)
@@ -27,9 +27,9 @@ extension Channel {
     ///
     /// Called with the gate held.
     func setReadInterest(_ isOn: Bool) {
-        guard let eventLoop, !gated.pointee.isOver else { return }
-        if gated.pointee.inputIsShared {
-            let listened = gated.pointee.bellInterest ?? 0 != 0
+        guard let eventLoop, !gated.pointee.life.isOver else { return }
+        if gated.pointee.input.isShared {
+            let listened = gated.pointee.doorbellInterest ?? 0 != 0
             gated.pointee.wantsInput = isOn
             setBell(eventLoop)
             // It may have rung for whoever read until now.
@@ -51,9 +51,9 @@ extension Channel {
         guard let eventLoop else { return }
         gate.lock()
         defer { gate.unlock() }
-        if gated.pointee.inputIsShared { return tellBellAgain(eventLoop) }
+        if gated.pointee.input.isShared { return tellBellAgain(eventLoop) }
         let interest = gated.pointee.inputInterest
-        guard !gated.pointee.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
+        guard !gated.pointee.life.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
         eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
     }
 
@@ -93,7 +93,7 @@ extension Channel {
     /// The input is over and the output is not: has the poller tell when the peer is gone altogether.
     func watchForHangUp() {
         gate.lock()
-        if let eventLoop, !gated.pointee.isOver, !gated.pointee.outputIsClosed {
+        if let eventLoop, !gated.pointee.life.isOver, gated.pointee.output != .closed {
             let hangUp = UInt32(PORT_HANG_UP)
             switch link {
             case .socket: setInput(gated.pointee.inputInterest | hangUp, eventLoop)
@@ -111,7 +111,7 @@ extension Channel {
     func noticeHangUp() {
         gate.lock()
         var isGone = false
-        if gated.pointee.inputEnded, gated.pointee.end == nil, !gated.pointee.isOver, !gated.pointee.outputIsClosed {
+        if gated.pointee.input.isEnded, !gated.pointee.life.hasEnd, gated.pointee.output != .closed {
             if case .memory(let end) = link {
                 isGone = end.isPeerClosed
             } else {
@@ -149,9 +149,9 @@ extension Channel {
     func finishOutput() {
         if link.finishOutput() { return }
         gate.lock()
-        let isFirst = !gated.pointee.isOver && !gated.pointee.outputIsClosed
+        let isFirst = !gated.pointee.life.isOver && gated.pointee.output != .closed
         if isFirst {
-            gated.pointee.outputIsClosed = true
+            gated.pointee.output = .closed
             forgetOutput()
         }
         gate.unlock()
@@ -163,10 +163,10 @@ extension Channel {
 extension Channel: MemoryLinkUser {
     func inputArrived() {
         gate.lock()
-        let isDriven = gated.pointee.seat.isTaken
-        let isNew = gated.pointee.isStarted && !isDriven && !gated.pointee.readScheduled && gated.pointee.end == nil
+        let isRead = gated.pointee.blockingReader.isReading
+        let isNew = gated.pointee.life == .started && !isRead && !gated.pointee.readScheduled
         if isNew { gated.pointee.readScheduled = true }
-        if isDriven { signalSeat() }
+        if isRead { signalReaders() }
         gate.unlock()
         if isNew { loop.schedule(.read, on: self) }
     }

@@ -61,8 +61,7 @@ extension Channel {
     ///
     /// Called with the gate held.
     private var loopReadsEndpoint: Bool {
-        !gated.pointee.inputIsShared && !gated.pointee.seat.isTaken && !gated.pointee.seat.lingers
-            && !gated.pointee.inputEnded && gated.pointee.end == nil
+        gated.pointee.input == .endpoint && gated.pointee.blockingReader.reader == .loop && !gated.pointee.life.hasEnd
     }
 
     @inline(never)
@@ -71,10 +70,10 @@ extension Channel {
         let work = gated.pointee.owed
         gated.pointee.owed = []
         isOwed.store(false, ordering: .sequentiallyConsistent)
-        if let eventLoop, !gated.pointee.isOver {
+        if let eventLoop, !gated.pointee.life.isOver {
             if work.contains(.input), loopReadsEndpoint { setReadInterest(true) }
             // Beside shared memory the endpoint tells of the end, once.
-            if work.contains(.input), gated.pointee.inputIsShared {
+            if work.contains(.input), gated.pointee.input.isShared {
                 eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
             }
             if work.contains(.bell) { tellBellAgain(eventLoop) }

@@ -33,11 +33,11 @@ extension Channel {
     /// Returns the handler if it got frames.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
         guard lockReading(or: bits & UInt32(PORT_BELL) == 0 ? .input : .bell) else { return nil }
-        if reading.pointee.isShared, bits & UInt32(PORT_BELL) == 0 {
+        if reading.pointee.input.isShared, bits & UInt32(PORT_BELL) == 0 {
             unlockReading()
             return socketSpoke(context)
         }
-        guard !reading.pointee.isEnded, !reading.pointee.isDriven else {
+        guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped else {
             unlockReading()
             return nil
         }
@@ -66,7 +66,8 @@ extension Channel {
     func readMemory() {
         gate.withLock { gated.pointee.readScheduled = false }
         readLock.lock()
-        guard !reading.pointee.isEnded, !reading.pointee.isDriven, let handler = reading.pointee.handler else {
+        guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped, let handler = reading.pointee.handler
+        else {
             return unlockReading()
         }
         let before = framesRead.load(ordering: .relaxed)
@@ -81,7 +82,7 @@ extension Channel {
     /// Reads what is there, after the peer stopped reading, and ends.
     func drainAfterFailedWrite() {
         guard lockReading(or: .drain) else { return }
-        guard !reading.pointee.isEnded, let handler = reading.pointee.handler else { return unlockReading() }
+        guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else { return unlockReading() }
         let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, isEndless: true) }
         unlockReading()
         if delivered { loop.schedule(.turn, on: self) }
@@ -129,23 +130,18 @@ extension Channel {
 
     private func inputEnded() {
         gate.withLock {
-            gated.pointee.inputEnded = true
+            gated.pointee.input.end()
             setReadInterest(false)
-            // Otherwise the poller would tell of the socket's end for ever.
-            if gated.pointee.inputIsShared, let eventLoop {
+            // Otherwise the poller would report the socket's end again and again.
+            if gated.pointee.input.isShared, let eventLoop {
                 setInput(gated.pointee.inputInterest & ~UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
             }
         }
-        queueLock.lock()
-        writing.pointee.endsWhenWritten = true
-        let goesOn = !writing.pointee.isLastWrite
-        let isWritten =
-            writing.pointee.isClosed || (!goesOn && writing.pointee.queue.isEmpty && !writing.pointee.isFlushing)
-        // Memory takes what nobody will read.
-        let watches = goesOn || writing.pointee.isShared
-        queueLock.unlock()
-        guard !isWritten else { return end(.endOfFile) }
-        if watches { watchForHangUp() }
+        switch queueLock.withLock({ writing.pointee.output.inputEnded(isEmpty: writing.pointee.queue.isEmpty) }) {
+        case .endChannel: return end(.endOfFile)
+        case .watchAndFlush: watchForHangUp()
+        case .flush: break
+        }
         flush()
     }
 
@@ -171,9 +167,9 @@ extension Channel {
         let rest = iovec(iov_base: memory + end, iov_len: room)
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
-        let shared = reading.pointee.isShared ? path : nil
+        let shared = reading.pointee.input.isShared ? path : nil
         let takesAncillary =
-            acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.expectsPath
+            acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.arrival != .notExpected
             || (reading.pointee.foreignBytes > 0 && shared == nil)
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
@@ -189,7 +185,7 @@ extension Channel {
         }
         // A stream that brings descriptors may be read short in its midst.
         reading.pointee.lastWasShort =
-            received < room + (direct?.count ?? 0) && !reading.pointee.expectsPath
+            received < room + (direct?.count ?? 0) && reading.pointee.arrival == .notExpected
             && (shared?.isDrained ?? true || reading.pointee.isPolled)
         do {
             if takesAncillary { try takeAncillary(context.pointee.ancillary, received) }
@@ -212,7 +208,7 @@ extension Channel {
 
     @inline(never)
     private func failed(_ error: TransportError) -> ReadOutcome {
-        reading.pointee.isEnded = true
+        reading.pointee.input.end()
         reading.pointee.failure = error
         return .failed
     }
@@ -222,11 +218,11 @@ extension Channel {
         case EAGAIN, EWOULDBLOCK: return .drained
         // The peer closed its end without reading all we sent. All it sent was read.
         case 0, ECONNRESET: break
-        case EPROTO where reading.pointee.isShared: return failed(SharedPath.nonsense)
+        case EPROTO where reading.pointee.input.isShared: return failed(SharedPath.nonsense)
         case let number:
             return failed(.system("reading", number))
         }
-        reading.pointee.isEnded = true
+        reading.pointee.input.end()
         if isPartial || !reading.pointee.reader.isWhole {
             return failed(TransportError(.truncated, "the input ended inside a message"))
         }
@@ -299,7 +295,7 @@ extension Channel {
                     InboundFrame(
                         header, number: number, bytes: UnsafeRawBufferPointer(rebasing: bytes[body]),
                         bulkLength: bulkLength, descriptors: descriptors, buffer: buffer))
-                if reading.pointee.isMoving {
+                if reading.pointee.input == .moving {
                     guard cursor == end else {
                         throw TransportError(
                             .protocolViolation, "bytes came behind the frame that was to be the socket's last")

@@ -24,7 +24,7 @@ extension Channel {
     /// To be called while a frame is delivered.
     package func expectPath() {
         passDescriptors()
-        reading.pointee.expectsPath = true
+        reading.pointee.arrival.expect()
         reading.pointee.reader.carriesDescriptors = true
     }
 
@@ -34,9 +34,7 @@ extension Channel {
     /// - Returns: Whether they were lost on their way, because this process has no room for them; then the frame has none.
     /// - Throws: `protocolViolation` if there are more than the frame had.
     package func expectPathNoLonger() throws(TransportError) -> Bool {
-        let isLost = reading.pointee.pathIsLost
-        reading.pointee.pathIsLost = false
-        reading.pointee.expectsPath = false
+        let isLost = reading.pointee.arrival.take()
         reading.pointee.reader.carriesDescriptors = false
         refuseDescriptors()
         guard reading.pointee.descriptors.count == 0 else {
@@ -61,7 +59,7 @@ extension Channel {
     package func enqueuePath(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
         queueLock.lock()
-        let isOpen = !writing.pointee.isClosed && !writing.pointee.finishRequested
+        let isOpen = writing.pointee.output.isOpen
         if isOpen {
             _ = writing.pointee.queue.append(
                 kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: descriptors, areOptional: true)
@@ -80,9 +78,7 @@ extension Channel {
     /// Does nothing once it is used.
     package func dropPath() {
         // After the end it goes with the link.
-        guard !reading.pointee.isShared, !reading.pointee.isMoving, !reading.pointee.isEnded, let dropped = path else {
-            return
-        }
+        guard reading.pointee.input == .endpoint, let dropped = path else { return }
         path = nil
         dropped.close()
     }
@@ -106,7 +102,7 @@ extension Channel {
     package func enqueueLast(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer) {
         guard !isForked else { return }
         queueLock.lock()
-        if !writing.pointee.isClosed, !writing.pointee.finishRequested {
+        if writing.pointee.output.isOpen {
             _ = writing.pointee.queue.append(kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: [])
             writing.pointee.queue.setBoundary()
         }
@@ -114,15 +110,15 @@ extension Channel {
     }
 
     /// The frame that is being delivered is the last that is read from the endpoint itself.
-    package func moveInput() { reading.pointee.isMoving = true }
+    package func moveInput() { _ = reading.pointee.input.announceMove() }
 
     /// Called with the queue's lock held.
     func shareOutput() {
-        writing.pointee.isShared = true
+        writing.pointee.output.share()
         writesToPath.store(true, ordering: .releasing)
         gate.withLock {
-            gated.pointee.outputIsShared = true
-            guard let eventLoop, !gated.pointee.isOver else { return }
+            gated.pointee.output = .shared
+            guard let eventLoop, !gated.pointee.life.isOver else { return }
             // The kernel may have been full before.
             setInput(gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop)
             setBell(eventLoop)
@@ -131,18 +127,17 @@ extension Channel {
 
     /// Called with the read lock held, between two frames.
     func shareInput() {
-        reading.pointee.isMoving = false
-        reading.pointee.isShared = true
-        // From here on the loop reads also while a thread does: each is told of its own.
-        reading.pointee.isDriven = false
+        _ = reading.pointee.input.move()
+        // From here on the loop reads also while a blocking reader does: each is notified of its own.
+        reading.pointee.isLoopStopped = false
         gate.withLock {
-            gated.pointee.inputIsShared = true
+            _ = gated.pointee.input.move()
             gated.pointee.wantsInput = true
-            guard let eventLoop, !gated.pointee.isOver else { return }
+            guard let eventLoop, !gated.pointee.life.isOver else { return }
             // All that comes from it now is the end.
             let rest = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
-            let listened = gated.pointee.bellInterest ?? 0 != 0
+            let listened = gated.pointee.doorbellInterest ?? 0 != 0
             setBell(eventLoop)
             // Both may have been told of already, and for the last time: the end, and the first bytes elsewhere.
             eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
@@ -157,17 +152,17 @@ extension Channel {
     /// Called with the gate held. Nobody empties a bell: beginning to listen is to be told once, whatever came before.
     func setBell(_ eventLoop: EventLoop) {
         guard let path, gated.pointee.inputSource != 0 else { return }
-        let awaitsRoom = gated.pointee.outputIsShared && isBlocked.load(ordering: .sequentiallyConsistent)
-        let listens = awaitsRoom || (gated.pointee.inputIsShared && gated.pointee.wantsInput)
+        let awaitsRoom = gated.pointee.output == .shared && isBlocked.load(ordering: .sequentiallyConsistent)
+        let listens = awaitsRoom || (gated.pointee.input.isShared && gated.pointee.wantsInput)
         let interest = listens ? UInt32(PORT_READABLE | PORT_EDGE) : 0
         let source = gated.pointee.inputSource
-        if let previous = gated.pointee.bellInterest {
+        if let previous = gated.pointee.doorbellInterest {
             guard previous != interest else { return }
             eventLoop.changeBell(source, path.bell, from: previous, to: interest)
         } else {
             guard eventLoop.addBell(source, path.bell, interest: interest) else { return bellIsLost() }
         }
-        gated.pointee.bellInterest = interest
+        gated.pointee.doorbellInterest = interest
     }
 
     /// The system cannot have the bell polled.
@@ -177,15 +172,17 @@ extension Channel {
 
     /// Called with the gate held.
     func tellBellAgain(_ eventLoop: EventLoop) {
-        guard let path, let interest = gated.pointee.bellInterest, interest != 0, !gated.pointee.isOver else { return }
+        guard let path, let interest = gated.pointee.doorbellInterest, interest != 0, !gated.pointee.life.isOver else {
+            return
+        }
         eventLoop.tellBellAgain(gated.pointee.inputSource, path.bell, interest)
     }
 
     /// Called with the gate held.
     func forgetBell(_ eventLoop: EventLoop) {
-        guard let path, let interest = gated.pointee.bellInterest else { return }
+        guard let path, let interest = gated.pointee.doorbellInterest else { return }
         eventLoop.removeBell(path.bell, interest: interest)
-        gated.pointee.bellInterest = nil
+        gated.pointee.doorbellInterest = nil
     }
 
     /// Whether what the loop was told may mean that the peer has made room.
@@ -220,7 +217,7 @@ extension Channel {
         _ context: UnsafeMutablePointer<ReadContext>
     ) -> (ReadOutcome, (any FrameHandler)?)? {
         // Its descriptor may be closed as soon as it has ended.
-        guard !reading.pointee.isEnded else {
+        guard !reading.pointee.input.isEnded else {
             unlockReading()
             return nil
         }
@@ -239,7 +236,7 @@ extension Channel {
             return nil
         case 0, ECONNRESET: break
         case let number:
-            reading.pointee.isEnded = true
+            reading.pointee.input.end()
             reading.pointee.failure =
                 number > 0
                 ? .system("reading", number)

@@ -100,15 +100,15 @@ extension Channel {
 
     @inline(__always)
     private func canAppend(_ size: Int, _ descriptors: [CInt]) -> Bool {
-        guard size <= maximumFrame, !writing.pointee.isClosed, !writing.pointee.finishRequested else { return false }
+        guard size <= maximumFrame, writing.pointee.output.isOpen else { return false }
         if descriptors.isEmpty { return true }
-        return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.pointee.isShared
+        return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.pointee.output.isShared
             && writing.pointee.queue.boundary == nil
     }
 
     @inline(never)
     private func refuseAndUnlock(_ size: Int, _ descriptors: [CInt]) -> UInt64 {
-        let isOver = writing.pointee.isClosed || writing.pointee.finishRequested
+        let isOver = !writing.pointee.output.isOpen
         let number = writing.pointee.queue.appendNothing()
         queueLock.unlock()
         for descriptor in descriptors { port_close(descriptor) }
@@ -211,19 +211,19 @@ extension Channel {
     /// so that what the peer asked for is still answered.
     package func outliveInput() {
         guard !isForked else { return }
-        queueLock.withLock { writing.pointee.outlivesInput = true }
+        queueLock.withLock { writing.pointee.output.outliveInput() }
     }
 
     /// Frames enqueued from now on are not sent; `finishWriting` follows.
     package func enqueueNoMore() {
         guard !isForked else { return }
-        queueLock.withLock { writing.pointee.finishRequested = true }
+        queueLock.withLock { writing.pointee.output.finish() }
     }
 
     /// Ends the output after what is enqueued; frames enqueued later are not sent.
     package func finishWriting() {
         guard !isForked else { return }
-        queueLock.withLock { writing.pointee.finishRequested = true }
+        queueLock.withLock { writing.pointee.output.finish() }
         flush()
     }
 }

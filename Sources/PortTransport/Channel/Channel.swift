@@ -11,19 +11,9 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
     struct WriteState: ~Copyable {
         var queue: OutboundQueue
-        var isFlushing = false
-        /// The poller is asked to say so.
+        var output = OutputLifecycle()
+        /// The poller is asked to report room.
         var hasInterest = false
-        /// It said so while somebody was writing.
-        var retry = false
-        var finishRequested = false
-        var isFinished = false
-        /// Nothing is written any more.
-        var isClosed = false
-        /// The input has ended; so does the channel, once everything is written.
-        var endsWhenWritten = false
-        /// The input may end before the output does: the channel ends when this side has finished writing.
-        var outlivesInput = false
         /// The handler has a turn once no more than so many bytes of answers are unsent.
         var answerMark: Int?
         /// The handler has a turn once no more than so many bytes of large messages of this side's own are unsent.
@@ -31,26 +21,20 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// The end of the channel, once nobody writes.
         var endAfterFlush: ChannelEnd?
         var sendsCredentials = false
-        /// Everything goes into the memory shared with the peer.
-        var isShared = false
         /// What the queue holds, or held since it was empty.
         var content: RingContent = []
         var pacing = BulkPacing()
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
 
-        /// The input is over, and so is the output or it need not go on.
-        var isLastWrite: Bool { endsWhenWritten && (finishRequested || !outlivesInput) }
-
         /// The next write is of whole frames alone.
         @inline(__always)
-        var isLaneOnly: Bool { queue.isLaneOnly && !sendsCredentials }
+        var hasOnlyFrames: Bool { queue.hasOnlyFrames && !sendsCredentials }
 
         /// After a whole write: nothing follows from it.
         @inline(__always)
         var isQuiet: Bool {
-            queue.isIdle && !isClosed && !finishRequested && !hasInterest && !endsWhenWritten && !retry
-                && !pacing.isNarrow && answerMark == nil && bulkMark == nil
+            queue.isIdle && output.isQuiet && !hasInterest && !pacing.isNarrow && answerMark == nil && bulkMark == nil
         }
     }
 
@@ -65,23 +49,17 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var carry = ByteQueue()
         var needed = 0
         var descriptors = Ring<CInt>()
-        var isEnded = false
+        var input = InputState.endpoint
         /// Why a read failed.
         var failure: TransportError?
-        var isDriven = false
+        /// A blocking reader has the endpoint for itself, or it is reserved for one.
+        var isLoopStopped = false
         var wantsCredentials = false
         var lastWasShort = false
-        /// The descriptors of memory to share are on their way here.
-        var expectsPath = false
+        var arrival = SharedMemoryArrival.notExpected
         /// The next so many bytes may have come with descriptors; `.max`: all may.
         var foreignBytes = 0
-        /// They came, and this process had no room for them.
-        var pathIsLost = false
-        /// The frame being delivered is the last that comes from the endpoint itself.
-        var isMoving = false
-        /// Everything comes from the memory shared with the peer.
-        var isShared = false
-        /// Whoever reads looks again by itself, so that the peer need not tell of what comes.
+        /// The thread that reads looks again by itself, so the peer need not notify it of what comes.
         var isPolled = false
 
         init(limits: FrameReader.Limits) { reader = FrameReader(limits: limits) }
@@ -95,11 +73,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     struct GateState: ~Copyable {
-        var isStarted = false
+        var life = LifeState.created
         /// The only reference to it that the channel keeps.
         var handler: (any FrameHandler)?
+        /// Why the channel ends, once `life` has an end.
         var end: ChannelEnd?
-        var isOver = false
         var inputSource: UInt64 = 0
         var outputSource: UInt64 = 0
         var inputInterest: UInt32 = 0
@@ -109,21 +87,29 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// For memory links: a read stands in the loop's queue.
         var readScheduled = false
         var peer: PeerCredentials?
-        var seat = DriverSeat()
+        var blockingReader = BlockingReader()
         var writeError: CInt = 0
-        var inputEnded = false
-        var readerHasLeft = false
-        /// A pipe's writing end is closed to end the output.
-        var outputIsClosed = false
-        /// Sides of the link that may still be used; the last to go closes it.
-        var users = 2
-        /// What the loop is to be told again, once the read lock is free.
+        var input = InputState.endpoint
+        var output = OutputTarget.endpoint
+        var users: LinkUsers = [.input, .output]
+        /// What the loop is notified of again, once the read lock is free.
         var owed: OwedWork = []
-        /// Which directions go through shared memory, and what the poller is asked of its bell.
-        var inputIsShared = false
-        var outputIsShared = false
+        /// The loop listens to the doorbell for input.
         var wantsInput = false
-        var bellInterest: UInt32?
+        /// What the poller is asked of the doorbell; nil: nothing yet.
+        var doorbellInterest: UInt32?
+
+        /// The loop, or a blocking reader, may still read.
+        var mayRead: Bool { !input.isEnded && !life.hasEnd }
+    }
+
+    /// What the poller watches for room.
+    enum OutputTarget: UInt8 {
+        case endpoint
+        /// The doorbell of the shared-memory transport.
+        case shared
+        /// Nothing: a pipe's writing end is closed to end the output.
+        case closed
     }
 
     package let loop: any PortLoop
@@ -162,10 +148,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let endsAfterFlush = Atomic<Bool>(false)
     /// Whether the loop is to be told of work again, for who gives the read lock back to see.
     let isOwed = Atomic<Bool>(false)
-    /// Rises whenever something may have become true that a driving thread waits for.
+    /// Rises whenever something may have become true that a blocking reader waits for.
     ///
     /// Written under the gate, read without.
-    let driverSignals = Atomic<UInt64>(0)
+    let readerSignals = Atomic<UInt64>(0)
     /// Bytes of large messages consumed, for the reader to see at its next read.
     let consumed = Atomic<UInt64>(0)
     /// Whole frames read, so that the writer sees whether bulk has the channel to itself.
@@ -240,13 +226,13 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     deinit {
-        if gated.pointee.users > 0 {
-            link.close(alsoOutput: !gated.pointee.outputIsClosed)
+        if !gated.pointee.users.isEmpty {
+            link.close(alsoOutput: gated.pointee.output != .closed)
             path?.close()
         }
         for descriptor in writing.pointee.queue.discard() { port_close(descriptor) }
         Self.closeForeign(reading.pointee.takeDescriptors())
-        gated.pointee.seat.destroy()
+        gated.pointee.blockingReader.destroy()
         writing.deinitialize(count: 1)
         writing.deallocate()
         reading.deinitialize(count: 1)
@@ -270,13 +256,16 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     package func start(_ handler: any FrameHandler) {
         // A lock that another thread held at the fork would never be free.
         guard !isForked else { return }
-        let isFirst = gate.withLock { () -> Bool in
-            guard !gated.pointee.isStarted else { return false }
-            gated.pointee.isStarted = true
-            gated.pointee.handler = handler
-            return true
+        let action = gate.withLock {
+            let action = gated.pointee.life.start()
+            if case .begin = action { gated.pointee.handler = handler }
+            return action
         }
-        guard isFirst else { return }
+        switch action {
+        case .refuse: return
+        case .deliverEnd: return deliverEnd(to: handler)
+        case .begin: break
+        }
         _ = Unmanaged.passRetained(self)
         withReadLock { reading.pointee.handler = handler }
         if case .memory(let end) = link {
@@ -290,7 +279,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         }
         do {
             try gate.withLock { () throws(TransportError) in
-                guard gated.pointee.end == nil else { return }
+                guard !gated.pointee.life.hasEnd else { return }
                 // Written to before, and known to the loop since.
                 if gated.pointee.inputSource != 0 { return setReadInterest(true) }
                 let interest = readInterest
@@ -338,5 +327,5 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
     override package func flush() { flush(isWritable: false) }
 
-    override func endLingering() -> Bool { isStillLingering() }
+    override func keepsReservation() -> Bool { isStillReserved() }
 }

@@ -16,7 +16,7 @@ extension OutboundQueue {
 
     /// Whether there is nothing to write but whole frames without descriptors.
     @inline(__always)
-    var isLaneOnly: Bool { bulks.count == 0 && descriptors.count == 0 && boundary == nil }
+    var hasOnlyFrames: Bool { bulks.count == 0 && descriptors.count == 0 && boundary == nil }
 
     /// Makes the end of the last frame a boundary.
     mutating func setBoundary() { boundary = laneEnd }
@@ -32,7 +32,7 @@ extension OutboundQueue {
     @inline(__always)
     var isIdle: Bool { queuedBytes == 0 && spent.isEmpty }
 
-    /// The next write, where `isLaneOnly`, as one piece; `advanceOnlyLane` accounts for it.
+    /// The next write, where `hasOnlyFrames`, as one piece; `advanceOnlyLane` accounts for it.
     mutating func planOnlyLane() -> UnsafeRawBufferPointer {
         isPlanned = true
         if draining.count == 0 {

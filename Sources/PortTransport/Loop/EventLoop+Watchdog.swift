@@ -28,13 +28,13 @@ extension EventLoop {
                 report?()
                 continue
             }
-            if !state.pointee.lingering.isEmpty {
+            if !state.pointee.reserved.isEmpty {
                 idle = -1
-                checkLingering()
+                checkReservations()
             }
             // Between pieces of work nothing is about to be taken over: each tick costs a busy processor microseconds.
             let isInWork = state.pointee.phase == .work
-            rest = isInWork || !state.pointee.lingering.isEmpty ? 1 : min(rest * 2, Self.longestRest)
+            rest = isInWork || !state.pointee.reserved.isEmpty ? 1 : min(rest * 2, Self.longestRest)
             idle = state.pointee.pieces == seen ? idle + 1 : 0
             seen = state.pointee.pieces
             if idle >= Self.idleTicks, !state.pointee.stopped {
@@ -47,10 +47,10 @@ extension EventLoop {
         }
     }
 
-    /// Has the watchdog ask `channel` at each tick whether it still lingers.
-    func linger(_ channel: LoopChannel) {
+    /// Has the watchdog ask `channel` at each tick whether its input is still reserved for a blocking reader.
+    func watchReservation(of channel: LoopChannel) {
         lock.lock()
-        state.pointee.lingering.append(channel)
+        state.pointee.reserved.append(channel)
         if state.pointee.watchdogParked {
             state.pointee.watchdogParked = false
             watchdogRest.signal()
@@ -59,14 +59,14 @@ extension EventLoop {
     }
 
     /// Called and returns with the lock held; releases it meanwhile.
-    private func checkLingering() {
+    private func checkReservations() {
         var channels: [LoopChannel] = []
-        swap(&channels, &state.pointee.lingering)
+        swap(&channels, &state.pointee.reserved)
         lock.unlock()
-        let remaining = channels.filter { $0.endLingering() }
+        let remaining = channels.filter { $0.keepsReservation() }
         channels.removeAll()
         lock.lock()
-        state.pointee.lingering += remaining
+        state.pointee.reserved += remaining
     }
 
     /// Whether the leader is in something it has not come out of; one that writes then finds that it may have lost the

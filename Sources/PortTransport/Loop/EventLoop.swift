@@ -95,8 +95,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var threads = 0
         var waiting = 0
         var watchdogParked = false
-        /// Channels whose reading the watchdog gives back to the loop.
-        var lingering: [LoopChannel] = []
+        /// Channels whose input is reserved for blocking readers, until the watchdog gives it back to the loop.
+        var reserved: [LoopChannel] = []
         /// The leader reads a channel that `sources` alone keeps; one that is removed meanwhile goes into `removed`.
         var delivering: Unmanaged<LoopChannel>?
         /// Such channels of threads that lost the leadership meanwhile, by what they had of it.

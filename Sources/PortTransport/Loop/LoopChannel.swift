@@ -26,8 +26,8 @@ package class LoopChannel: PollHandler, @unchecked Sendable {
     /// Writes what can be written now; the loop writes the rest when the peer has read.
     package func flush() {}
 
-    /// Whether the loop still leaves reading to a thread that waits for an answer; the watchdog asks.
+    /// For the watchdog: whether the input is still reserved for a blocking reader.
     ///
     /// If not, the loop reads it again.
-    func endLingering() -> Bool { false }
+    func keepsReservation() -> Bool { false }
 }

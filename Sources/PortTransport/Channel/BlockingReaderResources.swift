@@ -8,7 +8,7 @@ internal import CPortShims
 
 /// What a driving thread needs, from a pool, so that blocking calls neither open descriptors nor allocate: memory to read
 /// into, and a poller of its own, which waits faster than `poll` does and can be woken.
-final class DriverTools: @unchecked Sendable {  // One thread has it at a time; any may wake it.
+final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
     private let poller: UnsafeMutablePointer<port_poller>
     /// What it waits for input of; -1: nothing.
@@ -55,9 +55,9 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
     func wake() { port_poller_wake(poller) }
 
     /// From the pool, or new; nil if the system has no descriptor left.
-    static func take() -> DriverTools? {
+    static func take() -> BlockingReaderResources? {
         if pool.isUsable, let free = pool.lock.withLock({ pool.free.popLast() }) { return free }
-        return DriverTools()
+        return BlockingReaderResources()
     }
 
     /// Back to the pool.
@@ -80,7 +80,7 @@ final class DriverTools: @unchecked Sendable {  // One thread has it at a time; 
         static let bound = 16
 
         let lock = Lock()
-        @exclusivity(unchecked) var free: [DriverTools] = []
+        @exclusivity(unchecked) var free: [BlockingReaderResources] = []
 
         /// A forked child has the lock as it was, and shares the descriptors with its parent.
         var isUsable: Bool { forkCount == port_fork_count() }

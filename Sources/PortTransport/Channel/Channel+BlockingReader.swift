@@ -1,0 +1,358 @@
+internal import CPortShims
+internal import Synchronization
+
+extension Channel {
+    /// Reads on the calling thread until `done` answers true, the monotonic clock shows `deadline` (nil: never) or the
+    /// channel ends.
+    ///
+    /// While another thread reads, this one waits. `done` is called with no lock held, after every delivery and every
+    /// `signalDrivers`. Frames are delivered on this thread: `receive`, then `turnEnded(onLoop: false)`. With shared memory
+    /// the loop reads as well, mainly what is no answer. A thread that acts on frames the loop has delivered calls
+    /// `signalDrivers`.
+    ///
+    /// The thread gets what it needs to read, above all a poller, before anything is written. If the system has no
+    /// descriptor left for one, the thread waits without it and the loop reads.
+    ///
+    /// - Parameter flushing: Writes what is enqueued once the thread is ready to read the answer.
+    /// - Throws: `wouldBlockLoop` on a loop's thread, which must read itself; `forked` in a child.
+    package func driveReading(
+        until done: () -> Bool, deadline: UInt64?, flushing: Bool = false
+    ) throws(TransportError) -> DriveResult {
+        guard LoopThread.current == nil else {
+            throw TransportError(.wouldBlockLoop, "A blocking call would stop the loop that its answer comes from.")
+        }
+        guard !isForked else {
+            throw TransportError(.forked, "The connection was made before fork and belongs to the parent process.")
+        }
+        var owesFlush = flushing
+        var mayRead = true
+        while true {
+            let signals = readerSignals.load(ordering: .acquiring)
+            if done() { return .done }
+            gate.lock()
+            // The loop delivers the end; this thread does not wait for that.
+            if gated.pointee.life.hasEnd {
+                gate.unlock()
+                return .ended
+            }
+            guard readerSignals.load(ordering: .relaxed) == signals else {
+                gate.unlock()
+                continue
+            }
+            if mayRead, !gated.pointee.blockingReader.isReading, !gated.pointee.input.isEnded {
+                guard let resources = enterAndUnlock() else {
+                    mayRead = false
+                    continue
+                }
+                if owesFlush { flush() }
+                defer { leaveBlockingReader(resources) }
+                return read(with: resources, until: done, deadline)
+            }
+            if owesFlush {
+                gate.unlock()
+                owesFlush = false
+                flush()
+                continue
+            }
+            gated.pointee.blockingReader.waiting += 1
+            let inTime = gated.pointee.blockingReader.wait(gate, until: deadline)
+            gated.pointee.blockingReader.waiting -= 1
+            gate.unlock()
+            if !inTime { return done() ? .done : .deadlineExceeded }
+        }
+    }
+
+    /// Makes the calling thread the blocking reader.
+    ///
+    /// Called with the gate held, which it releases.
+    /// - Returns: Nil if the system has nothing left to wait with; then all is as before.
+    private func enterAndUnlock() -> BlockingReaderResources? {
+        let action = gated.pointee.blockingReader.enter()
+        // With shared memory the loop goes on reading beside this thread.
+        let isAlone = !gated.pointee.input.isShared
+        if isAlone {
+            // Off already if the input was reserved.
+            setReadInterest(false)
+            gated.pointee.blockingReader.countCall(at: monotonicNow())
+        }
+        let kept = gated.pointee.blockingReader.resources.take()
+        gate.unlock()
+        // The loop may have been notified before; it must not become a second reader.
+        if isAlone, case .stopLoop = action { stopLoop() }
+        if !isAlone { path?.beginAwaiting() }
+        guard let resources = kept ?? BlockingReaderResources.take() else {
+            leaveBlockingReader(nil)
+            return nil
+        }
+        if isAlone, case .memory = link { return resources }
+        if isAlone, !resources.watch(link.inputDescriptor) {
+            leaveBlockingReader(nil)
+            resources.giveBack()
+            return nil
+        }
+        return resources
+    }
+
+    /// Makes the calling thread the only reader, unless the input has just moved to shared memory.
+    private func stopLoop() {
+        withReadLock { if !reading.pointee.input.isShared { reading.pointee.isLoopStopped = true } }
+    }
+
+    /// To be called when something may have become true that a blocking reader waits for; allowed under any lock.
+    package func signalDrivers() {
+        guard !isForked else { return }
+        gate.withLock { signalReaders() }
+    }
+
+    /// As `signalDrivers`, with the gate held.
+    func signalReaders() {
+        readerSignals.store(readerSignals.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+        gated.pointee.blockingReader.signal()
+    }
+
+    /// Counts the signals so far.
+    package var signals: UInt64 { readerSignals.load(ordering: .acquiring) }
+
+    /// Waits until there is another signal than the first so many, without reading; for a thread that `driveReading` has
+    /// told of the end.
+    ///
+    /// - Returns: False at the deadline.
+    package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {
+        gate.withLock {
+            while readerSignals.load(ordering: .relaxed) == count {
+                guard gated.pointee.blockingReader.wait(gate, until: deadline) else { return false }
+            }
+            return true
+        }
+    }
+
+    /// Why the channel ends, if it does; nothing is delivered once this has said so.
+    package func endOfInput() -> ChannelEnd? {
+        guard !isForked, let end = gate.withLock({ gated.pointee.end }) else { return nil }
+        _ = withReadLock { reading.pointee.input.end() }
+        return end
+    }
+
+    /// Whether the loop's interest may stay off after the thread has left; see `BlockingReader.mayReserve`.
+    ///
+    /// Called by the thread that reads.
+    private var mayReserve: Bool {
+        guard gated.pointee.blockingReader.mayReserve, eventLoopReference != nil else { return false }
+        if case .memory = link { return false }
+        return true
+    }
+
+    /// From the watchdog: whether the input is still reserved, or read by a thread.
+    ///
+    /// Otherwise the loop reads it again.
+    func isStillReserved() -> Bool {
+        // The thread that has it may be held in the kernel.
+        guard readLock.tryLock() else { return true }
+        gate.lock()
+        let action = gated.pointee.blockingReader.expire(
+            at: monotonicNow(), channelEnds: gated.pointee.life.hasEnd)
+        if case .keep = action {
+            gate.unlock()
+            unlockReading()
+            return true
+        }
+        let resources = gated.pointee.blockingReader.resources.take()
+        if case .startLoop = action {
+            reading.pointee.isLoopStopped = false
+            if gated.pointee.mayRead { setReadInterest(true) }
+        }
+        gate.unlock()
+        unlockReading()
+        resources?.giveBack()
+        return false
+    }
+
+    /// The result of one wait of the blocking reader.
+    private enum Wait {
+        /// There is input, or was.
+        case input
+        /// There may be input in memory shared with the peer, which does not tell of the end.
+        case memory
+        /// The condition may have become true.
+        case changed
+        case deadlineExceeded
+        case ended
+    }
+
+    private func read(
+        with resources: BlockingReaderResources, until done: () -> Bool, _ deadline: UInt64?
+    ) -> DriveResult {
+        /// When the thread last looked whether the peer has gone, or found for the first time that it had nothing to read.
+        var looked: UInt64?
+        while true {
+            let signals = readerSignals.load(ordering: .acquiring)
+            if done() { return .done }
+            var wait = waitForInput(resources, signals, deadline)
+            switch wait {
+            case .input:
+                wait = readOnThread(resources, isPolling: false)
+            case .memory:
+                wait = readOnThread(resources, isPolling: false)
+                if case .input = wait, isTimeToLook(&looked) { wait = lookForEnd(resources) }
+            default: break
+            }
+            switch wait {
+            case .input, .memory, .changed: break
+            case .deadlineExceeded: return done() ? .done : .deadlineExceeded
+            case .ended: return done() ? .done : .ended
+            }
+        }
+    }
+
+    /// Whether the peer may have gone: for the longest sleep nothing has come from the memory shared with it.
+    ///
+    /// Called only where a read gave nothing, so that a call which is answered soon costs no look at the clock. The time is
+    /// measured, and not whether the sleep was over in time, because a peer can wake the thread as often as it likes.
+    private func isTimeToLook(_ looked: inout UInt64?) -> Bool {
+        let now = monotonicNow()
+        guard let last = looked else {
+            looked = now
+            return false
+        }
+        guard now &- last >= UInt64(SharedPath.longestSleep) else { return false }
+        looked = now
+        return true
+    }
+
+    /// Asks the socket beside shared memory whether the peer has gone: `.changed` if it has left frames, `.input` if not.
+    ///
+    /// The loop does the same when the poller tells it. While all of its threads are in methods that block nobody polls, and
+    /// this thread is the only one to find the end.
+    private func lookForEnd(_ resources: BlockingReaderResources) -> Wait {
+        readLock.lock()
+        guard let (outcome, handler) = readSocketAndUnlock(resources.context) else { return .input }
+        handler?.turnEnded(onLoop: false)
+        settle(outcome)
+        return handler == nil ? .input : .changed
+    }
+
+    /// Reads once: `.changed` if frames were delivered, `.input` if not.
+    private func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
+        readLock.lock()
+        // A thread is told of answers, and has its own way to wish for that.
+        reading.pointee.isPolled = isPolling || reading.pointee.input.isShared
+        guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else {
+            unlockReading()
+            return .ended
+        }
+        let before = framesRead.load(ordering: .relaxed)
+        let outcome = readOnce(resources.context, handler)
+        let delivered = framesRead.load(ordering: .relaxed) != before
+        unlockReading()
+        if delivered { handler.turnEnded(onLoop: false) }
+        settle(outcome)
+        return delivered ? .changed : .input
+    }
+
+    /// Waits until there is input, or a reason to look at the condition again.
+    private func waitForInput(_ resources: BlockingReaderResources, _ signals: UInt64, _ deadline: UInt64?) -> Wait {
+        if let deadline, monotonicNow() >= deadline { return .deadlineExceeded }
+        if let found = poll(resources, signals, until: deadline) { return found }
+        gate.lock()
+        if gated.pointee.life.hasEnd {
+            gate.unlock()
+            return .ended
+        }
+        if readerSignals.load(ordering: .relaxed) != signals {
+            gate.unlock()
+            return .changed
+        }
+        if case .memory(let end) = link {
+            gate.unlock()
+            if end.isReadable { return .input }
+            gate.lock()
+            defer { gate.unlock() }
+            guard readerSignals.load(ordering: .relaxed) == signals else { return .input }
+            return gated.pointee.blockingReader.wait(gate, until: deadline) ? .input : .deadlineExceeded
+        }
+        let time = deadline.map(Self.nanoseconds(until:)) ?? -1
+        if gated.pointee.input.isShared, let path {
+            gated.pointee.blockingReader.awaitingAnswer = Unmanaged.passUnretained(path)
+            gate.unlock()
+            let hasInput = withReadLock { path.hasInputOrAwaitsAnswer() }
+            if !hasInput, readerSignals.load(ordering: .acquiring) == signals { path.awaitAnswer(time) }
+            gate.withLock { gated.pointee.blockingReader.awaitingAnswer = nil }
+            return .memory
+        }
+        gated.pointee.blockingReader.sleeping = Unmanaged.passUnretained(resources)
+        gate.unlock()
+        let isReady = resources.wait(time) >= 0
+        gate.withLock { gated.pointee.blockingReader.sleeping = nil }
+        return isReady ? .input : .ended
+    }
+
+    private static func nanoseconds(until deadline: UInt64) -> Int64 {
+        let now = monotonicNow()
+        return deadline > now ? Int64(clamping: deadline - now) : 0
+    }
+
+    /// Looks for input without sleeping, if the loop does; nil when the time for that is over.
+    ///
+    /// To read costs less than to ask the poller, where it may be tried.
+    private func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
+        guard let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed), spin > 0 else { return nil }
+        if case .memory = link { return nil }
+        // An end from now on changes the signals.
+        if gate.withLock({ gated.pointee.life.hasEnd }) { return .ended }
+        var spinning = Spinning(for: min(spin, deadline.map { UInt64(Self.nanoseconds(until: $0)) } ?? .max))
+        repeat {
+            if isSocket {
+                let wait = readOnThread(resources, isPolling: true)
+                guard case .input = wait else { return wait }
+            } else if resources.wait(0) != 0 {
+                return .input
+            }
+            if readerSignals.load(ordering: .relaxed) != signals { return .changed }
+        } while spinning.goesOn()
+        return nil
+    }
+
+    /// As `leaveBlockingReader`, where the loop reads as well.
+    private func leaveSharedReader(_ resources: BlockingReaderResources?) {
+        // This thread may have been notified of input that it has not read. The loop must read it.
+        let hasInput = withReadLock { path?.hasInputAfterAwaiting() ?? false }
+        gate.lock()
+        gated.pointee.blockingReader.leave()
+        if gated.pointee.blockingReader.waiting > 0 { signalReaders() }
+        if hasInput, let eventLoop { tellBellAgain(eventLoop) }
+        gate.unlock()
+        resources?.giveBack()
+        leaveIfOver()
+    }
+
+    /// Lets a thread that waits read, or gives reading back to the loop.
+    private func leaveBlockingReader(_ resources: BlockingReaderResources?) {
+        if gate.withLock({ gated.pointee.input.isShared }) { return leaveSharedReader(resources) }
+        let reserves = resources != nil && mayReserve
+        if !reserves { withReadLock { reading.pointee.isLoopStopped = false } }
+        var unused = resources
+        var schedulesRead = false
+        gate.lock()
+        if reserves, gated.pointee.mayRead {
+            if gated.pointee.blockingReader.leaveReserving() { watchReservation() }
+            swap(&gated.pointee.blockingReader.resources, &unused)
+        } else {
+            gated.pointee.blockingReader.leave()
+            if gated.pointee.mayRead { setReadInterest(true) }
+        }
+        if gated.pointee.blockingReader.waiting > 0 { signalReaders() }
+        if case .memory = link, gated.pointee.mayRead, !gated.pointee.readScheduled {
+            gated.pointee.readScheduled = true
+            schedulesRead = true
+        }
+        gate.unlock()
+        unused?.giveBack()
+        if schedulesRead { loop.schedule(.read, on: self) }
+        leaveIfOver()
+    }
+
+    /// Called with the gate held.
+    private func watchReservation() {
+        eventLoopReference?._withUnsafeGuaranteedRef { $0.watchReservation(of: self) }
+    }
+}
