@@ -172,8 +172,8 @@ func share(_ a: Channel, _ b: Channel) throws {
     #expect(try a.withReadLock { try a.takePath(descriptors) })
     Channel.closeForeign(descriptors)
     for channel in [a, b] {
-        channel.queueLock.withLock { channel.shareOutput() }
-        channel.withReadLock { channel.shareInput() }
+        channel.queueLock.withLock { channel.shareOutput($0) }
+        channel.withReadLock { channel.shareInput(channel.readLock.assumeHeld()) }
     }
 }
 

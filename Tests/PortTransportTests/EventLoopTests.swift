@@ -42,7 +42,7 @@ struct EventLoopTests {
         let (a, b, here, _) = try await channels(.socketpair, there: there)
         a.send([1])
         await there.wait(forItems: 1)
-        // The loop's thread is in `turnEnded` by now or soon; everything below needs another one.
+        // The loop's thread is in `deliveryEnded` by now or soon; everything below needs another one.
         let (c, d, here2, there2) = try await channels(.socketpair)
         c.send([2])
         await there2.wait(forItems: 1)

@@ -63,7 +63,7 @@ struct FlushingTests {
         func enqueue(_ job: consuming ExecutorJob) { base.enqueue(job) }
         func enqueue(_ job: UnownedJob, by runner: any JobRunner) { base.enqueue(job, by: runner) }
         func perform(_ work: @escaping @Sendable () -> Void) { base.perform(work) }
-        func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool { base.flushAtEndOfTurn(channel) }
+        func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool { base.flushAtEndOfIteration(channel) }
         func cancelTimer(_ token: TimerToken) { base.cancelTimer(token) }
 
         func addTimer(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> TimerToken {

@@ -132,22 +132,22 @@ struct HeldThreadTests {
         b.start(there)
         if kind == .sharedMemory { try share(a, b) }
         for round in 0..<50 {
-            await onPlainThread { b.readLock.lock() }
+            await onPlainThread { _ = b.readLock.lock() }
             a.send([UInt8(round)])
             for _ in 0..<3 { await others.exchange() }
             #expect(there.items.count == round)
-            b.unlockReading()
+            b.unlockReading(b.readLock.assumeHeld())
             await there.wait(forItems: round + 1)
         }
         #expect(there.items.count == 50)
-        await onPlainThread { b.readLock.lock() }
+        await onPlainThread { _ = b.readLock.lock() }
         a.send([50])
         a.finishWriting()
         for _ in 0..<3 { await others.exchange() }
         b.cancel(TransportError(.cancelled, "The test is over."))
         for _ in 0..<3 { await others.exchange() }
         #expect(there.ends.isEmpty)
-        b.unlockReading()
+        b.unlockReading(b.readLock.assumeHeld())
         await there.waitForEnd()
         await here.waitForEnd()
         #expect(there.ends.count == 1 && here.ends.count == 1)
@@ -176,11 +176,11 @@ struct HeldThreadTests {
             return b.gate.withLock { b.gated.pointee.blockingReader.isWatched }
         }
         #expect(isReserved)
-        await onPlainThread { b.readLock.lock() }
+        await onPlainThread { _ = b.readLock.lock() }
         a.send([1])
         for _ in 0..<3 { await others.exchange() }
         #expect(there.items.isEmpty)
-        b.unlockReading()
+        b.unlockReading(b.readLock.assumeHeld())
         await there.wait(forItems: 1)
         #expect(there.items.count == 1)
         await end(a, b, here, there)

@@ -59,7 +59,7 @@ final class Recorder: FrameHandler {
         add(.bulk(number: number, bytes.map { [UInt8]($0.bytes) }))
     }
 
-    func turnEnded(onLoop: Bool) {
+    func deliveryEnded(onLoop: Bool) {
         let channel = state.withLock { state in
             state.turns += 1
             return state.channel

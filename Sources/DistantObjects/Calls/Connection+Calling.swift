@@ -117,7 +117,7 @@ extension Connection {
                 return nil
             case .delivered:
                 let (answer, isSettled) = state.withContent { ($0.takeAnswer(for: scope), $0.isSettled) }
-                if !isSettled { loop.schedule(.turn, on: channel) }
+                if !isSettled { loop.schedule(.notify, on: channel) }
                 if let answer { return try answer.get() }
             case .over:
                 if let answer = state.withContent({ $0.takeAnswer(for: scope) }) { return try answer.get() }

@@ -73,7 +73,7 @@ extension Connection: FrameHandler {
         }
     }
 
-    package func turnEnded(onLoop: Bool) {
+    package func deliveryEnded(onLoop: Bool) {
         let read = state.withContent { content in
             let sent = content.port.sent
             var actions = content.delivered.takeAll()

@@ -161,7 +161,7 @@ public final class Connection: Sendable {
             return dying.append(id)
         }
         // Uses the end of a loop iteration, because a job would need a closure.
-        if isFirst { loop.schedule(.turn, on: channel) }
+        if isFirst { loop.schedule(.notify, on: channel) }
     }
 
     /// Writes Release frames for the proxies that were freed.

@@ -134,12 +134,12 @@ struct BlockingReader: ~Copyable {
         condition?.broadcast()
     }
 
-    /// Waits for a signal with `gate` released; false at the deadline.
-    mutating func wait(_ gate: Lock, until deadline: UInt64?) -> Bool {
-        if let condition { return condition.wait(gate, until: deadline) }
+    /// What a signal ends the wait for.
+    mutating func conditionToAwait() -> Condition {
+        if let condition { return condition }
         let made = Condition()
         condition = made
-        return made.wait(gate, until: deadline)
+        return made
     }
 
     mutating func destroy() {

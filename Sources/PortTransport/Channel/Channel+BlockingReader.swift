@@ -6,7 +6,7 @@ extension Channel {
     /// channel ends.
     ///
     /// While another thread reads, this one waits. `done` is called with no lock held, after every delivery and every
-    /// `signalDrivers`. Frames are delivered on this thread: `receive`, then `turnEnded(onLoop: false)`. With shared memory
+    /// `signalDrivers`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`. With shared memory
     /// the loop reads as well, mainly what is no answer. A thread that acts on frames the loop has delivered calls
     /// `signalDrivers`.
     ///
@@ -29,18 +29,18 @@ extension Channel {
         while true {
             let signals = readerSignals.load(ordering: .acquiring)
             if done() { return .done }
-            gate.lock()
+            let held = gate.lock()
             // The loop delivers the end; this thread does not wait for that.
             if gated.pointee.life.hasEnd {
-                gate.unlock()
+                gate.unlock(held)
                 return .ended
             }
             guard readerSignals.load(ordering: .relaxed) == signals else {
-                gate.unlock()
+                gate.unlock(held)
                 continue
             }
             if mayRead, !gated.pointee.blockingReader.isReading, !gated.pointee.input.isEnded {
-                guard let resources = enterAndUnlock() else {
+                guard let resources = enterAndUnlock(held) else {
                     mayRead = false
                     continue
                 }
@@ -49,34 +49,33 @@ extension Channel {
                 return read(with: resources, until: done, deadline)
             }
             if owesFlush {
-                gate.unlock()
+                gate.unlock(held)
                 owesFlush = false
                 flush()
                 continue
             }
             gated.pointee.blockingReader.waiting += 1
-            let inTime = gated.pointee.blockingReader.wait(gate, until: deadline)
+            let inTime = waitForSignal(held, until: deadline)
             gated.pointee.blockingReader.waiting -= 1
-            gate.unlock()
+            gate.unlock(held)
             if !inTime { return done() ? .done : .deadlineExceeded }
         }
     }
 
     /// Makes the calling thread the blocking reader.
     ///
-    /// Called with the gate held, which it releases.
     /// - Returns: Nil if the system has nothing left to wait with; then all is as before.
-    private func enterAndUnlock() -> BlockingReaderResources? {
+    private func enterAndUnlock(_ held: consuming Held<GateState>) -> BlockingReaderResources? {
         let action = gated.pointee.blockingReader.enter()
         // With shared memory the loop goes on reading beside this thread.
         let isAlone = !gated.pointee.input.isShared
         if isAlone {
             // Off already if the input was reserved.
-            setReadInterest(false)
+            setReadInterest(false, held)
             gated.pointee.blockingReader.countCall(at: monotonicNow())
         }
         let kept = gated.pointee.blockingReader.resources.take()
-        gate.unlock()
+        gate.unlock(held)
         // The loop may have been notified before; it must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
         if !isAlone { path?.beginAwaiting() }
@@ -101,13 +100,17 @@ extension Channel {
     /// To be called when something may have become true that a blocking reader waits for; allowed under any lock.
     package func signalDrivers() {
         guard !isForked else { return }
-        gate.withLock { signalReaders() }
+        gate.withLock { signalReaders($0) }
     }
 
-    /// As `signalDrivers`, with the gate held.
-    func signalReaders() {
+    func signalReaders(_ held: borrowing Held<GateState>) {
         readerSignals.store(readerSignals.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         gated.pointee.blockingReader.signal()
+    }
+
+    /// Waits for a signal with the gate released; false at the deadline.
+    private func waitForSignal(_ held: borrowing Held<GateState>, until deadline: UInt64?) -> Bool {
+        gate.wait(for: gated.pointee.blockingReader.conditionToAwait(), held, until: deadline)
     }
 
     /// Counts the signals so far.
@@ -118,9 +121,9 @@ extension Channel {
     ///
     /// - Returns: False at the deadline.
     package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {
-        gate.withLock {
+        gate.withLock { held in
             while readerSignals.load(ordering: .relaxed) == count {
-                guard gated.pointee.blockingReader.wait(gate, until: deadline) else { return false }
+                guard waitForSignal(held, until: deadline) else { return false }
             }
             return true
         }
@@ -147,22 +150,22 @@ extension Channel {
     /// Otherwise the loop reads it again.
     func isStillReserved() -> Bool {
         // The thread that has it may be held in the kernel.
-        guard readLock.tryLock() else { return true }
-        gate.lock()
+        guard let readHeld = readLock.tryLock() else { return true }
+        let held = gate.lock()
         let action = gated.pointee.blockingReader.expire(
             at: monotonicNow(), channelEnds: gated.pointee.life.hasEnd)
         if case .keep = action {
-            gate.unlock()
-            unlockReading()
+            gate.unlock(held)
+            unlockReading(readHeld)
             return true
         }
         let resources = gated.pointee.blockingReader.resources.take()
         if case .startLoop = action {
             reading.pointee.isLoopStopped = false
-            if gated.pointee.mayRead { setReadInterest(true) }
+            if gated.pointee.mayRead { setReadInterest(true, held) }
         }
-        gate.unlock()
-        unlockReading()
+        gate.unlock(held)
+        unlockReading(readHeld)
         resources?.giveBack()
         return false
     }
@@ -224,27 +227,27 @@ extension Channel {
     /// The loop does the same when the poller tells it. While all of its threads are in methods that block nobody polls, and
     /// this thread is the only one to find the end.
     private func lookForEnd(_ resources: BlockingReaderResources) -> Wait {
-        readLock.lock()
-        guard let (outcome, handler) = readSocketAndUnlock(resources.context) else { return .input }
-        handler?.turnEnded(onLoop: false)
+        let held = readLock.lock()
+        guard let (outcome, handler) = readSocketAndUnlock(resources.context, held) else { return .input }
+        handler?.deliveryEnded(onLoop: false)
         settle(outcome)
         return handler == nil ? .input : .changed
     }
 
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
     private func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
-        readLock.lock()
+        let held = readLock.lock()
         // A thread is told of answers, and has its own way to wish for that.
         reading.pointee.isPolled = isPolling || reading.pointee.input.isShared
         guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else {
-            unlockReading()
+            unlockReading(held)
             return .ended
         }
         let before = framesRead.load(ordering: .relaxed)
-        let outcome = readOnce(resources.context, handler)
+        let outcome = readOnce(resources.context, handler, held)
         let delivered = framesRead.load(ordering: .relaxed) != before
-        unlockReading()
-        if delivered { handler.turnEnded(onLoop: false) }
+        unlockReading(held)
+        if delivered { handler.deliveryEnded(onLoop: false) }
         settle(outcome)
         return delivered ? .changed : .input
     }
@@ -253,34 +256,34 @@ extension Channel {
     private func waitForInput(_ resources: BlockingReaderResources, _ signals: UInt64, _ deadline: UInt64?) -> Wait {
         if let deadline, monotonicNow() >= deadline { return .deadlineExceeded }
         if let found = poll(resources, signals, until: deadline) { return found }
-        gate.lock()
+        let held = gate.lock()
         if gated.pointee.life.hasEnd {
-            gate.unlock()
+            gate.unlock(held)
             return .ended
         }
         if readerSignals.load(ordering: .relaxed) != signals {
-            gate.unlock()
+            gate.unlock(held)
             return .changed
         }
         if case .memory(let end) = link {
-            gate.unlock()
+            gate.unlock(held)
             if end.isReadable { return .input }
-            gate.lock()
-            defer { gate.unlock() }
-            guard readerSignals.load(ordering: .relaxed) == signals else { return .input }
-            return gated.pointee.blockingReader.wait(gate, until: deadline) ? .input : .deadlineExceeded
+            return gate.withLock { held in
+                guard readerSignals.load(ordering: .relaxed) == signals else { return .input }
+                return waitForSignal(held, until: deadline) ? .input : .deadlineExceeded
+            }
         }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
         if gated.pointee.input.isShared, let path {
             gated.pointee.blockingReader.awaitingAnswer = Unmanaged.passUnretained(path)
-            gate.unlock()
+            gate.unlock(held)
             let hasInput = withReadLock { path.hasInputOrAwaitsAnswer() }
             if !hasInput, readerSignals.load(ordering: .acquiring) == signals { path.awaitAnswer(time) }
             gate.withLock { gated.pointee.blockingReader.awaitingAnswer = nil }
             return .memory
         }
         gated.pointee.blockingReader.sleeping = Unmanaged.passUnretained(resources)
-        gate.unlock()
+        gate.unlock(held)
         let isReady = resources.wait(time) >= 0
         gate.withLock { gated.pointee.blockingReader.sleeping = nil }
         return isReady ? .input : .ended
@@ -316,11 +319,11 @@ extension Channel {
     private func leaveSharedReader(_ resources: BlockingReaderResources?) {
         // This thread may have been notified of input that it has not read. The loop must read it.
         let hasInput = withReadLock { path?.hasInputAfterAwaiting() ?? false }
-        gate.lock()
+        let held = gate.lock()
         gated.pointee.blockingReader.leave()
-        if gated.pointee.blockingReader.waiting > 0 { signalReaders() }
-        if hasInput, let eventLoop { tellBellAgain(eventLoop) }
-        gate.unlock()
+        if gated.pointee.blockingReader.waiting > 0 { signalReaders(held) }
+        if hasInput, let eventLoop { tellBellAgain(eventLoop, held) }
+        gate.unlock(held)
         resources?.giveBack()
         leaveIfOver()
     }
@@ -332,27 +335,26 @@ extension Channel {
         if !reserves { withReadLock { reading.pointee.isLoopStopped = false } }
         var unused = resources
         var schedulesRead = false
-        gate.lock()
+        let held = gate.lock()
         if reserves, gated.pointee.mayRead {
-            if gated.pointee.blockingReader.leaveReserving() { watchReservation() }
+            if gated.pointee.blockingReader.leaveReserving() { watchReservation(held) }
             swap(&gated.pointee.blockingReader.resources, &unused)
         } else {
             gated.pointee.blockingReader.leave()
-            if gated.pointee.mayRead { setReadInterest(true) }
+            if gated.pointee.mayRead { setReadInterest(true, held) }
         }
-        if gated.pointee.blockingReader.waiting > 0 { signalReaders() }
+        if gated.pointee.blockingReader.waiting > 0 { signalReaders(held) }
         if case .memory = link, gated.pointee.mayRead, !gated.pointee.readScheduled {
             gated.pointee.readScheduled = true
             schedulesRead = true
         }
-        gate.unlock()
+        gate.unlock(held)
         unused?.giveBack()
         if schedulesRead { loop.schedule(.read, on: self) }
         leaveIfOver()
     }
 
-    /// Called with the gate held.
-    private func watchReservation() {
+    private func watchReservation(_ held: borrowing Held<GateState>) {
         eventLoopReference?._withUnsafeGuaranteedRef { $0.watchReservation(of: self) }
     }
 }

@@ -63,10 +63,10 @@ extension Channel {
             reading.pointee.wantsCredentials = false
             let peer = PeerCredentials(ancillary.pointee.credentials)
             _ = port_pass_credentials(link.inputDescriptor, false)
-            gate.withLock {
+            gate.withLock { held in
                 gated.pointee.peer = peer
                 gated.pointee.readsWhole = !acceptsDescriptors
-                if gated.pointee.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true) }
+                if gated.pointee.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true, held) }
             }
         }
     }

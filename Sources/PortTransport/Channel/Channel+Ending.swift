@@ -19,31 +19,31 @@ extension Channel {
         guard case .shutDown = action else { return }
         // Wakes the peer and the threads that read or write here. Closing the descriptor would wake neither.
         link.shutdown()
-        gate.withLock { signalReaders() }
+        gate.withLock { signalReaders($0) }
         loop.schedule(.end, on: self)
     }
 
     /// The last work of a channel, on the loop.
     func deliverEnd() {
-        queueLock.lock()
+        let queueHeld = queueLock.lock()
         switch writing.pointee.output.close() {
-        case .none, .leaveToWriter: queueLock.unlock()
-        case .discard: settleClosed()
+        case .none, .leaveToWriter: queueLock.unlock(queueHeld)
+        case .discard: settleClosedAndUnlock(queueHeld)
         }
-        guard lockReading(or: .end) else { return }
+        guard let readHeld = lockReading(or: .end) else { return }
         reading.pointee.input.end()
         reading.pointee.handler = nil
         reading.pointee.buffer = nil
         let descriptors = reading.pointee.takeDescriptors()
-        unlockReading()
+        unlockReading(readHeld)
         Self.closeForeign(descriptors)
-        gate.lock()
-        guard !gated.pointee.life.isOver, let reason = gated.pointee.end else { return gate.unlock() }
-        forgetSources()
+        let held = gate.lock()
+        guard !gated.pointee.life.isOver, let reason = gated.pointee.end else { return gate.unlock(held) }
+        forgetSources(held)
         let action = gated.pointee.life.deliverEnd()
         let handler = gated.pointee.handler.take()
-        signalReaders()
-        gate.unlock()
+        signalReaders(held)
+        gate.unlock(held)
         leaveIfOver()
         guard case .deliver = action else { return }
         handler?.ended(reason)
@@ -63,11 +63,11 @@ extension Channel {
 
     /// One side no longer uses the link; the last one closes it.
     func leave(_ side: LinkUsers) {
-        gate.lock()
+        let held = gate.lock()
         let action = gated.pointee.users.leave(side)
-        if case .closeLink = action { forgetSources() }
+        if case .closeLink = action { forgetSources(held) }
         let alsoOutput = gated.pointee.output != .closed
-        gate.unlock()
+        gate.unlock(held)
         guard case .closeLink = action else { return }
         link.close(alsoOutput: alsoOutput)
         path?.close()

@@ -41,10 +41,10 @@ extension Channel {
 
     @inline(never)
     private func endAfterFlush() {
-        queueLock.lock()
+        let held = queueLock.lock()
         let reason = writing.pointee.output.isFlushing ? nil : writing.pointee.endAfterFlush.take()
         if reason != nil { endsAfterFlush.store(false, ordering: .relaxed) }
-        queueLock.unlock()
+        queueLock.unlock(held)
         if let reason { end(reason) }
     }
 
@@ -52,39 +52,39 @@ extension Channel {
     ///
     /// The loop has others to serve. Another thread writes what it finds, its own frames among it, and a little more: not all
     /// that others enqueue meanwhile, which can go on without end.
-    ///
-    /// Called with the queue's lock held.
     @inline(__always)
-    private var portion: Int {
+    private func portion(_ held: borrowing Held<WriteState>) -> Int {
         LoopThread.current != nil ? Self.budget : Self.budget + writing.pointee.queue.queuedBytes
     }
 
     private func flushQueue(isWritable: Bool) {
         guard !isForked else { return }
-        queueLock.lock()
+        var held = queueLock.lock()
         let wasBlocked = isBlocked.load(ordering: .relaxed)
         let action = writing.pointee.output.beginFlush(
             isWritable: isWritable, isBlocked: wasBlocked, canWrite: writing.pointee.queue.canWrite)
         if case .none = action {
-            queueLock.unlock()
+            queueLock.unlock(held)
             return
         }
         // Only when it changes: the store costs as much as a lock.
         if wasBlocked { isBlocked.store(false, ordering: .sequentiallyConsistent) }
         // The poller may have been asked after it had reported room. Then settling this flush takes the interest back.
         if isWritable { writing.pointee.hasInterest = true }
-        guard case .write = action else { return settleAndUnlock() }
-        var budget = portion
+        guard case .write = action else { return settleAndUnlock(held) }
+        var budget = portion(held)
         while true {
-            let outcome = writing.pointee.hasOnlyFrames ? writeLaneAndUnlock(&budget) : writeOnceAndUnlock(&budget)
+            let outcome =
+                writing.pointee.hasOnlyFrames
+                ? writeLaneAndUnlock(held, &budget) : writeOnceAndUnlock(held, &budget)
             switch outcome {
             case .more:
-                queueLock.lock()
+                held = queueLock.lock()
                 // Its end may have been told: nothing is written after that.
                 if !writing.pointee.output.isClosed, budget > 0 { continue }
                 writing.pointee.output.endFlush()
-                if writing.pointee.output.isClosed { return settleAndUnlock() }
-                queueLock.unlock()
+                if writing.pointee.output.isClosed { return settleAndUnlock(held) }
+                queueLock.unlock(held)
                 loop.schedule(.flush, on: self)
             case .done: break
             case .blocked: settleWriteInterest()
@@ -96,74 +96,84 @@ extension Channel {
 
     /// `writeOnceAndUnlock` for what is most frequent: nothing but whole frames, in one piece of memory.
     @inline(__always)
-    private func writeLaneAndUnlock(_ budget: inout Int) -> Outcome {
+    private func writeLaneAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let lane = writing.pointee.queue.planOnlyLane()
         let shared = writing.pointee.output.isShared ? path : nil
         let content = writing.pointee.content
-        queueLock.unlock()
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
-        let written =
+        let written = queueLock.unlocked(&held) {
             shared?.write(&vector, 1, bound: SharedPath.capacity, content: content)
-            ?? link.send(&vector, 1, [], withCredentials: false)
-        queueLock.lock()
+                ?? link.send(&vector, 1, [], withCredentials: false)
+        }
         writing.pointee.queue.advanceOnlyLane(max(0, written))
         if written == lane.count, writing.pointee.isQuiet, !laneIsFull.load(ordering: .relaxed) {
             writing.pointee.content = []
             writing.pointee.output.endFlush()
-            queueLock.unlock()
+            queueLock.unlock(held)
             return .done
         }
         let spent = writing.pointee.queue.takeSpent()
         defer { withExtendedLifetime(spent) {} }
         budget -= max(Self.smallestCost, written)
-        return settleWrite(written, lane.count)
+        return settleWriteAndUnlock(held, written, lane.count)
+    }
+
+    /// What a write has come to, and what the caller frees without the lock.
+    private struct Attempt {
+        var planned = 0
+        var written = 0
+        var sent: [CInt] = []
+        /// Descriptors that a frame leaves without.
+        var withdrawn: [CInt]?
+        var spent: [AnyObject] = []
     }
 
     /// One system call.
     ///
-    /// Called with the lock held, and released meanwhile and at the end. Unless the answer is `.more`, the flush is
-    /// over and its mark is taken away.
-    private func writeOnceAndUnlock(_ budget: inout Int) -> Outcome {
-        withUnsafeTemporaryAllocation(of: iovec.self, capacity: OutboundQueue.maximumVectors) { buffer in
-            let vectors = buffer.baseAddress.unsafelyUnwrapped
-            var units = OutboundQueue.maximumUnits
-            if let message = writing.pointee.queue.firstBulk {
-                units = writing.pointee.pacing.units(
-                    link, message: message, enqueued: writing.pointee.queue.lastNumber,
-                    read: framesRead.load(ordering: .relaxed))
-            }
-            let plan = writing.pointee.queue.plan(vectors, units: units)
-            let withCredentials = writing.pointee.sendsCredentials
-            let shared = writing.pointee.output.isShared ? path : nil
-            let bound = writing.pointee.pacing.sharedBound
-            let content = writing.pointee.content
-            queueLock.unlock()
-
-            let planned = plan.bytes
-            let descriptorFrames = plan.descriptorFrames
-            let written =
-                shared?.write(vectors, plan.vectors, bound: bound, content: content)
-                ?? link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
-
-            queueLock.lock()
-            if written > 0, withCredentials { writing.pointee.sendsCredentials = false }
-            let sent = writing.pointee.queue.advance(plan, written: max(0, written))
-            let spent = writing.pointee.queue.takeSpent()
-            defer { withExtendedLifetime(spent) {} }
-            budget -= max(Self.smallestCost, written)
-            if written < 0, descriptorFrames > 0, Self.mayBeOfDescriptors(written),
-                let withdrawn = writing.pointee.queue.withdrawDescriptors(ofFirst: descriptorFrames)
-            {
-                queueLock.unlock()
-                for descriptor in withdrawn { port_close(descriptor) }
-                pathWasWithdrawn()
-                return .more
-            }
-            if writing.pointee.queue.passBoundary() { shareOutput() }
-            let outcome = settleWrite(written, planned)
-            for descriptor in sent { port_close(descriptor) }
-            return outcome
+    /// Unless the answer is `.more`, the flush is over and its mark is taken away.
+    private func writeOnceAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
+        let attempt = withUnsafeTemporaryAllocation(of: iovec.self, capacity: OutboundQueue.maximumVectors) { buffer in
+            attemptWrite(&held, buffer.baseAddress.unsafelyUnwrapped)
         }
+        defer { withExtendedLifetime(attempt.spent) {} }
+        budget -= max(Self.smallestCost, attempt.written)
+        if let withdrawn = attempt.withdrawn {
+            queueLock.unlock(held)
+            for descriptor in withdrawn { port_close(descriptor) }
+            pathWasWithdrawn()
+            return .more
+        }
+        if writing.pointee.queue.passBoundary() { shareOutput(held) }
+        let outcome = settleWriteAndUnlock(held, attempt.written, attempt.planned)
+        for descriptor in attempt.sent { port_close(descriptor) }
+        return outcome
+    }
+
+    private func attemptWrite(_ held: inout Held<WriteState>, _ vectors: UnsafeMutablePointer<iovec>) -> Attempt {
+        var units = OutboundQueue.maximumUnits
+        if let message = writing.pointee.queue.firstBulk {
+            units = writing.pointee.pacing.units(
+                link, message: message, enqueued: writing.pointee.queue.lastNumber,
+                read: framesRead.load(ordering: .relaxed))
+        }
+        let plan = writing.pointee.queue.plan(vectors, units: units)
+        let withCredentials = writing.pointee.sendsCredentials
+        let shared = writing.pointee.output.isShared ? path : nil
+        let bound = writing.pointee.pacing.sharedBound
+        let content = writing.pointee.content
+        let descriptorFrames = plan.descriptorFrames
+        var attempt = Attempt(planned: plan.bytes)
+        attempt.written = queueLock.unlocked(&held) {
+            shared?.write(vectors, plan.vectors, bound: bound, content: content)
+                ?? link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
+        }
+        if attempt.written > 0, withCredentials { writing.pointee.sendsCredentials = false }
+        attempt.sent = writing.pointee.queue.advance(plan, written: max(0, attempt.written))
+        attempt.spent = writing.pointee.queue.takeSpent()
+        if attempt.written < 0, descriptorFrames > 0, Self.mayBeOfDescriptors(attempt.written) {
+            attempt.withdrawn = writing.pointee.queue.withdrawDescriptors(ofFirst: descriptorFrames)
+        }
+        return attempt
     }
 
     /// Whether a write may have failed because of the descriptors that it carried.
@@ -175,7 +185,7 @@ extension Channel {
     }
 
     /// Whether there is room again that the owner waits for.
-    private func takeRoom() -> Bool {
+    private func takeRoom(_ held: borrowing Held<WriteState>) -> Bool {
         var hasRoom = false
         if laneIsFull.load(ordering: .relaxed), writing.pointee.queue.unsentOwnFrames <= unsentFrames / 2 {
             laneIsFull.store(false, ordering: .relaxed)
@@ -188,27 +198,27 @@ extension Channel {
         return hasRoom
     }
 
-    /// Called with the queue's lock held, which it releases.
-    private func settleWrite(_ written: Int, _ planned: Int) -> Outcome {
+    /// What follows from a write.
+    private func settleWriteAndUnlock(_ held: consuming Held<WriteState>, _ written: Int, _ planned: Int) -> Outcome {
         var tells = false
         if let mark = writing.pointee.answerMark, writing.pointee.queue.unsentAnswers <= mark {
             writing.pointee.answerMark = nil
             tells = true
         }
-        if takeRoom() { tells = true }
-        defer { if tells { loop.schedule(.turn, on: self) } }
+        if takeRoom(held) { tells = true }
+        defer { if tells { loop.schedule(.notify, on: self) } }
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
             writing.pointee.output.endFlush()
             if writing.pointee.output.isClosed {
-                settleAndUnlock()
+                settleAndUnlock(held)
                 return .done
             }
-            queueLock.unlock()
+            queueLock.unlock(held)
             return .failed(CInt(-written))
         }
         if writing.pointee.output.isClosed {
             writing.pointee.output.endFlush()
-            settleAndUnlock()
+            settleAndUnlock(held)
             return .done
         }
         if written < planned {
@@ -216,34 +226,32 @@ extension Channel {
             let hasRoom = writing.pointee.output.isShared && path?.awaitsRoom.load(ordering: .relaxed) == false
             switch writing.pointee.output.cutShort(hasRoom: hasRoom) {
             case .writeAgain:
-                queueLock.unlock()
+                queueLock.unlock(held)
                 return .more
             case .block:
                 isBlocked.store(true, ordering: .sequentiallyConsistent)
                 writing.pointee.hasInterest = true
-                queueLock.unlock()
+                queueLock.unlock(held)
                 return .blocked
             }
         }
         if writing.pointee.queue.canWrite {
-            queueLock.unlock()
+            queueLock.unlock(held)
             return .more
         }
         writing.pointee.output.endFlush()
-        settleAndUnlock()
+        settleAndUnlock(held)
         return .done
     }
 
-    /// What has to follow when nobody writes and nothing can be written.
-    ///
-    /// Called with the lock held, which it releases.
-    private func settleAndUnlock() {
-        if writing.pointee.output.isClosed { return settleClosed() }
+    /// What has to follow when no thread writes and nothing can be written.
+    private func settleAndUnlock(_ held: consuming Held<WriteState>) {
+        if writing.pointee.output.isClosed { return settleClosedAndUnlock(held) }
         guard writing.pointee.queue.isEmpty else {
             // Large messages that wait for credit.
             let hadInterest = writing.pointee.hasInterest
             writing.pointee.hasInterest = false
-            queueLock.unlock()
+            queueLock.unlock(held)
             if hadInterest { settleWriteInterest() }
             return
         }
@@ -252,7 +260,7 @@ extension Channel {
         let actions = writing.pointee.output.queueIsEmpty()
         let hadInterest = writing.pointee.hasInterest
         writing.pointee.hasInterest = false
-        queueLock.unlock()
+        queueLock.unlock(held)
         if hadInterest { settleWriteInterest() }
         if actions.contains(.finishOutput) { finishOutput() }
         if actions.contains(.endChannel) { end(.endOfFile) }
@@ -260,11 +268,11 @@ extension Channel {
 
     /// Gives up what is not written.
     ///
-    /// Called once, with the lock held, which it releases.
-    func settleClosed() {
+    /// Called once.
+    func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
         let descriptors = writing.pointee.queue.discard()
         let spent = writing.pointee.queue.takeSpent()
-        queueLock.unlock()
+        queueLock.unlock(held)
         for descriptor in descriptors { port_close(descriptor) }
         withExtendedLifetime(spent) {}
         leave(.output)
@@ -274,10 +282,10 @@ extension Channel {
     ///
     /// What it sent before is read first; then the channel ends.
     private func failWriting(_ number: CInt) {
-        queueLock.lock()
+        let held = queueLock.lock()
         let action = writing.pointee.output.fail()
-        if case .none = action { return queueLock.unlock() }
-        settleAndUnlock()
+        if case .none = action { return queueLock.unlock(held) }
+        settleAndUnlock(held)
         settleWriteInterest()
         switch action {
         case .none: break

@@ -8,56 +8,56 @@ extension Channel {
     /// the later state, in whichever order they come here.
     func settleWriteInterest() {
         guard let eventLoop, !isForked else { return }
-        gate.lock()
-        defer { gate.unlock() }
+        gate.withLock { setWriteInterest(eventLoop, $0) }
+    }
+
+    private func setWriteInterest(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
         guard !gated.pointee.life.isOver, gated.pointee.output != .closed else { return }
         if gated.pointee.output == .shared {
-            setBell(eventLoop)
+            setBell(eventLoop, held)
         } else if case .streams(_, let output) = link {
             let other = gated.pointee.outputInterest & ~UInt32(PORT_WRITABLE)
-            setOutput(output.descriptor, isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop)
+            setOutput(output.descriptor, isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop, held)
         } else {
             let other = gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE)
-            setInput(isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop)
+            setInput(isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop, held)
         }
     }
 
     /// Asks the loop to read, or no longer to.
-    ///
-    /// Called with the gate held.
-    func setReadInterest(_ isOn: Bool) {
+    func setReadInterest(_ isOn: Bool, _ held: borrowing Held<GateState>) {
         guard let eventLoop, !gated.pointee.life.isOver else { return }
         if gated.pointee.input.isShared {
             let listened = gated.pointee.doorbellInterest ?? 0 != 0
             gated.pointee.wantsInput = isOn
-            setBell(eventLoop)
+            setBell(eventLoop, held)
             // It may have rung for whoever read until now.
-            if isOn, listened { tellBellAgain(eventLoop) }
+            if isOn, listened { tellBellAgain(eventLoop, held) }
             return
         }
         let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
-        setInput(isOn ? other | readInterest : other, eventLoop)
+        setInput(isOn ? other | readInterest(held) : other, eventLoop, held)
     }
 
     /// What the poller is asked, to be told of input.
-    ///
-    /// Called with the gate held.
-    var readInterest: UInt32 { UInt32(PORT_READABLE) | (gated.pointee.readsWhole ? UInt32(PORT_EDGE) : 0) }
+    func readInterest(_ held: borrowing Held<GateState>) -> UInt32 {
+        UInt32(PORT_READABLE) | (gated.pointee.readsWhole ? UInt32(PORT_EDGE) : 0)
+    }
 
     /// Something may be left in the input that the poller will not tell of by itself.
     @inline(never)
     func askAgain() {
         guard let eventLoop else { return }
-        gate.lock()
-        defer { gate.unlock() }
-        if gated.pointee.input.isShared { return tellBellAgain(eventLoop) }
-        let interest = gated.pointee.inputInterest
-        guard !gated.pointee.life.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
-        eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
+        gate.withLock { held in
+            if gated.pointee.input.isShared { return tellBellAgain(eventLoop, held) }
+            let interest = gated.pointee.inputInterest
+            guard !gated.pointee.life.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
+            eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
+        }
     }
 
-    func setInput(_ interest: UInt32, _ eventLoop: EventLoop) {
+    func setInput(_ interest: UInt32, _ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         let previous = gated.pointee.inputInterest
         guard gated.pointee.inputSource != 0 else {
             // Written to before `start`: nothing is read yet, and the loop has to know the descriptor.
@@ -78,7 +78,9 @@ extension Channel {
         eventLoop.changeSource(gated.pointee.inputSource, link.inputDescriptor, from: previous, to: interest)
     }
 
-    private func setOutput(_ descriptor: CInt, _ interest: UInt32, _ eventLoop: EventLoop) {
+    private func setOutput(
+        _ descriptor: CInt, _ interest: UInt32, _ eventLoop: EventLoop, _ held: borrowing Held<GateState>
+    ) {
         let previous = gated.pointee.outputInterest
         guard previous != interest else { return }
         if gated.pointee.outputSource == 0 {
@@ -92,24 +94,24 @@ extension Channel {
 
     /// The input is over and the output is not: has the poller tell when the peer is gone altogether.
     func watchForHangUp() {
-        gate.lock()
+        let held = gate.lock()
         if let eventLoop, !gated.pointee.life.isOver, gated.pointee.output != .closed {
             let hangUp = UInt32(PORT_HANG_UP)
             switch link {
-            case .socket: setInput(gated.pointee.inputInterest | hangUp, eventLoop)
+            case .socket: setInput(gated.pointee.inputInterest | hangUp, eventLoop, held)
             case .streams(_, let output):
-                setOutput(output.descriptor, gated.pointee.outputInterest | hangUp, eventLoop)
+                setOutput(output.descriptor, gated.pointee.outputInterest | hangUp, eventLoop, held)
             case .memory: break
             }
         }
-        gate.unlock()
+        gate.unlock(held)
         // It may be gone already.
         noticeHangUp()
     }
 
     /// Ends a channel whose input is over if nobody will read its output.
     func noticeHangUp() {
-        gate.lock()
+        let held = gate.lock()
         var isGone = false
         if gated.pointee.input.isEnded, !gated.pointee.life.hasEnd, gated.pointee.output != .closed {
             if case .memory(let end) = link {
@@ -118,14 +120,12 @@ extension Channel {
                 isGone = port_is_hung_up(link.outputDescriptor)
             }
         }
-        gate.unlock()
+        gate.unlock(held)
         if isGone { end(.endOfFile) }
     }
 
     /// Takes the output's descriptor from the poller.
-    ///
-    /// Called with the gate held.
-    func forgetOutput() {
+    func forgetOutput(_ held: borrowing Held<GateState>) {
         guard let eventLoop, gated.pointee.outputSource != 0 else { return }
         eventLoop.removeSource(
             gated.pointee.outputSource, link.outputDescriptor, interest: gated.pointee.outputInterest)
@@ -134,12 +134,10 @@ extension Channel {
     }
 
     /// Takes everything from the poller.
-    ///
-    /// Called with the gate held.
-    func forgetSources() {
-        forgetOutput()
+    func forgetSources(_ held: borrowing Held<GateState>) {
+        forgetOutput(held)
         guard let eventLoop, gated.pointee.inputSource != 0 else { return }
-        forgetBell(eventLoop)
+        forgetBell(eventLoop, held)
         eventLoop.removeSource(gated.pointee.inputSource, link.inputDescriptor, interest: gated.pointee.inputInterest)
         gated.pointee.inputSource = 0
         gated.pointee.inputInterest = 0
@@ -148,13 +146,13 @@ extension Channel {
     /// Ends the output, after everything is written.
     func finishOutput() {
         if link.finishOutput() { return }
-        gate.lock()
+        let held = gate.lock()
         let isFirst = !gated.pointee.life.isOver && gated.pointee.output != .closed
         if isFirst {
             gated.pointee.output = .closed
-            forgetOutput()
+            forgetOutput(held)
         }
-        gate.unlock()
+        gate.unlock(held)
         // The peer decides how long this takes: closing a pipe waits for who is in a system call with it.
         if isFirst { port_close(link.outputDescriptor) }
     }
@@ -162,12 +160,12 @@ extension Channel {
 
 extension Channel: MemoryLinkUser {
     func inputArrived() {
-        gate.lock()
+        let held = gate.lock()
         let isRead = gated.pointee.blockingReader.isReading
         let isNew = gated.pointee.life == .started && !isRead && !gated.pointee.readScheduled
         if isNew { gated.pointee.readScheduled = true }
-        if isRead { signalReaders() }
-        gate.unlock()
+        if isRead { signalReaders(held) }
+        gate.unlock(held)
         if isNew { loop.schedule(.read, on: self) }
     }
 

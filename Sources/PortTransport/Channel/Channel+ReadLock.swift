@@ -24,61 +24,63 @@ extension Channel {
 
     /// Takes the read lock on the loop.
     ///
-    /// False: it was not free, and the loop is told again to do `work` when it is.
+    /// Nil: it was not free, and the loop is notified to do `work` when it is.
     @inline(__always)
-    func lockReading(or work: OwedWork) -> Bool { readLock.tryLock() || lockReadingAtLast(or: work) }
+    func lockReading(or work: OwedWork) -> Held<ReadState>? {
+        if let held = readLock.tryLock() { return held }
+        return lockReadingAtLast(or: work)
+    }
 
     @inline(never)
-    private func lockReadingAtLast(or work: OwedWork) -> Bool {
-        for _ in 0..<Self.looks where readLock.tryLock() { return true }
-        gate.lock()
+    private func lockReadingAtLast(or work: OwedWork) -> Held<ReadState>? {
+        for _ in 0..<Self.looks {
+            if let held = readLock.tryLock() { return held }
+        }
+        let gateHeld = gate.lock()
         gated.pointee.owed.formUnion(work)
         isOwed.store(true, ordering: .sequentiallyConsistent)
         // Otherwise the poller would tell of what cannot be read again and again.
-        if work.contains(.input), loopReadsEndpoint { setReadInterest(false) }
-        gate.unlock()
+        if work.contains(.input), loopReadsEndpoint(gateHeld) { setReadInterest(false, gateHeld) }
+        gate.unlock(gateHeld)
         // It may have been given back before the note was there to be seen.
-        if readLock.tryLock() { unlockReading() }
-        return false
+        if let held = readLock.tryLock() { unlockReading(held) }
+        return nil
     }
 
     /// Gives the read lock back.
     @inline(__always)
-    func unlockReading() {
-        readLock.unlock()
+    func unlockReading(_ held: consuming Held<ReadState>) {
+        readLock.unlock(held)
         if isOwed.load(ordering: .sequentiallyConsistent) { giveBackWork() }
     }
 
     /// Takes the read lock for a moment.
     @inline(__always)
     func withReadLock<R: ~Copyable, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        readLock.lock()
-        defer { unlockReading() }
-        return try body()
+        defer { if isOwed.load(ordering: .sequentiallyConsistent) { giveBackWork() } }
+        return try readLock.withLock(body)
     }
 
-    /// Whether frames come from the endpoint itself, and the loop is who reads them.
-    ///
-    /// Called with the gate held.
-    private var loopReadsEndpoint: Bool {
+    /// Whether frames come from the endpoint itself, and the loop reads them.
+    private func loopReadsEndpoint(_ held: borrowing Held<GateState>) -> Bool {
         gated.pointee.input == .endpoint && gated.pointee.blockingReader.reader == .loop && !gated.pointee.life.hasEnd
     }
 
     @inline(never)
     private func giveBackWork() {
-        gate.lock()
+        let held = gate.lock()
         let work = gated.pointee.owed
         gated.pointee.owed = []
         isOwed.store(false, ordering: .sequentiallyConsistent)
         if let eventLoop, !gated.pointee.life.isOver {
-            if work.contains(.input), loopReadsEndpoint { setReadInterest(true) }
+            if work.contains(.input), loopReadsEndpoint(held) { setReadInterest(true, held) }
             // Beside shared memory the endpoint tells of the end, once.
             if work.contains(.input), gated.pointee.input.isShared {
                 eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
             }
-            if work.contains(.bell) { tellBellAgain(eventLoop) }
+            if work.contains(.bell) { tellBellAgain(eventLoop, held) }
         }
-        gate.unlock()
+        gate.unlock(held)
         if work.contains(.drain) { loop.schedule(.drain, on: self) }
         if work.contains(.end) { loop.schedule(.end, on: self) }
     }

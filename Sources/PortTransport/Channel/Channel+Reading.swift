@@ -32,23 +32,23 @@ extension Channel {
     ///
     /// Returns the handler if it got frames.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
-        guard lockReading(or: bits & UInt32(PORT_BELL) == 0 ? .input : .bell) else { return nil }
+        guard let held = lockReading(or: bits & UInt32(PORT_BELL) == 0 ? .input : .bell) else { return nil }
         if reading.pointee.input.isShared, bits & UInt32(PORT_BELL) == 0 {
-            unlockReading()
+            unlockReading(held)
             return socketSpoke(context)
         }
         guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped else {
-            unlockReading()
+            unlockReading(held)
             return nil
         }
         let isPolled = bits & UInt32(PORT_POLLED) != 0
         reading.pointee.isPolled = isPolled
         guard let handler = reading.pointee.handler else {
-            unlockReading()
+            unlockReading(held)
             return nil
         }
-        let (outcome, delivered) = readBreath(context, handler, isEndless: false)
-        unlockReading()
+        let (outcome, delivered) = readBreath(context, handler, held, isEndless: false)
+        unlockReading(held)
         switch outcome {
         case .more, .drained:
             // An end that came before the read is told no more.
@@ -56,7 +56,7 @@ extension Channel {
             return delivered ? handler : nil
         case .endOfFile, .failed:
             // The turn comes before the end.
-            if delivered { loop.schedule(.turn, on: self) }
+            if delivered { loop.schedule(.notify, on: self) }
             settle(outcome)
             return nil
         }
@@ -65,27 +65,27 @@ extension Channel {
     /// For a memory link, on the loop.
     func readMemory() {
         gate.withLock { gated.pointee.readScheduled = false }
-        readLock.lock()
+        let held = readLock.lock()
         guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped, let handler = reading.pointee.handler
         else {
-            return unlockReading()
+            return unlockReading(held)
         }
         let before = framesRead.load(ordering: .relaxed)
-        let outcome = ReadContext.withTemporary { readOnce($0, handler) }
+        let outcome = ReadContext.withTemporary { readOnce($0, handler, held) }
         let delivered = framesRead.load(ordering: .relaxed) != before
-        unlockReading()
-        if delivered { loop.schedule(.turn, on: self) }
+        unlockReading(held)
+        if delivered { loop.schedule(.notify, on: self) }
         settle(outcome)
         if case .memory(let end) = link, end.isReadable { inputArrived() }
     }
 
     /// Reads what is there, after the peer stopped reading, and ends.
     func drainAfterFailedWrite() {
-        guard lockReading(or: .drain) else { return }
-        guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else { return unlockReading() }
-        let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, isEndless: true) }
-        unlockReading()
-        if delivered { loop.schedule(.turn, on: self) }
+        guard let held = lockReading(or: .drain) else { return }
+        guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else { return unlockReading(held) }
+        let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, held, isEndless: true) }
+        unlockReading(held)
+        if delivered { loop.schedule(.notify, on: self) }
         switch outcome {
         case .endOfFile, .failed: return settle(outcome)
         case .drained, .more: break
@@ -94,17 +94,16 @@ extension Channel {
         end(.failed(.system("writing", number, code: .brokenPipe)))
     }
 
-    /// Called with the read lock held.
-    ///
     /// The second result says whether frames were delivered.
     func readBreath(
-        _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, isEndless: Bool
+        _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, _ held: borrowing Held<ReadState>,
+        isEndless: Bool
     ) -> (ReadOutcome, Bool) {
         let before = framesRead.load(ordering: .relaxed)
         var outcome = ReadOutcome.more
         var count = 0
         while case .more = outcome, count < (isEndless ? Self.lastBreath : Self.breath) {
-            outcome = readOnce(context, handler)
+            outcome = readOnce(context, handler, held)
             // A short read of a stream is no proof of its end where descriptors came with it.
             if isEndless, case .drained = outcome, reading.pointee.lastWasShort { outcome = .more }
             count += 1
@@ -129,12 +128,12 @@ extension Channel {
     }
 
     private func inputEnded() {
-        gate.withLock {
+        gate.withLock { held in
             gated.pointee.input.end()
-            setReadInterest(false)
+            setReadInterest(false, held)
             // Otherwise the poller would report the socket's end again and again.
             if gated.pointee.input.isShared, let eventLoop {
-                setInput(gated.pointee.inputInterest & ~UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
+                setInput(gated.pointee.inputInterest & ~UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             }
         }
         switch queueLock.withLock({ writing.pointee.output.inputEnded(isEmpty: writing.pointee.queue.isEmpty) }) {
@@ -146,9 +145,9 @@ extension Channel {
     }
 
     /// One receive, and the delivery of what it brought.
-    ///
-    /// Called with the read lock held.
-    func readOnce(_ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler) -> ReadOutcome {
+    func readOnce(
+        _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, _ held: borrowing Held<ReadState>
+    ) -> ReadOutcome {
         let buffer = prepareBuffer(context)
         let memory = buffer._withUnsafeGuaranteedRef { $0.memory }
         var vectors = (iovec(), iovec())
@@ -197,7 +196,7 @@ extension Channel {
                     try deliver(bulk: number, bytes, handler)
                 }
             }
-            try deliver(handler, buffer, memory, context, start, end + filled)
+            try deliver(handler, buffer, memory, context, start, end + filled, held)
         } catch let error as TransportError {
             return failed(error)
         } catch {
@@ -279,7 +278,7 @@ extension Channel {
     @inline(__always)
     private func deliver(
         _ handler: any FrameHandler, _ buffer: Unmanaged<ReadBuffer>, _ memory: UnsafeMutableRawPointer,
-        _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int
+        _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int, _ held: borrowing Held<ReadState>
     ) throws {
         let bytes = UnsafeRawBufferPointer(start: memory, count: end)
         reading.pointee.reader.consumed = consumed.load(ordering: .relaxed)
@@ -300,7 +299,7 @@ extension Channel {
                         throw TransportError(
                             .protocolViolation, "bytes came behind the frame that was to be the socket's last")
                     }
-                    shareInput()
+                    shareInput(held)
                 }
             case .bulk(let number, let bytes):
                 try deliver(bulk: number, bytes, handler)

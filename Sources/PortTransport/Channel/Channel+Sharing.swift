@@ -58,13 +58,13 @@ extension Channel {
     /// none. Then the frame leaves without them, and the memory is let go of.
     package func enqueuePath(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
-        queueLock.lock()
+        let held = queueLock.lock()
         let isOpen = writing.pointee.output.isOpen
         if isOpen {
             _ = writing.pointee.queue.append(
                 kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: descriptors, areOptional: true)
         }
-        queueLock.unlock()
+        queueLock.unlock(held)
         if !isOpen { for descriptor in descriptors { port_close(descriptor) } }
     }
 
@@ -101,47 +101,46 @@ extension Channel {
     /// Adds the last frame that is written to the endpoint itself.
     package func enqueueLast(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer) {
         guard !isForked else { return }
-        queueLock.lock()
+        let held = queueLock.lock()
         if writing.pointee.output.isOpen {
             _ = writing.pointee.queue.append(kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: [])
             writing.pointee.queue.setBoundary()
         }
-        queueLock.unlock()
+        queueLock.unlock(held)
     }
 
     /// The frame that is being delivered is the last that is read from the endpoint itself.
     package func moveInput() { _ = reading.pointee.input.announceMove() }
 
-    /// Called with the queue's lock held.
-    func shareOutput() {
+    func shareOutput(_ held: borrowing Held<WriteState>) {
         writing.pointee.output.share()
         writesToPath.store(true, ordering: .releasing)
-        gate.withLock {
+        gate.withLock { held in
             gated.pointee.output = .shared
             guard let eventLoop, !gated.pointee.life.isOver else { return }
             // The kernel may have been full before.
-            setInput(gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop)
-            setBell(eventLoop)
+            setInput(gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop, held)
+            setBell(eventLoop, held)
         }
     }
 
-    /// Called with the read lock held, between two frames.
-    func shareInput() {
+    /// Called between two frames.
+    func shareInput(_ held: borrowing Held<ReadState>) {
         _ = reading.pointee.input.move()
         // From here on the loop reads also while a blocking reader does: each is notified of its own.
         reading.pointee.isLoopStopped = false
-        gate.withLock {
+        gate.withLock { held in
             _ = gated.pointee.input.move()
             gated.pointee.wantsInput = true
             guard let eventLoop, !gated.pointee.life.isOver else { return }
             // All that comes from it now is the end.
             let rest = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
-            setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop)
+            setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             let listened = gated.pointee.doorbellInterest ?? 0 != 0
-            setBell(eventLoop)
+            setBell(eventLoop, held)
             // Both may have been told of already, and for the last time: the end, and the first bytes elsewhere.
             eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
-            if listened { tellBellAgain(eventLoop) }
+            if listened { tellBellAgain(eventLoop, held) }
         }
     }
 
@@ -149,8 +148,8 @@ extension Channel {
 
     /// Asks the loop to listen to the bell, or no longer to, as things are now.
     ///
-    /// Called with the gate held. Nobody empties a bell: beginning to listen is to be told once, whatever came before.
-    func setBell(_ eventLoop: EventLoop) {
+    /// Nobody empties a doorbell: a loop that begins to listen is notified once, whatever came before.
+    func setBell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         guard let path, gated.pointee.inputSource != 0 else { return }
         let awaitsRoom = gated.pointee.output == .shared && isBlocked.load(ordering: .sequentiallyConsistent)
         let listens = awaitsRoom || (gated.pointee.input.isShared && gated.pointee.wantsInput)
@@ -170,16 +169,14 @@ extension Channel {
         loop.perform { [self] in end(.failed(.system("registering a bell", ENOSPC))) }
     }
 
-    /// Called with the gate held.
-    func tellBellAgain(_ eventLoop: EventLoop) {
+    func tellBellAgain(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         guard let path, let interest = gated.pointee.doorbellInterest, interest != 0, !gated.pointee.life.isOver else {
             return
         }
         eventLoop.tellBellAgain(gated.pointee.inputSource, path.bell, interest)
     }
 
-    /// Called with the gate held.
-    func forgetBell(_ eventLoop: EventLoop) {
+    func forgetBell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         guard let path, let interest = gated.pointee.doorbellInterest else { return }
         eventLoop.removeBell(path.bell, interest: interest)
         gated.pointee.doorbellInterest = nil
@@ -200,9 +197,11 @@ extension Channel {
     ///
     /// Returns the handler if frames were delivered.
     func socketSpoke(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
-        guard lockReading(or: .input), let (outcome, handler) = readSocketAndUnlock(context) else { return nil }
+        guard let held = lockReading(or: .input), let (outcome, handler) = readSocketAndUnlock(context, held) else {
+            return nil
+        }
         // The turn comes before the end.
-        if handler != nil { loop.schedule(.turn, on: self) }
+        if handler != nil { loop.schedule(.notify, on: self) }
         // A peer may have left more than belongs into one breath.
         if case .more = outcome { askAgain() }
         settle(outcome)
@@ -211,14 +210,13 @@ extension Channel {
 
     /// Reads the socket beside shared memory, and, if it has ended, what the peer has left in the memory.
     ///
-    /// Called with the read lock held, which it releases.
     /// - Returns: What has to be settled, and the handler if it got frames; nil if the socket says nothing.
     func readSocketAndUnlock(
-        _ context: UnsafeMutablePointer<ReadContext>
+        _ context: UnsafeMutablePointer<ReadContext>, _ held: consuming Held<ReadState>
     ) -> (ReadOutcome, (any FrameHandler)?)? {
         // Its descriptor may be closed as soon as it has ended.
         guard !reading.pointee.input.isEnded else {
-            unlockReading()
+            unlockReading(held)
             return nil
         }
         var byte: UInt8 = 0
@@ -232,7 +230,7 @@ extension Channel {
         }
         switch CInt(-received) {
         case EAGAIN, EWOULDBLOCK:
-            unlockReading()
+            unlockReading(held)
             return nil
         case 0, ECONNRESET: break
         case let number:
@@ -241,17 +239,17 @@ extension Channel {
                 number > 0
                 ? .system("reading", number)
                 : TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
-            unlockReading()
+            unlockReading(held)
             return (.failed, nil)
         }
         path?.isPeerFinished.store(true, ordering: .releasing)
         guard let handler = reading.pointee.handler else {
-            unlockReading()
+            unlockReading(held)
             return nil
         }
         reading.pointee.isPolled = false
-        let (outcome, delivered) = readBreath(context, handler, isEndless: true)
-        unlockReading()
+        let (outcome, delivered) = readBreath(context, handler, held, isEndless: true)
+        unlockReading(held)
         return (outcome, delivered ? handler : nil)
     }
 }

@@ -35,14 +35,14 @@ extension Channel {
     ) -> UInt64 {
         let size = prefix.count + (optionalBody?.count ?? 0)
         guard !isForked else { return 0 }
-        queueLock.lock()
-        guard canAppend(size, descriptors) else { return refuseAndUnlock(size, descriptors) }
-        let isAnswer = noteContent(kind)
+        let held = queueLock.lock()
+        guard canAppend(size, descriptors, held) else { return refuseAndUnlock(size, descriptors, held) }
+        let isAnswer = noteContent(kind, held)
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane() }
-        queueLock.unlock()
+        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane(held) }
+        queueLock.unlock(held)
         return number
     }
 
@@ -52,19 +52,21 @@ extension Channel {
         descriptors: [CInt] = []
     ) -> UInt64 {
         guard !isForked else { return 0 }
-        queueLock.lock()
-        guard canAppend(prefix.count + 8, descriptors) else { return refuseAndUnlock(prefix.count, descriptors) }
-        let isAnswer = noteContent(kind)
+        let held = queueLock.lock()
+        guard canAppend(prefix.count + 8, descriptors, held) else {
+            return refuseAndUnlock(prefix.count, descriptors, held)
+        }
+        let isAnswer = noteContent(kind, held)
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane() }
-        queueLock.unlock()
+        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane(held) }
+        queueLock.unlock(held)
         return number
     }
 
     @inline(never)
-    private func fillLane() { laneIsFull.store(true, ordering: .relaxed) }
+    private func fillLane(_ held: borrowing Held<WriteState>) { laneIsFull.store(true, ordering: .relaxed) }
 
     /// Whether so much of this side's own lies unsent in whole frames that the owner should wait with more.
     ///
@@ -89,7 +91,7 @@ extension Channel {
 
     /// - Returns: Whether the frame counts as an answer.
     @inline(__always)
-    private func noteContent(_ kind: UInt8) -> Bool {
+    private func noteContent(_ kind: UInt8, _ held: borrowing Held<WriteState>) -> Bool {
         if kind == answerKind {
             writing.pointee.content.formUnion(.answers)
             return true
@@ -99,7 +101,7 @@ extension Channel {
     }
 
     @inline(__always)
-    private func canAppend(_ size: Int, _ descriptors: [CInt]) -> Bool {
+    private func canAppend(_ size: Int, _ descriptors: [CInt], _ held: borrowing Held<WriteState>) -> Bool {
         guard size <= maximumFrame, writing.pointee.output.isOpen else { return false }
         if descriptors.isEmpty { return true }
         return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.pointee.output.isShared
@@ -107,10 +109,12 @@ extension Channel {
     }
 
     @inline(never)
-    private func refuseAndUnlock(_ size: Int, _ descriptors: [CInt]) -> UInt64 {
+    private func refuseAndUnlock(
+        _ size: Int, _ descriptors: [CInt], _ held: consuming Held<WriteState>
+    ) -> UInt64 {
         let isOver = !writing.pointee.output.isOpen
         let number = writing.pointee.queue.appendNothing()
-        queueLock.unlock()
+        queueLock.unlock(held)
         for descriptor in descriptors { port_close(descriptor) }
         if !isOver {
             let what =
@@ -125,10 +129,10 @@ extension Channel {
     /// Gives a large message up that is not completely written: the peer gets no more of it and is told so.
     package func abort(_ number: UInt64) {
         guard !isForked else { return }
-        queueLock.lock()
+        let held = queueLock.lock()
         writing.pointee.queue.abort(number)
         let spent = writing.pointee.queue.takeSpent()
-        queueLock.unlock()
+        queueLock.unlock(held)
         withExtendedLifetime(spent) {}
         setNeedsFlush()
     }
@@ -189,14 +193,15 @@ extension Channel {
             writing.pointee.answerMark = count
             return false
         }
-        if isSo { loop.schedule(.turn, on: self) }
+        if isSo { loop.schedule(.notify, on: self) }
     }
 
     /// Flushes at the end of the loop's turn, or at once on a thread that is in none.
     package func setNeedsFlush() {
         guard !isForked else { return }
         let isSeen =
-            eventLoopReference?._withUnsafeGuaranteedRef { $0.flushAtEndOfTurn(self) } ?? loop.flushAtEndOfTurn(self)
+            eventLoopReference?._withUnsafeGuaranteedRef { $0.flushAtEndOfIteration(self) }
+            ?? loop.flushAtEndOfIteration(self)
         if !isSeen { flush() }
     }
 

@@ -135,10 +135,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     /// Whether what is written goes through `path`, which is there from then on; for who has no lock.
     let writesToPath = Atomic<Bool>(false)
 
-    let queueLock: Lock
+    let queueLock: StateLock<WriteState>
     /// Given back by `unlockReading`.
-    let readLock: Lock
-    let gate: Lock
+    let readLock: StateLock<ReadState>
+    let gate: StateLock<GateState>
     let writing: UnsafeMutablePointer<WriteState>
     let reading: UnsafeMutablePointer<ReadState>
     let gated: UnsafeMutablePointer<GateState>
@@ -203,7 +203,9 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         unsentBulk = configuration.unsentBulk
         forkCount = port_fork_count()
         let locks = Lock.make(3)
-        (queueLock, readLock, gate) = (locks[0], locks[1], locks[2])
+        queueLock = locks[0].protecting(WriteState.self)
+        readLock = locks[1].protecting(ReadState.self)
+        gate = locks[2].protecting(GateState.self)
         writing = .allocate(capacity: 1)
         writing.initialize(to: WriteState(window: configuration.window))
         reading = .allocate(capacity: 1)
@@ -278,11 +280,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
             return
         }
         do {
-            try gate.withLock { () throws(TransportError) in
+            try gate.withLock { (held) throws(TransportError) in
                 guard !gated.pointee.life.hasEnd else { return }
                 // Written to before, and known to the loop since.
-                if gated.pointee.inputSource != 0 { return setReadInterest(true) }
-                let interest = readInterest
+                if gated.pointee.inputSource != 0 { return setReadInterest(true, held) }
+                let interest = readInterest(held)
                 gated.pointee.inputSource = try eventLoop.addSource(link.inputDescriptor, interest: interest, self)
                 gated.pointee.inputInterest = interest
             }
@@ -315,8 +317,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
     override func perform(_ work: ChannelWork) {
         switch work {
-        case .turn:
-            gate.withLock({ gated.pointee.handler })?.turnEnded(onLoop: true)
+        case .notify:
+            gate.withLock({ gated.pointee.handler })?.deliveryEnded(onLoop: true)
         case .flush:
             flush(isWritable: true)
             if case .memory = link { noticeHangUp() }

@@ -38,7 +38,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// -1: the socket and its file are somebody else's, who may hand them to this process's successor.
     private let lockFile: CInt
     private let identity: (UInt64, UInt64)
-    private let lock = Lock()
+    private let lock = StateLock<State>()
     private var state = State()
 
     /// Connections accepted in one breath.
@@ -172,14 +172,14 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     ///
     /// Connections made stay. Does nothing the second time.
     package func close() {
-        lock.lock()
-        guard !state.isClosed else { return lock.unlock() }
+        let held = lock.lock()
+        guard !state.isClosed else { return lock.unlock(held) }
         state.isClosed = true
         let hooks = (state.acceptor, state.onPause)
         (state.acceptor, state.onPause) = (nil, nil)
         if let timer = state.timer { loop.cancelTimer(timer) }
         if state.source != 0 { loop.removeSource(state.source, descriptor, interest: state.interest) }
-        lock.unlock()
+        lock.unlock(held)
         withExtendedLifetime(hooks) {}
         guard loop.isAlive, lockFile >= 0 else {
             // A forked child leaves the parent's files alone.
@@ -201,21 +201,21 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     private func acceptAvailable() {
         for _ in 0..<Self.breath {
-            lock.lock()
-            guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock() }
+            let held = lock.lock()
+            guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock(held) }
             guard state.open < maximum else {
-                rest()
-                return lock.unlock()
+                rest(held)
+                return lock.unlock(held)
             }
             let accepted = port_accept(descriptor)
             let number = errno
             guard accepted >= 0 else {
-                if number != EAGAIN, number != EWOULDBLOCK { pause(number) }
-                return lock.unlock()
+                if number != EAGAIN, number != EWOULDBLOCK { pause(number, held) }
+                return lock.unlock(held)
             }
             state.pausesAgain = false
             state.open += 1
-            lock.unlock()
+            lock.unlock(held)
             let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
             loop.perform { acceptor(endpoint, endpoint.peer) }
         }
@@ -223,34 +223,30 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     /// One of the connections accepted is no more: there is room for another.
     package func connectionEnded() {
-        lock.withLock {
+        lock.withLock { held in
             state.open -= 1
             guard state.isFull else { return }
             state.isFull = false
-            listen()
+            listen(held)
         }
     }
 
     /// Leaves the queue alone for a while: it stays readable, and looking again at once would spin.
-    ///
-    /// Called with the lock held.
-    private func pause(_ number: CInt) {
-        ignore(.system("accepting a connection", number, context: [path]))
+    private func pause(_ number: CInt, _ held: borrowing Held<State>) {
+        ignore(.system("accepting a connection", number, context: [path]), held)
         state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
     }
 
     /// Leaves the queue alone until a connection ends.
-    ///
-    /// Called with the lock held.
-    private func rest() {
+    private func rest(_ held: borrowing Held<State>) {
         state.isFull = true
         ignore(
             TransportError(
                 .limitExceeded, "\(state.open) connections are open, as many as the listener may have.",
-                context: [path]))
+                context: [path]), held)
     }
 
-    private func ignore(_ reason: TransportError) {
+    private func ignore(_ reason: TransportError, _ held: borrowing Held<State>) {
         loop.changeSource(state.source, descriptor, from: state.interest, to: 0)
         state.interest = 0
         guard !state.pausesAgain, let onPause = state.onPause else { return }
@@ -258,16 +254,16 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         loop.perform { onPause(reason) }
     }
 
-    private func listen() {
+    private func listen(_ held: borrowing Held<State>) {
         guard !state.isClosed, state.interest == 0 else { return }
         state.interest = UInt32(PORT_READABLE)
         loop.changeSource(state.source, descriptor, from: 0, to: state.interest)
     }
 
     private func resume() {
-        lock.withLock {
+        lock.withLock { held in
             state.timer = nil
-            listen()
+            listen(held)
         }
     }
 }

@@ -12,98 +12,83 @@ extension EventLoop {
     static let attemptsBetweenPolls: UInt32 = 16
 
     /// How long the loop may wait for descriptors, in nanoseconds; negative for no limit.
-    ///
-    /// Called with the lock held.
     @inline(__always)
-    func timeToWait() -> Int64 {
+    func timeToWait(_ held: borrowing Held<State>) -> Int64 {
         guard state.pointee.queue.isEmpty, !state.pointee.stopped else { return 0 }
         guard let earliest = state.pointee.timers.earliest else { return -1 }
         let now = monotonicNow()
         return earliest > now ? Int64(clamping: earliest - now) : 0
     }
 
-    /// What was found without sleeping.
-    enum Found {
-        case nothing
-        /// So many events, or an error below 0.
-        case events(CInt)
-        case told(any FrameHandler)
-        /// Another thread leads.
-        case lost
-    }
-
-    /// Looks for input without sleeping, until there is something or the time is over; says in `wait` how long to sleep
-    /// then, as others add work and timers meanwhile and wake nobody.
+    /// Looks for input without sleeping, until there is something or the time is over.
     ///
-    /// Nearly always it is the channel read last that has some: to read it costs less than to ask the poller, and saves that.
+    /// Nearly always the channel read last has some: to read it costs less than to ask the poller, and saves that.
     ///
-    /// Called without the lock.
-    func lookAgain(
-        for spin: UInt64, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>
-    ) -> Found {
+    /// - Parameter wait: Then says how long to sleep, as other threads add work and timers meanwhile and wake nobody.
+    /// - Returns: Nil if nothing was found.
+    func lookAgain(for spin: UInt64, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
         var spinning = Spinning(for: spin)
         while spin > 0 {
             // Without the lock, as it may give the processor away.
             let goesOn = spinning.goesOn()
-            lock.lock()
-            wait = timeToWait()
+            var held = lock.lock()
+            wait = timeToWait(held)
             if wait == 0 || !goesOn {
                 state.pointee.sleeping = wait != 0
-                lock.unlock()
+                lock.unlock(held)
                 break
             }
-            turn.pointee.attempts &+= 1
-            if state.pointee.lastSource != 0, turn.pointee.attempts % Self.attemptsBetweenPolls != 0 {
-                let told = readLastSource(thread, bits: UInt32(PORT_POLLED))
-                let isLost = !leads(thread)
-                lock.unlock()
+            iteration.pointee.attempts &+= 1
+            if state.pointee.lastSource != 0, iteration.pointee.attempts % Self.attemptsBetweenPolls != 0 {
+                let receiver = readLastSource(thread, bits: UInt32(PORT_POLLED), &held)
+                let isLost = !leads(thread, held)
+                lock.unlock(held)
                 if isLost { return .lost }
-                if let told { return .told(told) }
+                if let receiver { return .frames(for: receiver) }
             } else {
-                lock.unlock()
-                let count = port_poller_wait(poller, turn.pointee.events, CInt(Turn.capacity), 0)
+                lock.unlock(held)
+                let count = port_poller_wait(poller, iteration.pointee.events, CInt(Iteration.capacity), 0)
                 if count != 0 { return .events(count) }
             }
         }
-        lock.lock()
-        defer { lock.unlock() }
-        guard state.pointee.isUntold else { return .nothing }
-        let told = readLastSource(thread, bits: 0)
-        guard leads(thread) else { return .lost }
-        return told.map { .told($0) } ?? .nothing
+        var held = lock.lock()
+        guard state.pointee.isUnarmed else {
+            lock.unlock(held)
+            return nil
+        }
+        let receiver = readLastSource(thread, bits: 0, &held)
+        let isLost = !leads(thread, held)
+        lock.unlock(held)
+        if isLost { return .lost }
+        return receiver.map { .frames(for: $0) }
     }
 
-    /// Reads the channel read last.
-    ///
-    /// Called with the lock held, and so it returns; released in between. As `read`.
+    /// Reads the channel read last; see `read`.
     func readLastSource(
-        _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32
+        _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32, _ held: inout Held<State>
     ) -> (any FrameHandler)? {
-        let channel = channel(of: state.pointee.lastSource)
-        state.pointee.isUntold = bits & UInt32(PORT_POLLED) != 0 && channel != nil
+        let channel = channel(of: state.pointee.lastSource, held)
+        state.pointee.isUnarmed = bits & UInt32(PORT_POLLED) != 0 && channel != nil
         guard let channel else {
             state.pointee.lastSource = 0
             return nil
         }
-        return read(channel, bits | UInt32(PORT_READABLE) | UInt32(PORT_BELL), thread)
+        return read(channel, bits | UInt32(PORT_READABLE) | UInt32(PORT_BELL), thread, &held)
     }
 
-    /// Called with the lock held, and so it returns; released in between.
-    func setLastSource(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>) {
+    func setLastSource(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
         guard state.pointee.lastSource != token else { return }
-        if state.pointee.isUntold, let told = readLastSource(thread, bits: 0) {
-            state.pointee.queue.append(.turn(told))
+        if state.pointee.isUnarmed, let receiver = readLastSource(thread, bits: 0, &held) {
+            state.pointee.queue.append(.notify(receiver))
         }
-        if leads(thread) { state.pointee.lastSource = token }
+        if leads(thread, held) { state.pointee.lastSource = token }
     }
 
-    /// Called and returns with the lock held; lets go of what was removed without it.
+    /// Releases what was removed, without the lock.
     @inline(never)
-    func forgetRemoved() {
+    func forgetRemoved(_ held: inout Held<State>) {
         var removed: [any PollHandler] = []
         swap(&removed, &state.pointee.removed)
-        lock.unlock()
-        removed.removeAll()
-        lock.lock()
+        lock.unlocked(&held) { removed.removeAll() }
     }
 }

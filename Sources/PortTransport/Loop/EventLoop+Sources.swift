@@ -22,7 +22,7 @@ extension EventLoop {
         _ descriptor: CInt, interest: UInt32, _ handler: any PollHandler
     ) throws(TransportError) -> UInt64 {
         guard isAlive else { throw TransportError(.forked, "The event loop belongs to the parent process.") }
-        lock.lock()
+        let held = lock.lock()
         let slot: Int
         if let free = state.pointee.freeSources.popLast() {
             slot = free
@@ -35,11 +35,11 @@ extension EventLoop {
         let token = UInt64(state.pointee.sources[slot].generation) << 32 | UInt64(slot)
         if port_poller_add(poller, descriptor, token, interest) < 0 {
             let number = errno
-            freeSource(slot)
-            lock.unlock()
+            freeSource(slot, held)
+            lock.unlock(held)
             throw .system("registering a descriptor", number)
         }
-        if state.pointee.started { lock.unlock() } else { wakeAndUnlock() }
+        if state.pointee.started { lock.unlock(held) } else { wakeAndUnlock(held) }
         return token
     }
 
@@ -60,12 +60,12 @@ extension EventLoop {
     func removeSource(_ token: UInt64, _ descriptor: CInt, interest: UInt32) {
         guard isAlive else { return }
         _ = port_poller_remove(poller, descriptor, interest)
-        lock.lock()
+        let held = lock.lock()
         // Removed twice, its slot would be given to two others.
-        guard self.handler(of: token) != nil else { return lock.unlock() }
-        let handler = freeSource(Int(truncatingIfNeeded: token & 0xFFFF_FFFF))
+        guard self.handler(of: token, held) != nil else { return lock.unlock(held) }
+        let handler = freeSource(Int(truncatingIfNeeded: token & 0xFFFF_FFFF), held)
         if let handler, state.pointee.delivering != nil { state.pointee.removed.append(handler) }
-        lock.unlock()
+        lock.unlock(held)
         withExtendedLifetime(handler) {}
     }
 
@@ -97,18 +97,15 @@ extension EventLoop {
     }
 
     /// The channel of a token, which lives while the loop delivers.
-    ///
-    /// Called with the lock held.
     @inline(__always)
-    func channel(of token: UInt64) -> Unmanaged<LoopChannel>? {
+    func channel(of token: UInt64, _ held: borrowing Held<State>) -> Unmanaged<LoopChannel>? {
         let slot = Int(truncatingIfNeeded: token & 0x7FFF_FFFF)
         guard slot < state.pointee.sources.count else { return nil }
         guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }
         return state.pointee.sources[slot].channel
     }
 
-    /// Called with the lock held.
-    func handler(of token: UInt64) -> (any PollHandler)? {
+    func handler(of token: UInt64, _ held: borrowing Held<State>) -> (any PollHandler)? {
         let slot = Int(truncatingIfNeeded: token & 0x7FFF_FFFF)
         guard slot < state.pointee.sources.count else { return nil }
         guard UInt64(state.pointee.sources[slot].generation) == token >> 32 else { return nil }
@@ -116,7 +113,7 @@ extension EventLoop {
     }
 
     @discardableResult
-    private func freeSource(_ slot: Int) -> (any PollHandler)? {
+    private func freeSource(_ slot: Int, _ held: borrowing Held<State>) -> (any PollHandler)? {
         let handler = state.pointee.sources[slot].handler
         state.pointee.sources[slot].handler = nil
         state.pointee.sources[slot].channel = nil

@@ -15,22 +15,21 @@ extension EventLoop {
         while true {
             port_thread_sleep(takeoverNanoseconds * rest)
             ticks.wrappingAdd(1, ordering: .relaxed)
-            lock.lock()
+            var held = lock.lock()
             if state.pointee.stopped, state.pointee.phase == .none, writer.load(ordering: .relaxed) == 0 {
-                lock.unlock()
-                return
+                return lock.unlock(held)
             }
-            if state.pointee.pieces == seen, isHeld() {
+            if state.pointee.pieces == seen, isHeld(held) {
                 idle = 0
                 rest = 1
-                let report = takeOver()
-                lock.unlock()
+                let report = takeOver(held)
+                lock.unlock(held)
                 report?()
                 continue
             }
             if !state.pointee.reserved.isEmpty {
                 idle = -1
-                checkReservations()
+                checkReservations(&held)
             }
             // Between pieces of work nothing is about to be taken over: each tick costs a busy processor microseconds.
             let isInWork = state.pointee.phase == .work
@@ -39,41 +38,44 @@ extension EventLoop {
             seen = state.pointee.pieces
             if idle >= Self.idleTicks, !state.pointee.stopped {
                 state.pointee.watchdogParked = true
-                while state.pointee.watchdogParked, !state.pointee.stopped { _ = watchdogRest.wait(lock) }
+                while state.pointee.watchdogParked, !state.pointee.stopped { _ = lock.wait(for: watchdogRest, held) }
                 state.pointee.watchdogParked = false
                 idle = 0
             }
-            lock.unlock()
+            lock.unlock(held)
         }
     }
 
     /// Has the watchdog ask `channel` at each tick whether its input is still reserved for a blocking reader.
     func watchReservation(of channel: LoopChannel) {
-        lock.lock()
-        state.pointee.reserved.append(channel)
-        if state.pointee.watchdogParked {
-            state.pointee.watchdogParked = false
-            watchdogRest.signal()
+        lock.withLock { held in
+            state.pointee.reserved.append(channel)
+            wakeWatchdog(held)
         }
-        lock.unlock()
     }
 
-    /// Called and returns with the lock held; releases it meanwhile.
-    private func checkReservations() {
+    /// Wakes the watchdog if it rests.
+    @inline(__always)
+    func wakeWatchdog(_ held: borrowing Held<State>) {
+        guard state.pointee.watchdogParked else { return }
+        state.pointee.watchdogParked = false
+        watchdogRest.signal()
+    }
+
+    private func checkReservations(_ held: inout Held<State>) {
         var channels: [LoopChannel] = []
         swap(&channels, &state.pointee.reserved)
-        lock.unlock()
-        let remaining = channels.filter { $0.keepsReservation() }
-        channels.removeAll()
-        lock.lock()
+        let remaining = lock.unlocked(&held) {
+            let remaining = channels.filter { $0.keepsReservation() }
+            channels.removeAll()
+            return remaining
+        }
         state.pointee.reserved += remaining
     }
 
     /// Whether the leader is in something it has not come out of; one that writes then finds that it may have lost the
     /// leadership.
-    ///
-    /// Called with the lock held.
-    private func isHeld() -> Bool {
+    private func isHeld(_ held: borrowing Held<State>) -> Bool {
         if state.pointee.phase != .none { return true }
         let token = state.pointee.token
         return token != 0
@@ -82,18 +84,18 @@ extension EventLoop {
 
     /// Makes another thread the leader.
     ///
-    /// Called with the lock held; what it returns is called without it.
-    private func takeOver() -> (@Sendable () -> Void)? {
+    /// - Returns: What is to be called without the lock.
+    private func takeOver(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
         let hasWaiting = state.pointee.waiting > 0
         if !hasWaiting, state.pointee.threads >= maximumThreads {
-            return exhausted()
+            return exhausted(held)
         }
         let next = state.pointee.token &+ 1
         if hasWaiting {
             state.pointee.offered = next
             waitingThreads.signal()
-        } else if !startThread(token: next) {
-            return exhausted()
+        } else if !startThread(token: next, held) {
+            return exhausted(held)
         }
         if let channel = state.pointee.delivering {
             state.pointee.captured[state.pointee.token] = channel.takeUnretainedValue()
@@ -106,7 +108,7 @@ extension EventLoop {
         return nil
     }
 
-    private func exhausted() -> (@Sendable () -> Void)? {
+    private func exhausted(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
         // Still to be taken over from, if it writes.
         if state.pointee.phase == .none { writer.store(state.pointee.token, ordering: .relaxed) }
         guard !state.pointee.exhaustionReported, let hook = state.pointee.onEvent else { return nil }

@@ -47,7 +47,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         case runnerJob(UnownedJob, any JobRunner)
         case closure(@Sendable () -> Void)
         case channel(LoopChannel, ChannelWork)
-        case turn(any FrameHandler)
+        /// Tells a handler that the frames of a read are delivered.
+        case notify(any FrameHandler)
     }
 
     struct Source {
@@ -73,21 +74,21 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var timers = TimerQueue()
         var sources: [Source] = []
         var freeSources: [Int] = []
-        /// The leadership: a thread that holds another number than this must not touch the loop's turn.
+        /// The leadership: a thread that holds another number than this must not touch the loop's iteration.
         var token: UInt64 = 1
         /// The leader is, or is about to be, asleep in the poller, and nobody has woken it yet.
         var sleeping = false
         var phase = Phase.none
         /// Counts what the leader begins: works, reads and writes.
         var pieces: UInt64 = 0
-        /// Sources that the poller told of, with what it said, and that were not told yet.
+        /// Sources that the poller reported, with what it said, and that were not called yet.
         var ready = Ring<(any PollHandler, UInt32)>()
         /// Channels to flush.
         var dirty = Ring<LoopChannel>()
         /// The source that frames came from last, if it may be read without asking the poller; 0: none.
         var lastSource: UInt64 = 0
-        /// It was read without asking its peer to tell of what comes next, which has to be done before the loop sleeps.
-        var isUntold = false
+        /// It was read without asking its peer to ring the doorbell; that has to be done before the loop sleeps.
+        var isUnarmed = false
         var started = false
         var stopped = false
         /// A token handed out and not yet taken up by a waiting thread.
@@ -111,8 +112,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     }
 
     /// What the leader alone touches, while it polls and cannot lose the leadership.
-    struct Turn: ~Copyable {
-        let events = UnsafeMutablePointer<port_event>.allocate(capacity: Turn.capacity)
+    struct Iteration: ~Copyable {
+        let events = UnsafeMutablePointer<port_event>.allocate(capacity: Iteration.capacity)
         /// Counts the attempts to find something without sleeping.
         var attempts: UInt32 = 0
 
@@ -122,8 +123,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         deinit { events.deallocate() }
     }
 
-    let lock = Lock()
-    let turn: UnsafeMutablePointer<Turn>
+    let lock = StateLock<State>()
+    let iteration: UnsafeMutablePointer<Iteration>
     /// What a leader that writes has of the leadership; 0: none does.
     ///
     /// Set under the lock. Its owner takes it back without the lock, unless the watchdog has done so, which then makes
@@ -153,8 +154,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         }
         state = .allocate(capacity: 1)
         state.initialize(to: State(configuration))
-        turn = .allocate(capacity: 1)
-        turn.initialize(to: Turn())
+        iteration = .allocate(capacity: 1)
+        iteration.initialize(to: Iteration())
         forkCount = port_fork_count()
         spinNanoseconds = Atomic(configuration.spin?.nanoseconds ?? 0)
         maximumThreads = max(2, configuration.maximumThreads)
@@ -167,8 +168,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         poller.deallocate()
         state.deinitialize(count: 1)
         state.deallocate()
-        turn.deinitialize(count: 1)
-        turn.deallocate()
+        iteration.deinitialize(count: 1)
+        iteration.deallocate()
         lock.destroy()
         waitingThreads.destroy()
         watchdogRest.destroy()
@@ -218,13 +219,13 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     private func add(_ work: consuming Work) {
         guard isAlive else { return forward(work) }
-        lock.lock()
+        let held = lock.lock()
         if state.pointee.stopped {
-            lock.unlock()
+            lock.unlock(held)
             return forward(work)
         }
         state.pointee.queue.append(work)
-        wakeAndUnlock()
+        wakeAndUnlock(held)
     }
 
     /// A loop that no longer runs passes its work on, so that what waits for it ends.
@@ -234,40 +235,37 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         case .runnerJob(let job, let runner): EventLoop.shared.enqueue(job, by: runner)
         case .closure(let closure): EventLoop.shared.perform(closure)
         // A channel of the parent, or of a stopped loop, is not touched.
-        case .channel, .turn: break
+        case .channel, .notify: break
         }
     }
 
     /// Wakes the leader if it sleeps, starts it if there is none.
-    ///
-    /// Called with the lock held, which it releases.
-    func wakeAndUnlock() {
+    func wakeAndUnlock(_ held: consuming Held<State>) {
         if !state.pointee.started {
             state.pointee.started = true
-            startThreads()
-            lock.unlock()
+            startThreads(held)
+            lock.unlock(held)
         } else if state.pointee.sleeping {
             state.pointee.sleeping = false
-            lock.unlock()
+            lock.unlock(held)
             port_poller_wake(poller)
         } else {
-            lock.unlock()
+            lock.unlock(held)
         }
     }
 
-    package func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool {
+    package func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return false }
         if channel.isDirty.load(ordering: .relaxed) { return true }
-        lock.lock()
-        defer { lock.unlock() }
-        // A thread that lost the leadership has no turn of its own any more.
-        guard thread.pointee.token == state.pointee.token else { return false }
-        mark(channel)
-        return true
+        return lock.withLock { held in
+            // A thread that lost the leadership has no iteration of its own any more.
+            guard leads(thread, held) else { return false }
+            mark(channel, held)
+            return true
+        }
     }
 
-    /// Called with the lock held.
-    func mark(_ channel: LoopChannel) {
+    func mark(_ channel: LoopChannel, _ held: borrowing Held<State>) {
         guard !channel.isDirty.load(ordering: .relaxed) else { return }
         channel.isDirty.store(true, ordering: .relaxed)
         state.pointee.dirty.append(channel)
@@ -282,29 +280,27 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         guard isAlive else { return EventLoop.shared.addTimer(after: delay, action) }
         let (sum, overflow) = monotonicNow().addingReportingOverflow(delay.nanoseconds)
         let deadline = overflow ? UInt64.max : sum
-        lock.lock()
+        let held = lock.lock()
         let earliest = state.pointee.timers.earliest
         let token = state.pointee.timers.add(deadline: deadline, action)
         // A later timer is seen when the loop wakes for the earlier one.
-        if let earliest, earliest <= deadline { lock.unlock() } else { wakeAndUnlock() }
+        if let earliest, earliest <= deadline { lock.unlock(held) } else { wakeAndUnlock(held) }
         return token
     }
 
     package func cancelTimer(_ token: TimerToken) {
         guard isAlive else { return }
-        lock.lock()
-        let action = state.pointee.timers.cancel(token)
-        lock.unlock()
+        let action = lock.withLock { state.pointee.timers.cancel(token) }
         withExtendedLifetime(action) {}
     }
 
     /// Ends the loop's threads once what is queued now has run; for tests, which make loops of their own.
     package func stop() {
         guard isAlive else { return }
-        lock.lock()
+        let held = lock.lock()
         state.pointee.stopped = true
         waitingThreads.broadcast()
         watchdogRest.broadcast()
-        wakeAndUnlock()
+        wakeAndUnlock(held)
     }
 }

@@ -55,7 +55,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
         }
     }
 
-    package func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool {
+    package func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool {
         guard isCurrent else { return false }
         lock.withLock {
             guard !channel.isDirty.load(ordering: .relaxed) else { return }

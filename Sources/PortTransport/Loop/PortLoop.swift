@@ -25,7 +25,7 @@ package protocol PortLoop: TaskExecutor, AnyObject {
     func schedule(_ work: ChannelWork, on channel: LoopChannel)
 
     /// Sees to it that `channel` is flushed at the end of this turn; false if the calling thread is not in one.
-    func flushAtEndOfTurn(_ channel: LoopChannel) -> Bool
+    func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool
 }
 
 /// An executor whose jobs a loop runs.
@@ -54,7 +54,7 @@ package enum ChannelWork: Sendable {
     /// Read what the memory link has.
     case read
     /// Tell the handler that a read is over.
-    case turn
+    case notify
     /// Write what is queued.
     case flush
     /// Read what is left after a failed write, then end.

@@ -1,0 +1,281 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+extension EventLoop {
+    /// Writes what was enqueued in this iteration.
+    ///
+    /// False: the thread leads no longer, and its successor writes the rest.
+    func flushDirtyAndUnlock(
+        _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
+    ) -> Bool {
+        guard let first = state.pointee.dirty.popFirst() else {
+            lock.unlock(held)
+            return true
+        }
+        dirtyCount.store(state.pointee.dirty.count, ordering: .relaxed)
+        begin(.none, held)
+        let token = thread.pointee.token
+        writer.store(token, ordering: .relaxed)
+        lock.unlock(held)
+        flush(first)
+        // Only the leader adds some.
+        while dirtyCount.load(ordering: .relaxed) > 0 {
+            let held = lock.lock()
+            guard leads(thread, held), let next = state.pointee.dirty.popFirst() else {
+                lock.unlock(held)
+                break
+            }
+            dirtyCount.store(state.pointee.dirty.count, ordering: .relaxed)
+            state.pointee.pieces &+= 1
+            lock.unlock(held)
+            flush(next)
+        }
+        if writer.compareExchange(expected: token, desired: 0, ordering: .relaxed).exchanged { return true }
+        return lock.withLock { held in
+            guard leads(thread, held) else { return false }
+            // The watchdog found no thread to take over.
+            writer.store(0, ordering: .relaxed)
+            return true
+        }
+    }
+
+    @inline(__always)
+    private func flush(_ channel: consuming LoopChannel) {
+        channel.isDirty.store(false, ordering: .relaxed)
+        channel.flush()
+    }
+
+    /// What an iteration does once its jobs are done.
+    private struct Preparation {
+        enum Next {
+            case poll
+            /// An earlier poll has left sources that are ready.
+            case deliverReady
+            /// Another thread leads.
+            case stop
+        }
+
+        var next: Next
+        /// How long the loop may sleep, in nanoseconds; negative for no limit.
+        var wait: Int64
+        /// How long it polls before that.
+        var spin: UInt64
+        var looksAgain: Bool
+    }
+
+    /// What a poll found.
+    enum Found {
+        /// The number of events, or an error below 0.
+        case events(CInt)
+        /// A channel was read without asking the poller.
+        case frames(for: any FrameHandler)
+        /// Sources that an earlier poll has left.
+        case ready
+        /// Another thread leads.
+        case lost
+    }
+
+    /// Ends the iteration: writes, waits for descriptors and reads.
+    ///
+    /// - Returns: The handler that got frames, unless it stands in the queue. The thread may lead no longer then.
+    @inline(__always)
+    func endIteration(
+        _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        let preparation = prepareAndUnlock(thread, held)
+        let found = poll(preparation, thread)
+        held = lock.lock()
+        return deliver(found, spins: preparation.spin > 0, thread, &held)
+    }
+
+    /// Decides how long the loop may sleep, and writes what was enqueued.
+    @inline(__always)
+    private func prepareAndUnlock(
+        _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
+    ) -> Preparation {
+        let hasReady = !state.pointee.ready.isEmpty
+        let wait = hasReady ? 0 : timeToWait(held)
+        let spin = wait == 0 ? 0 : spinNanoseconds.load(ordering: .relaxed)
+        let looksAgain = spin > 0 || state.pointee.isUnarmed
+        // A thread that adds work from now on sees the flag and wakes the poller.
+        state.pointee.sleeping = wait != 0 && spin == 0
+        let leads = flushDirtyAndUnlock(thread, held)
+        return Preparation(
+            next: !leads ? .stop : hasReady ? .deliverReady : .poll, wait: wait, spin: spin, looksAgain: looksAgain)
+    }
+
+    /// Waits for descriptors.
+    @inline(__always)
+    private func poll(_ preparation: Preparation, _ thread: UnsafeMutablePointer<LoopThread>) -> Found {
+        switch preparation.next {
+        case .stop: return .lost
+        case .deliverReady: return .ready
+        case .poll: break
+        }
+        var wait = preparation.wait
+        if preparation.looksAgain, let found = lookAgain(for: preparation.spin, &wait, thread) { return found }
+        return .events(port_poller_wait(poller, iteration.pointee.events, CInt(Iteration.capacity), wait))
+    }
+
+    /// Reads the sources that are ready, and puts the timers that are due into the queue.
+    @inline(__always)
+    private func deliver(
+        _ found: consuming Found, spins: Bool, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        switch found {
+        case .lost: return nil
+        case .ready: return leads(thread, held) ? deliverReady(thread, &held) : nil
+        case .frames(let receiver):
+            stopSleeping(held)
+            return receiver
+        case .events(let count):
+            stopSleeping(held)
+            if count == 1 { return deliverOne(spins: spins, thread, &held) }
+            return deliverAll(count, thread, &held)
+        }
+    }
+
+    @inline(__always)
+    private func stopSleeping(_ held: borrowing Held<State>) {
+        state.pointee.sleeping = false
+        guard state.pointee.timers.earliest != nil else { return }
+        let now = monotonicNow()
+        while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
+    }
+
+    @inline(__always)
+    private func deliverOne(
+        spins: Bool, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        let event = iteration.pointee.events[0]
+        guard let channel = channel(of: event.token, held) else { return deliverAll(1, thread, &held) }
+        let receiver = read(channel, bits(of: event), thread, &held)
+        if spins, receiver != nil, leads(thread, held) {
+            let isSocket = self.channel(of: event.token, held)?._withUnsafeGuaranteedRef { $0.isSocket } ?? false
+            setLastSource(isSocket ? event.token & ~Self.bellBit : 0, thread, &held)
+            if !leads(thread, held), let receiver {
+                handOver(receiver, held)
+                return nil
+            }
+        }
+        return receiver
+    }
+
+    private func deliverAll(
+        _ count: CInt, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        guard count > 0 else {
+            if count < 0 { lookEverywhere(thread, &held) }
+            return nil
+        }
+        for index in 0..<Int(count) {
+            if let handler = handler(of: iteration.pointee.events[index].token, held) {
+                state.pointee.ready.append((handler, bits(of: iteration.pointee.events[index])))
+            }
+        }
+        return deliverReady(thread, &held)
+    }
+
+    /// Has a channel read, without a reference to it and to whatever it holds.
+    ///
+    /// - Returns: The handler that got frames, unless the thread has lost the leadership: then it stands in its successor's
+    ///   queue.
+    @inline(__always)
+    func read(
+        _ channel: Unmanaged<LoopChannel>, _ bits: UInt32, _ thread: UnsafeMutablePointer<LoopThread>,
+        _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        begin(.reading, held)
+        state.pointee.delivering = channel
+        lock.unlock(held)
+        let receiver = channel._withUnsafeGuaranteedRef { $0.ready(bits, readContext: thread.pointee.readContext) }
+        held = lock.lock()
+        guard leads(thread, held) else { return letGo(receiver, thread, &held) }
+        state.pointee.phase = .none
+        state.pointee.delivering = nil
+        if !state.pointee.removed.isEmpty { forgetRemoved(&held) }
+        return receiver
+    }
+
+    /// What a thread does that was held in a read and leads no longer.
+    @inline(never)
+    private func letGo(
+        _ receiver: consuming (any FrameHandler)?, _ thread: UnsafeMutablePointer<LoopThread>,
+        _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        let channel = state.pointee.captured.removeValue(forKey: thread.pointee.token)
+        if let receiver { handOver(receiver, held) }
+        lock.unlock(held)
+        release(consume channel)
+        held = lock.lock()
+        return nil
+    }
+
+    /// Lets go of what may be the last reference, without the lock.
+    @inline(never)
+    private func release(_ channel: consuming LoopChannel?) { _ = consume channel }
+
+    /// Leaves it to the successor of a thread that leads no longer to notify a handler.
+    private func handOver(_ receiver: consuming any FrameHandler, _ held: borrowing Held<State>) {
+        state.pointee.queue.append(.notify(receiver))
+        if state.pointee.sleeping {
+            state.pointee.sleeping = false
+            port_poller_wake(poller)
+        }
+    }
+
+    /// Calls the sources that are ready, one at a time, so that a successor can go on with the rest.
+    ///
+    /// The handlers that got frames stand in the queue afterwards.
+    private func deliverReady(
+        _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
+    ) -> (any FrameHandler)? {
+        while !state.pointee.ready.isEmpty {
+            let receiver = deliverNextAndUnlock(thread, held)
+            held = lock.lock()
+            guard leads(thread, held) else {
+                if let receiver { handOver(receiver, held) }
+                return nil
+            }
+            state.pointee.phase = .none
+            if let receiver { state.pointee.queue.append(.notify(receiver)) }
+        }
+        return nil
+    }
+
+    /// A function of its own, so that the source is released without the lock.
+    @inline(never)
+    private func deliverNextAndUnlock(
+        _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
+    ) -> (any FrameHandler)? {
+        let next = state.pointee.ready.popFirst()
+        begin(.reading, held)
+        lock.unlock(held)
+        guard let (handler, bits) = next else { return nil }
+        return handler.ready(bits, readContext: thread.pointee.readContext)
+    }
+
+    /// The poller cannot be asked: something has closed its descriptor, as programs that close all of theirs do.
+    ///
+    /// Then every source is tried now and then. What is left goes on, if slowly, and what was closed ends as well.
+    @inline(never)
+    private func lookEverywhere(_ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
+        lock.unlocked(&held) {
+            var pause = timespec(tv_sec: 0, tv_nsec: 10_000_000)
+            nanosleep(&pause, nil)
+        }
+        let all = UInt32(PORT_READABLE) | UInt32(PORT_WRITABLE) | UInt32(PORT_HANG_UP)
+        for bits in [all, UInt32(PORT_READABLE | PORT_BELL | PORT_POLLED)] {
+            for index in state.pointee.sources.indices {
+                if let handler = state.pointee.sources[index].handler { state.pointee.ready.append((handler, bits)) }
+            }
+        }
+        _ = deliverReady(thread, &held)
+    }
+}

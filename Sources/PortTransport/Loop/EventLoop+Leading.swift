@@ -1,0 +1,175 @@
+internal import CPortShims
+internal import Synchronization
+
+extension EventLoop {
+    /// Pieces of work between two polls.
+    private static let piecesBetweenPolls = 256
+
+    func startThreads(_ held: borrowing Held<State>) {
+        startThread(token: state.pointee.token, held)
+        let retained = Unmanaged.passRetained(self)
+        let result = port_thread_start(
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().watch()
+                return nil
+            }, retained.toOpaque(), "distant-watch")
+        if result != 0 { retained.release() }
+    }
+
+    /// Starts a thread as the leader of `token`; false if the system has none.
+    @discardableResult
+    func startThread(token: UInt64, _ held: borrowing Held<State>) -> Bool {
+        state.pointee.offered = token
+        let retained = Unmanaged.passRetained(self)
+        let result = port_thread_start(
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().work()
+                return nil
+            }, retained.toOpaque(), "distant-loop")
+        guard result == 0 else {
+            retained.release()
+            state.pointee.offered = nil
+            return false
+        }
+        state.pointee.threads += 1
+        return true
+    }
+
+    /// The life of a thread: it leads, loses the leadership, waits for another one, and goes when none comes.
+    private func work() {
+        let thread = UnsafeMutablePointer<LoopThread>.allocate(capacity: 1)
+        let readContext = UnsafeMutablePointer<ReadContext>.allocate(capacity: 1)
+        readContext.initialize(to: ReadContext())
+        thread.initialize(
+            to: LoopThread(loop: Unmanaged.passUnretained(self).toOpaque(), token: 0, readContext: readContext))
+        port_thread_set_record(thread)
+        var held = lock.lock()
+        while true {
+            if let token = state.pointee.offered {
+                state.pointee.offered = nil
+                thread.pointee.token = token
+                lead(token, thread, &held)
+                continue
+            }
+            if state.pointee.stopped { break }
+            state.pointee.waiting += 1
+            let signalled = lock.wait(
+                for: waitingThreads, held, until: monotonicNow() + 10_000_000_000)
+            state.pointee.waiting -= 1
+            if !signalled, state.pointee.offered == nil { break }
+        }
+        state.pointee.threads -= 1
+        lock.unlock(held)
+        port_thread_set_record(nil)
+        thread.deinitialize(count: 1)
+        thread.deallocate()
+        readContext.deinitialize(count: 1)
+        readContext.deallocate()
+    }
+
+    /// Runs iterations until the leadership is lost.
+    private func lead(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
+        let executor = asUnownedTaskExecutor()
+        // A predecessor's output must not wait for the jobs behind the one it is in.
+        _ = flushDirtyAndUnlock(thread, held)
+        held = lock.lock()
+        while state.pointee.token == token {
+            let tick = ticks.load(ordering: .relaxed)
+            var pieces = 0
+            while pieces < Self.piecesBetweenPolls {
+                if let kept = runNextAndUnlock(executor, held) {
+                    held = kept
+                    break
+                }
+                held = lock.lock()
+                pieces += 1
+                guard state.pointee.token == token else { return }
+                // Jobs without end must not keep the descriptors waiting.
+                if ticks.load(ordering: .relaxed) != tick { break }
+            }
+            state.pointee.phase = .none
+            if state.pointee.stopped, state.pointee.queue.isEmpty, state.pointee.dirty.isEmpty,
+                state.pointee.ready.isEmpty
+            {
+                return
+            }
+            guard let receiver = endIteration(thread, &held) else { continue }
+            if state.pointee.queue.isEmpty {
+                begin(.work, held)
+                lock.unlock(held)
+                notify(consume receiver)
+                held = lock.lock()
+            } else {
+                state.pointee.queue.append(.notify(receiver))
+            }
+        }
+    }
+
+    /// Ends the iteration in the midst of a job, if the calling thread leads and there is nothing else to do: flushes
+    /// `channel` and what else is dirty, waits for descriptors once, and reads.
+    ///
+    /// So a job that needs what comes next need not be suspended and resumed.
+    func waitInJob(for handler: any FrameHandler, flushing channel: LoopChannel) -> WaitResult {
+        guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return .refused }
+        var held = lock.lock()
+        let result = waitInJob(for: handler, flushing: channel, thread, &held)
+        lock.unlock(held)
+        return result
+    }
+
+    @inline(__always)
+    private func waitInJob(
+        for handler: any FrameHandler, flushing channel: LoopChannel, _ thread: UnsafeMutablePointer<LoopThread>,
+        _ held: inout Held<State>
+    ) -> WaitResult {
+        guard leads(thread, held), state.pointee.queue.isEmpty, state.pointee.ready.isEmpty, !state.pointee.stopped
+        else { return .refused }
+        mark(channel, held)
+        state.pointee.phase = .none
+        let receiver = endIteration(thread, &held)
+        guard leads(thread, held) else { return .over }
+        begin(.work, held)
+        guard let receiver else { return .over }
+        if receiver === handler { return .delivered }
+        state.pointee.queue.append(.notify(receiver))
+        return .over
+    }
+
+    @inline(__always)
+    func leads(_ thread: UnsafeMutablePointer<LoopThread>, _ held: borrowing Held<State>) -> Bool {
+        thread.pointee.token == state.pointee.token
+    }
+
+    /// As `runNextAndUnlock`, for a handler that need not go through the queue.
+    @inline(never)
+    private func notify(_ receiver: consuming any FrameHandler) { receiver.deliveryEnded(onLoop: true) }
+
+    @inline(__always)
+    func begin(_ phase: Phase, _ held: borrowing Held<State>) {
+        state.pointee.phase = phase
+        state.pointee.pieces &+= 1
+        wakeWatchdog(held)
+    }
+
+    /// Runs what is next in the queue.
+    ///
+    /// A function of its own, so that what the work holds is freed, and user code of a `deinit` has run, before the lock
+    /// is taken again.
+    /// - Returns: The lock if there was nothing; nil if something was run, and the lock is released.
+    @inline(never)
+    private func runNextAndUnlock(_ executor: UnownedTaskExecutor, _ held: consuming Held<State>) -> Held<State>? {
+        guard let work = state.pointee.queue.popFirst() else { return held }
+        begin(.work, held)
+        lock.unlock(held)
+        switch work {
+        case .job(let job): job.runSynchronously(on: executor)
+        case .runnerJob(let job, let runner): runner.run(job)
+        case .closure(let closure): closure()
+        case .channel(let channel, let work): channel.perform(work)
+        case .notify(let handler): handler.deliveryEnded(onLoop: true)
+        }
+        return nil
+    }
+}
