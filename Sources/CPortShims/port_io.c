@@ -177,7 +177,7 @@ ssize_t port_read(int descriptor, const struct iovec *vectors, int count) {
 }
 
 #if __APPLE__
-// There the signal goes to the process and not to the thread, so that blocking it helps nobody: the descriptor is told.
+// There the signal goes to the process and not to the thread, so blocking it does not help: the option is set on the descriptor.
 int port_silence_pipe(int descriptor) { return fcntl(descriptor, F_SETNOSIGPIPE, 1); }
 
 ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool blocked) {
@@ -227,7 +227,7 @@ ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool 
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
     if (!blocked) {
-        // One that was pending before is somebody else's and stays.
+        // One that was pending before is not ours and stays.
         sigpending(&pending);
         was_pending = sigismember(&pending, SIGPIPE);
         if (!was_pending) pthread_sigmask(SIG_BLOCK, &set, &previous);
@@ -308,7 +308,7 @@ int port_connect(const char *path) {
     if (socket_ < 0) return -1;
     // A blocking connect() waits for room in the listener's queue, and a listener that never accepts makes none.
     if (port_set_nonblocking(socket_) < 0) return fail_closing(socket_);
-    // Before the peer can send: what follows from a descriptor that nobody asked for would follow here.
+    // Before the peer can send: what follows from a descriptor that was not asked for would follow here.
     port_pass_descriptors(socket_, false);
     if (connect(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
     return socket_;

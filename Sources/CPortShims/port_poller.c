@@ -41,7 +41,7 @@ void port_poller_close(port_poller *poller) {
     if (poller->forks == port_fork_count()) close(poller->descriptor);
 }
 
-// With EV_CLEAR: told of room once, which is passed over, and of the end.
+// With EV_CLEAR: room is reported once, which is passed over, and the end.
 static uint16_t write_flags(uint32_t interest) {
     if (interest & PORT_WRITABLE) return EV_ADD;
     return interest & PORT_HANG_UP ? EV_ADD | EV_CLEAR : 0;
@@ -65,7 +65,7 @@ int port_poller_add(const port_poller *poller, int descriptor, uint64_t token, u
     return port_poller_change(poller, descriptor, token, 0, interest);
 }
 
-// What is left is told without being asked for: PORT_EDGE means nothing here.
+// What is left is reported without being asked for: PORT_EDGE means nothing here.
 int port_poller_again(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest) {
     (void)poller, (void)descriptor, (void)token, (void)interest;
     return 0;
@@ -106,7 +106,7 @@ int port_poller_wait(const port_poller *poller, port_event *events, int capacity
 
 #define WAKE_TOKEN UINT64_MAX
 
-// Without interest: EPOLLET makes a hang-up, which epoll reports whether asked or not, come once and not for ever.
+// Without interest: EPOLLET makes a hang-up, which epoll reports whether asked or not, come once and not again and again.
 static uint32_t flags(uint32_t interest) {
     uint32_t events = 0;
     if (interest & PORT_READABLE) events |= EPOLLIN;

@@ -44,7 +44,7 @@ int port_memory_make(size_t size) {
 }
 
 void *port_memory_map(int descriptor, size_t size) {
-    // Asked first: it fails for every other kind of file without asking whoever serves it.
+    // Asked first: it fails for every other kind of file without asking the server of that file.
     int seals = fcntl(descriptor, F_GET_SEALS);
     struct stat status;
     const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -58,7 +58,7 @@ void *port_memory_map(int descriptor, size_t size) {
 
 void port_memory_unmap(void *memory, size_t size) { munmap(memory, size); }
 
-int port_bell_open(int descriptor) {
+int port_doorbell_open(int descriptor) {
     char path[32], target[16];
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
     // By its name, since who serves the file system of one that has another could have each opening wait.
@@ -68,11 +68,11 @@ int port_bell_open(int descriptor) {
         errno = EINVAL;
         return -1;
     }
-    // Both ends in one: whoever rings can empty a full pipe, and none of the two breaks when the peer is gone.
+    // Both ends in one: a side that rings can empty a full pipe, and none of the two breaks when the peer is gone.
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
-void port_bell_ring(int bell) {
+void port_doorbell_ring(int bell) {
     char bytes[4096] = {0};
     for (int attempts = 0; attempts < 4; attempts++) {
         ssize_t written;
@@ -80,7 +80,7 @@ void port_bell_ring(int bell) {
             written = write(bell, bytes, 1);
         } while (written < 0 && errno == EINTR);
         if (written >= 0) return;
-        // Nobody reads it otherwise. A byte is left in it, so that whoever begins to poll it is told.
+        // It is not read otherwise. A byte is left in it, so that a side that begins to poll it is notified.
         if (read(bell, bytes, sizeof bytes) < 0 && errno != EAGAIN && errno != EINTR) return;
     }
 }
@@ -91,21 +91,21 @@ static int make_bell(int *own, int *given) {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
     close(ends[1]);
     *given = ends[0];
-    *own = port_bell_open(*given);
+    *own = port_doorbell_open(*given);
     if (*own < 0) {
         fail_closing(*given);
         *given = -1;
         return -1;
     }
-    // What nobody reads should not take more memory than a page.
+    // What is not read should not take more memory than a page.
     (void)fcntl(*own, F_SETPIPE_SZ, 4096);
-    port_bell_ring(*own);
+    port_doorbell_ring(*own);
     return 0;
 }
 
 enum { NOT_TRIED = 0, HEARD_EACH_TIME = 1, NOT_HEARD = 2 };
 
-// Some systems tell of bytes in a pipe only if it was empty before.
+// Some systems report bytes in a pipe only if it was empty before.
 static int try_bell(void) {
     int own, given, result = NOT_TRIED;
     int poller = epoll_create1(EPOLL_CLOEXEC);
@@ -116,7 +116,7 @@ static int try_bell(void) {
             result = HEARD_EACH_TIME;
             for (int i = 0; i < 3; i++) {
                 if (epoll_wait(poller, &event, 1, 0) != 1) result = NOT_HEARD;
-                port_bell_ring(own);
+                port_doorbell_ring(own);
             }
         }
         close(own);
@@ -132,7 +132,7 @@ bool port_shares_memory(int socket) {
     return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX;
 }
 
-int port_bell_make(int *own, int *given) {
+int port_doorbell_make(int *own, int *given) {
     static int known = NOT_TRIED;
     int result = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (result == NOT_TRIED) {
@@ -174,19 +174,19 @@ void *port_memory_map(int descriptor, size_t size) {
 
 void port_memory_unmap(void *memory, size_t size) { (void)memory, (void)size; }
 
-int port_bell_make(int *own, int *given) {
+int port_doorbell_make(int *own, int *given) {
     (void)own, (void)given;
     errno = ENOTSUP;
     return -1;
 }
 
-int port_bell_open(int descriptor) {
+int port_doorbell_open(int descriptor) {
     (void)descriptor;
     errno = ENOTSUP;
     return -1;
 }
 
-void port_bell_ring(int bell) { (void)bell; }
+void port_doorbell_ring(int bell) { (void)bell; }
 
 void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) { (void)word, (void)value, (void)nanoseconds; }
 

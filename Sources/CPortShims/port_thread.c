@@ -243,7 +243,7 @@ void port_condition_broadcast(port_condition *condition) {
 }
 
 bool port_condition_wait(port_condition *condition, port_lock *lock, uint64_t deadline) {
-    // Read with the lock held: whoever signals after that changes it, and the sleep does not begin.
+    // Read with the lock held: a thread that signals after that changes it, and the sleep does not begin.
     uint32_t count = __atomic_load_n(&condition->count, __ATOMIC_RELAXED);
     port_lock_release(lock);
     struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};

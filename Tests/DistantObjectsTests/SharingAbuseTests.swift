@@ -42,7 +42,7 @@ import Testing
                 try #require(ancillary.count == 3)
                 descriptors = withUnsafeBytes(of: ancillary.descriptors) { Array($0.bindMemory(to: CInt.self)[..<3]) }
                 memory = try #require(port_memory_map(descriptors[0], Self.size))
-                bell = port_bell_open(descriptors[1])
+                bell = port_doorbell_open(descriptors[1])
                 try #require(bell >= 0)
             }
 
@@ -61,7 +61,7 @@ import Testing
             /// Sets the number of written bytes, and rings the doorbell.
             func say(_ written: UInt64) {
                 memory.storeBytes(of: written, as: UInt64.self)
-                port_bell_ring(bell)
+                port_doorbell_ring(bell)
             }
         }
 

@@ -124,7 +124,7 @@ struct ChannelTests {
     }
 
     @Test(
-        "What the peer sent before it went is read to its end, though nobody read until then",
+        "What the peer sent before it went is read to its end, though it was not read until then",
         arguments: [Kind.pipes, .plainPathSocket, .pathSocket], [1, 2_000, 30_000])
     func endBeforeFirstRead(kind: Kind, count: Int) async throws {
         for _ in 0..<10 {

@@ -140,7 +140,7 @@ struct DescriptorTests {
         #expect(Self.leaked(names) == 0)
     }
 
-    @Test("Those of frames that nobody reads any more are closed with the channel")
+    @Test("Those of frames that are not read any more are closed with the channel")
     func unread() async throws {
         var names: Set<String> = []
         do {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PortTransport
 
-@Suite("Reading driven by a plain thread", .bounded())
+@Suite("Reading by a plain thread that waits", .bounded())
 struct DrivingTests {
     static let kinds: [ChannelTests.Kind] = ChannelTests.Kind.allCases
 
@@ -30,14 +30,14 @@ struct DrivingTests {
             }
         }
         #expect(results.allSatisfy { $0 })
-        // Nobody drives now.
+        // No thread waits now.
         b.send([77])
         await here.wait(forItems: 201)
         #expect(here.items.count == 201)
         await end(a, b, here, there)
     }
 
-    @Test("Several threads at once: each gets its answer, whoever reads it")
+    @Test("Several threads at once: each gets its answer, whichever of them reads it")
     func several() async throws {
         let (a, b, here, there) = try await Self.echo(.socketpair)
         let numbers = Guarded(0)
@@ -80,10 +80,10 @@ struct DrivingTests {
             flag.value.store(true, ordering: .releasing)
             a.signalDrivers()
         }
-        let told = await onPlainThread {
+        let signalled = await onPlainThread {
             try? a.driveReading(until: { flag.value.load(ordering: .acquiring) }, deadline: nil)
         }
-        guard case .done? = told else { return #expect(Bool(false), "\(String(describing: told))") }
+        guard case .done? = signalled else { return #expect(Bool(false), "\(String(describing: signalled))") }
         _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
             if kind == .pipes {
                 a.cancel(TransportError(.cancelled, "enough"))

@@ -214,7 +214,7 @@ struct EndpointTests {
         await end(a, b, here, there)
     }
 
-    @Test("A write to a pipe nobody reads raises no SIGPIPE and leaves none pending")
+    @Test("A write to a pipe that is not read raises no SIGPIPE and leaves none pending")
     func brokenPipe() async throws {
         let failed = await onPlainThread { () -> Bool in
             guard let (reading, writing) = try? ChannelEndpoint.pipeDescriptors() else { return false }

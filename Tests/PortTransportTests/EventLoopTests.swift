@@ -299,7 +299,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("A thread that drives and never sleeps finds what one finds that does", arguments: DrivingTests.kinds)
+    @Test("A blocking reader that never sleeps finds the same as one that does", arguments: DrivingTests.kinds)
     func sleeplessDriver(kind: ChannelTests.Kind) async throws {
         try await spinning(.seconds(600)) {
             try await DrivingTests().row(kind: kind)
@@ -310,7 +310,7 @@ struct EventLoopTests {
     #if os(Linux)
         // What lies in this process's memory is announced.
         @Test(
-            "A thread that drives computes while it looks for input",
+            "A blocking reader computes while it looks for input",
             arguments: DrivingTests.kinds.filter { ![.memory, .splittingMemory].contains($0) })
         func computingDriver(kind: ChannelTests.Kind) async throws {
             try await spinning(.seconds(600)) {

@@ -30,7 +30,7 @@ struct FrameReaderTests {
         withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
             guard let base = vectors.baseAddress else { return }
             while queue.canWrite {
-                let plan = queue.plan(base, units: 1)
+                let plan = queue.plan(base, fragments: 1)
                 var count = 0
                 for index in 0..<plan.vectors {
                     bytes += UnsafeRawBufferPointer(start: base[index].iov_base, count: base[index].iov_len)

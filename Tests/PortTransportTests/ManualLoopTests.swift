@@ -59,7 +59,7 @@ struct ManualLoopTests {
                 == 4)
     }
 
-    @Test("Tasks that prefer it run when it is told to, and its clock moves only when it is told to")
+    @Test("Tasks that prefer it run when it is called, and its clock moves only when it is advanced")
     func tasks() async {
         let loop = ManualLoop()
         let log = Log()

@@ -20,7 +20,7 @@ struct OutboundQueueTests {
         withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
             guard let base = vectors.baseAddress else { return }
             _ = Self.appendBulk(&queue, 500)
-            let plan = queue.plan(base, units: 4)
+            let plan = queue.plan(base, fragments: 4)
             let count = plan.bytes
             let isOwed = queue.credit(500)
             #expect(isOwed)
@@ -30,7 +30,7 @@ struct OutboundQueueTests {
         #expect(isEmpty)
         #expect(outstanding == 0)
         _ = Self.appendBulk(&queue, 5_000)
-        let mayGo = queue.bulkMayGo
+        let mayGo = queue.messageMayGo
         #expect(mayGo, "a message larger than the window goes when nothing is outstanding")
     }
 
@@ -47,7 +47,7 @@ struct OutboundQueueTests {
         #expect(before == [false, false, false])
         withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
             guard let base = vectors.baseAddress else { return }
-            let plan = queue.plan(base, units: 4)
+            let plan = queue.plan(base, fragments: 4)
             let later = queue.append(kind: 1, flags: 0, prefix: empty, body: nil, descriptors: [])
             let during = may(queue)
             let laterMay = queue.mayBeWritten(later)
@@ -64,12 +64,12 @@ struct OutboundQueueTests {
         let number = Self.appendBulk(&queue, 500)
         withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
             guard let base = vectors.baseAddress else { return }
-            let plan = queue.plan(base, units: 4)
+            let plan = queue.plan(base, fragments: 4)
             queue.abort(number)
             // The kernel took nothing.
             _ = queue.advance(plan, written: 0)
         }
-        let (outstanding, first, isEmpty) = (queue.outstanding, queue.firstBulk, queue.isEmpty)
+        let (outstanding, first, isEmpty) = (queue.outstanding, queue.firstMessage, queue.isEmpty)
         #expect(outstanding == 0)
         #expect(first == nil)
         #expect(!isEmpty, "the peer has yet to be told")

@@ -13,19 +13,19 @@ import Testing
     struct SharedPathTests {
         /// Both ends of one, and what the peer has of it.
         struct Ends {
-            let maker: SharedPath
-            let taker: SharedPath
+            let maker: SharedMemoryTransport
+            let taker: SharedMemoryTransport
             let descriptors: [CInt]
             /// As the peer sees it.
             let memory: UnsafeMutableRawPointer
 
-            static let size = 4_096 + 2 * SharedPath.capacity
+            static let size = 4_096 + 2 * SharedMemoryTransport.capacity
 
             init() throws {
-                let made = try #require(SharedPath.make())
+                let made = try #require(SharedMemoryTransport.make())
                 maker = made.path
                 descriptors = made.descriptors
-                taker = try #require(try SharedPath.take(descriptors))
+                taker = try #require(try SharedMemoryTransport.take(descriptors))
                 memory = try #require(port_memory_map(descriptors[0], Self.size))
             }
 
@@ -38,7 +38,8 @@ import Testing
         }
 
         static func write(
-            _ path: SharedPath, _ bytes: [UInt8], bound: Int = SharedPath.capacity, content: RingContent = .others
+            _ path: SharedMemoryTransport, _ bytes: [UInt8], bound: Int = SharedMemoryTransport.capacity,
+            content: RingContent = .others
         ) -> Int {
             var bytes = bytes
             return bytes.withUnsafeMutableBytes { bytes in
@@ -47,11 +48,11 @@ import Testing
             }
         }
 
-        static func read(_ path: SharedPath, _ count: Int) -> (Int, [UInt8]) {
+        static func read(_ path: SharedMemoryTransport, _ count: Int) -> (Int, [UInt8]) {
             var bytes = [UInt8](repeating: 0, count: count)
             let received = bytes.withUnsafeMutableBytes { bytes in
                 var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
-                return path.read(&vector, 1, wishes: true)
+                return path.read(&vector, 1, requestsDoorbell: true)
             }
             return (received, Array(bytes.prefix(max(0, received))))
         }
@@ -66,7 +67,7 @@ import Testing
             var (written, received) = (0, [UInt8]())
             while received.count < sent.count {
                 let count = min(sent.count - written, 1 + random.below(100_000))
-                let bound = random.below(2) == 0 ? SharedPath.capacity : 32 << 10
+                let bound = random.below(2) == 0 ? SharedMemoryTransport.capacity : 32 << 10
                 let result = Self.write(ends.maker, Array(sent[written..<(written + count)]), bound: bound)
                 if count == 0 { #expect(result == 0) } else { #expect(result > 0 || result == -Int(EAGAIN)) }
                 written += max(0, result)
@@ -82,8 +83,8 @@ import Testing
         func full() throws {
             let ends = try Ends()
             defer { ends.close() }
-            let bytes = pattern(SharedPath.capacity + 1)
-            #expect(Self.write(ends.taker, bytes) == SharedPath.capacity)
+            let bytes = pattern(SharedMemoryTransport.capacity + 1)
+            #expect(Self.write(ends.taker, bytes) == SharedMemoryTransport.capacity)
             #expect(Self.write(ends.taker, bytes) == -Int(EAGAIN))
             let awaitsRoom = ends.taker.awaitsRoom.load(ordering: .relaxed)
             #expect(awaitsRoom)
@@ -99,9 +100,9 @@ import Testing
         final class Listener {
             var poller = port_poller()
 
-            init(_ bell: CInt) {
+            init(_ doorbell: CInt) {
                 #expect(port_poller_open(&poller) >= 0)
-                #expect(port_poller_add(&poller, bell, 7, UInt32(PORT_READABLE | PORT_EDGE)) >= 0)
+                #expect(port_poller_add(&poller, doorbell, 7, UInt32(PORT_READABLE | PORT_EDGE)) >= 0)
                 // Whoever begins to listen is told once.
                 #expect(hears)
             }
@@ -114,11 +115,13 @@ import Testing
             }
         }
 
-        @Test("A bell rings for who has found nothing, once, and for who has found no room, once half a ring is free")
-        func wishes() throws {
+        @Test(
+            "A doorbell rings once for a reader that has found nothing, and for a writer without room once half a ring is free"
+        )
+        func requestsDoorbell() throws {
             let ends = try Ends()
             defer { ends.close() }
-            let (maker, taker) = (Listener(ends.maker.bell), Listener(ends.taker.bell))
+            let (maker, taker) = (Listener(ends.maker.doorbell), Listener(ends.taker.doorbell))
             // Nobody has looked yet, and so nobody has to be told.
             #expect(Self.write(ends.maker, [1]) == 1)
             #expect(!taker.hears)
@@ -129,11 +132,11 @@ import Testing
             #expect(taker.hears)
             #expect(!taker.hears)
             _ = Self.read(ends.taker, 10)
-            let rest = Self.write(ends.maker, pattern(SharedPath.capacity))
-            #expect(rest == SharedPath.capacity)
+            let rest = Self.write(ends.maker, pattern(SharedMemoryTransport.capacity))
+            #expect(rest == SharedMemoryTransport.capacity)
             #expect(Self.write(ends.maker, [4]) == -Int(EAGAIN))
             #expect(taker.hears)
-            _ = Self.read(ends.taker, SharedPath.capacity / 2 - 1)
+            _ = Self.read(ends.taker, SharedMemoryTransport.capacity / 2 - 1)
             #expect(!maker.hears)
             _ = Self.read(ends.taker, 1)
             #expect(maker.hears)
@@ -141,48 +144,48 @@ import Testing
             #expect(!maker.hears)
         }
 
-        @Test("A thread that looks for answers is told of them, and the bell rings for the rest")
+        @Test("A thread that looks for answers is woken by them, and the doorbell rings for the rest")
         func answers() async throws {
             let ends = try Ends()
             defer { ends.close() }
-            let bell = Listener(ends.taker.bell)
+            let doorbell = Listener(ends.taker.doorbell)
             func drain() { #expect(Self.read(ends.taker, 100).0 != 0 && Self.read(ends.taker, 100).0 == -Int(EAGAIN)) }
             drain()
             // Nobody looks: an answer rings like anything else.
             #expect(Self.write(ends.maker, [1], content: .answers) == 1)
-            #expect(bell.hears)
+            #expect(doorbell.hears)
             drain()
             ends.taker.beginAwaiting()
             #expect(Self.write(ends.maker, [2], content: .answers) == 1)
-            #expect(!bell.hears)
+            #expect(!doorbell.hears)
             #expect(Self.write(ends.maker, [3], content: .others) == 1)
-            #expect(bell.hears)
+            #expect(doorbell.hears)
             drain()
             #expect(Self.write(ends.maker, [4], content: [.answers, .others]) == 1)
-            #expect(bell.hears)
+            #expect(doorbell.hears)
             drain()
             #expect(!ends.taker.hasInputOrAwaitsAnswer())
             let taker = ends.taker
             async let woken: Void = onPlainThread { taker.awaitAnswer(-1, atMost: .max) }
             #expect(Self.write(ends.maker, [5], content: .answers) == 1)
             await woken
-            #expect(!bell.hears)
+            #expect(!doorbell.hears)
             #expect(ends.taker.hasInputOrAwaitsAnswer())
             // It leaves without having read, and is told that somebody must.
             #expect(ends.taker.hasInputAfterAwaiting())
             drain()
             #expect(!ends.taker.hasInputAfterAwaiting())
             #expect(Self.write(ends.maker, [6], content: .answers) == 1)
-            #expect(bell.hears)
+            #expect(doorbell.hears)
         }
 
-        @Test("A bell that nobody empties is heard each time, however often it rings")
+        @Test("A doorbell that is not emptied is heard each time, however often it rings")
         func fullBell() throws {
             let ends = try Ends()
             defer { ends.close() }
-            let listener = Listener(ends.maker.bell)
+            let listener = Listener(ends.maker.doorbell)
             for _ in 0..<20_000 {
-                port_bell_ring(ends.maker.bell)
+                port_doorbell_ring(ends.maker.doorbell)
                 #expect(listener.hears)
             }
         }
@@ -204,8 +207,8 @@ import Testing
         }
 
         @Test("Counters that cannot be right are an error, and never a reason to read or write beside the ring")
-        func nonsense() throws {
-            for value in [UInt64.max, 1 << 63, UInt64(SharedPath.capacity) + 1, 1 << 40] {
+        func invalidCounters() throws {
+            for value in [UInt64.max, 1 << 63, UInt64(SharedMemoryTransport.capacity) + 1, 1 << 40] {
                 let ends = try Ends()
                 defer { ends.close() }
                 // Both directions: what the peer says it has written, and what it says it has read.
@@ -213,7 +216,7 @@ import Testing
                 #expect(Self.read(ends.maker, 10).0 == -Int(EPROTO))
                 #expect(ends.maker.hasInputOrAwaitsAnswer())
                 ends.memory.storeBytes(of: value, toByteOffset: 128 + 64, as: UInt64.self)
-                _ = Self.write(ends.maker, pattern(SharedPath.capacity))
+                _ = Self.write(ends.maker, pattern(SharedMemoryTransport.capacity))
                 #expect(Self.write(ends.maker, [1]) == -Int(EPROTO))
             }
             // Back to where it was.
@@ -225,7 +228,7 @@ import Testing
             #expect(Self.read(ends.maker, 50).0 == -Int(EPROTO))
         }
 
-        @Test("What is no such memory, and no bell, is refused")
+        @Test("What is no such memory, and no doorbell, is refused")
         func foreign() throws {
             let ends = try Ends()
             defer { ends.close() }
@@ -251,7 +254,7 @@ import Testing
                 [halfSealed[0], good[1], good[2]], [halfSealed[1], good[1], good[2]],
             ]
             for descriptors in wrong {
-                let error = #expect(throws: TransportError.self) { try SharedPath.take(descriptors) }
+                let error = #expect(throws: TransportError.self) { try SharedMemoryTransport.take(descriptors) }
                 #expect(error?.code == .protocolViolation)
             }
         }
@@ -267,7 +270,7 @@ import Testing
             return unsafeBitCast(make, to: Make.self)("half-sealed", 1 | 2)
         }
 
-        @Test("A pipe with a name, whose opening somebody else may hold up, is no bell")
+        @Test("A pipe with a name, whose opening another process may hold up, is no doorbell")
         func namedPipe() throws {
             let ends = try Ends()
             defer { ends.close() }
@@ -277,7 +280,7 @@ import Testing
             let pipe = open(directory.path + "/pipe", O_RDWR | O_NONBLOCK)
             defer { port_close(pipe) }
             #expect(throws: TransportError.self) {
-                try SharedPath.take([ends.descriptors[0], pipe, ends.descriptors[2]])
+                try SharedMemoryTransport.take([ends.descriptors[0], pipe, ends.descriptors[2]])
             }
         }
 
@@ -286,10 +289,10 @@ import Testing
             let ends = try Ends()
             defer { ends.close() }
             // The peer fills the bell that the taker rings, and makes it wait for room.
-            let flags = fcntl(ends.maker.bell, F_GETFL)
+            let flags = fcntl(ends.maker.doorbell, F_GETFL)
             let bytes = [UInt8](repeating: 0, count: 8_192)
-            while Glibc.write(ends.maker.bell, bytes, bytes.count) > 0 {}
-            #expect(fcntl(ends.maker.bell, F_SETFL, flags & ~O_NONBLOCK) == 0)
+            while Glibc.write(ends.maker.doorbell, bytes, bytes.count) > 0 {}
+            #expect(fcntl(ends.maker.doorbell, F_SETFL, flags & ~O_NONBLOCK) == 0)
             #expect(fcntl(ends.descriptors[1], F_SETFL, 0) == 0)
             #expect(Self.read(ends.maker, 10).0 == -Int(EAGAIN))
             #expect(Self.write(ends.taker, [1]) == 1)

@@ -7,7 +7,7 @@
     @testable import PortTransport
 
     /// Peers that send descriptors nobody asked for, above all ones whose close takes long.
-    @Suite("Descriptors nobody asked for", .serialized, .bounded())
+    @Suite("Descriptors that were not asked for", .serialized, .bounded())
     struct UnaskedDescriptorTests {
         static let takesNone = ChannelConfiguration(acceptsDescriptors: false)
 
@@ -75,7 +75,7 @@
             }
         }
 
-        @Test("A kernel that can refuses them, and the peer is told", .enabled(if: kernelRefuses))
+        @Test("A kernel that can refuses them, and the peer's write fails", .enabled(if: kernelRefuses))
         func refused() async throws {
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()
             let there = Recorder()
@@ -131,7 +131,7 @@
             withExtendedLifetime(b) {}
         }
 
-        @Test("One that nobody read is closed elsewhere when its channel ends")
+        @Test("One that was not read is closed elsewhere when its channel ends")
         func unread() async throws {
             let bystanders = try Bystanders()
             let (mine, theirs) = try ChannelEndpoint.socketPairDescriptors()

@@ -49,10 +49,10 @@ int port_socketpair(int ends[2]);
 int port_pipe(int ends[2]);
 
 /// Sockets at a path. The return value is a descriptor; ENAMETOOLONG if the path does not fit `sun_path`.
-/// Connecting never waits: EAGAIN if the listener's queue is full, of which no poller tells when there is room.
+/// Connecting never waits: EAGAIN if the listener's queue is full, and no poller reports when there is room.
 int port_connect(const char *path);
 int port_bind(const char *path, uint32_t mode);
-/// Sets the mode of a file that is no symbolic link: what a link leads to is somebody else's, and stays as it is.
+/// Sets the mode of a file that is no symbolic link: what a link leads to is not ours, and stays as it is.
 int port_set_mode(const char *path, uint32_t mode);
 int port_accept(int listener);
 int port_listen(int socket, int backlog);

@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /// Interest in a descriptor, and what happened to it. A registration without interest stays silent, but for
-/// epoll's, which tells once that the other side has gone: whoever relies on that asks for PORT_HANG_UP.
-/// PORT_EDGE with an interest: told once for each arrival, and not again while something is left, where the system can;
-/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is told with either, if the other side has gone;
-/// as an interest, it is told by itself, too. No poller tells PORT_BELL and PORT_POLLED: whoever asks it adds them.
-enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8, PORT_BELL = 16, PORT_POLLED = 32 };
+/// epoll's, which reports once that the other side has gone: to rely on that, ask for PORT_HANG_UP.
+/// PORT_EDGE with an interest: reported once for each arrival, and not while something is left, where the system can;
+/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is reported with either, if the other side has gone;
+/// as an interest, it is reported by itself as well. The poller reports no PORT_DOORBELL and PORT_POLLED: the loop adds them.
+enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8, PORT_DOORBELL = 16, PORT_POLLED = 32 };
 
 typedef struct port_event {
     uint64_t token;
@@ -32,21 +32,21 @@ void port_poller_close(port_poller *poller);
 int port_poller_add(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest);
 /// Changes the interest from `previous` to `interest`; what is ready already is reported at once.
 int port_poller_change(const port_poller *poller, int descriptor, uint64_t token, uint32_t previous, uint32_t interest);
-/// Tells once more, with PORT_EDGE, if something is left.
+/// Reports once more, with PORT_EDGE, if something is left.
 int port_poller_again(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest);
 int port_poller_remove(const port_poller *poller, int descriptor, uint32_t previous);
 
 /// Ends one wait of another thread, now or the next. Its event is not reported.
 void port_poller_wake(const port_poller *poller);
 
-/// Waits for events: at most `nanoseconds` (rounded up to the kernel's grain), for ever if negative. Returns their
+/// Waits for events: at most `nanoseconds` (rounded up to the kernel's grain), without limit if negative. Returns their
 /// number; 0 also after a wake or a signal.
 int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds);
 
 /// Waits until one descriptor is ready. Returns the PORT_ bits, 0 after the time.
 int port_wait_one(int descriptor, uint32_t interest, int64_t nanoseconds);
 
-/// True if whoever could read what is written to the descriptor is gone.
+/// True if nothing can read any more what is written to the descriptor.
 bool port_is_hung_up(int descriptor);
 
 #endif

@@ -35,8 +35,8 @@ extern uint32_t port_forks;
 /// How often this process is a fork of one that used this library: a loop of another number is the parent's.
 static inline uint32_t port_fork_count(void) { return __atomic_load_n(&port_forks, __ATOMIC_RELAXED); }
 
-/// A mutex: all zero when free, of a few bytes, so that it lies within what it protects, and without a call when nobody
-/// else wants it. A thread that takes it twice waits for itself for ever.
+/// A mutex: all zero when free, of a few bytes, so that it lies within what it protects, and without a call when no
+/// other thread wants it. A thread that takes it twice waits for itself without end.
 #if __APPLE__
 typedef struct port_lock { os_unfair_lock lock; } port_lock;
 static inline void port_lock_acquire(port_lock *lock) { os_unfair_lock_lock(&lock->lock); }
@@ -51,7 +51,7 @@ void port_lock_acquire(port_lock *lock);
 bool port_lock_try(port_lock *lock);
 void port_lock_release(port_lock *lock);
 #else
-/// 0: free, 1: taken, 2: taken, and somebody may sleep until it is free.
+/// 0: free, 1: taken, 2: taken, and a thread may sleep until it is free.
 typedef struct port_lock { uint32_t state; } port_lock;
 void port_lock_wait(port_lock *lock);
 void port_lock_wake(port_lock *lock);
@@ -76,7 +76,7 @@ void port_condition_destroy(port_condition *condition);
 void port_condition_signal(port_condition *condition);
 void port_condition_broadcast(port_condition *condition);
 /// Waits, with `lock` released meanwhile, until signalled or until the monotonic clock shows `deadline`; UINT64_MAX
-/// waits for ever. False: timed out. May also return true for nothing.
+/// waits without limit. False: timed out. May also return true for nothing.
 bool port_condition_wait(port_condition *condition, port_lock *lock, uint64_t deadline);
 
 #endif

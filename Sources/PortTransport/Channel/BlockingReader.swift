@@ -9,7 +9,7 @@ enum EndpointReader: UInt8 {
     case loop
     /// A thread that waits for an answer.
     case thread
-    /// Nobody: the loop keeps away until the next thread comes or the watchdog finds that none has come.
+    /// No thread: the loop keeps away until the next thread comes or the watchdog finds that none has come.
     case reserved
 
     enum EnterAction {
@@ -75,7 +75,7 @@ struct BlockingReader: ~Copyable {
     /// Wakes the thread that reads, while it waits in the kernel.
     var sleeping: Unmanaged<BlockingReaderResources>?
     /// The same, where memory is shared.
-    var awaitingAnswer: Unmanaged<SharedPath>?
+    var awaitingAnswer: Unmanaged<SharedMemoryTransport>?
     /// Made when first needed: most channels never have a blocking reader.
     private var condition: Condition?
 

@@ -6,8 +6,10 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// What a driving thread needs, from a pool, so that blocking calls neither open descriptors nor allocate: memory to read
-/// into, and a poller of its own, which waits faster than `poll` does and can be woken.
+/// What a blocking reader needs: memory to read into, and a poller of its own, which waits faster than `poll` does and
+/// can be woken.
+///
+/// It comes from a pool, so that blocking calls neither open descriptors nor allocate.
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
     private let poller: UnsafeMutablePointer<port_poller>
@@ -44,8 +46,9 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         return true
     }
 
-    /// Waits for input or a wake, so many nanoseconds, for ever if negative; the number of descriptors with input, below 0
-    /// if they cannot be waited for.
+    /// Waits for input or a wake; a negative time has no limit.
+    ///
+    /// - Returns: The number of descriptors with input, below 0 if they cannot be waited for.
     func wait(_ nanoseconds: Int64) -> CInt {
         var event = port_event()
         return port_poller_wait(poller, &event, 1, nanoseconds)
@@ -66,7 +69,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     func giveBack() {
         guard Self.pool.isUsable else { return }
         if watched >= 0 {
-            // One that the poller does not let go of would be told of for ever.
+            // If the poller keeps it, it reports it again and again.
             guard port_poller_remove(poller, watched, UInt32(PORT_READABLE)) >= 0 else { return }
             watched = -1
         }

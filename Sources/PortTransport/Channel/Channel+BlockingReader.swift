@@ -78,7 +78,7 @@ extension Channel {
         gate.unlock(held)
         // The loop may have been notified before; it must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
-        if !isAlone { path?.beginAwaiting() }
+        if !isAlone { sharedMemory?.beginAwaiting() }
         guard let resources = kept ?? BlockingReaderResources.take() else {
             leaveBlockingReader(nil)
             return nil
@@ -116,8 +116,7 @@ extension Channel {
     /// Counts the signals so far.
     package var signals: UInt64 { readerSignals.load(ordering: .acquiring) }
 
-    /// Waits until there is another signal than the first so many, without reading; for a thread that `driveReading` has
-    /// told of the end.
+    /// Waits for a signal after the first `count`, without reading; for a thread that `driveReading` has told the end.
     ///
     /// - Returns: False at the deadline.
     package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {
@@ -174,7 +173,7 @@ extension Channel {
     private enum Wait {
         /// There is input, or was.
         case input
-        /// There may be input in memory shared with the peer, which does not tell of the end.
+        /// There may be input in memory shared with the peer, which does not show the end.
         case memory
         /// The condition may have become true.
         case changed
@@ -217,15 +216,15 @@ extension Channel {
             looked = now
             return false
         }
-        guard now &- last >= UInt64(SharedPath.longestSleep) else { return false }
+        guard now &- last >= UInt64(SharedMemoryTransport.longestSleep) else { return false }
         looked = now
         return true
     }
 
     /// Asks the socket beside shared memory whether the peer has gone: `.changed` if it has left frames, `.input` if not.
     ///
-    /// The loop does the same when the poller tells it. While all of its threads are in methods that block nobody polls, and
-    /// this thread is the only one to find the end.
+    /// The loop does the same when the poller reports the end. But while all of its threads are in methods that block, this
+    /// thread is the only one that can find it.
     private func lookForEnd(_ resources: BlockingReaderResources) -> Wait {
         let held = readLock.lock()
         guard let (outcome, handler) = readSocketAndUnlock(resources.context, held) else { return .input }
@@ -237,7 +236,7 @@ extension Channel {
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
     private func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
         let held = readLock.lock()
-        // A thread is told of answers, and has its own way to wish for that.
+        // A blocking reader is woken by answers, and asks for that in another way.
         reading.pointee.isPolled = isPolling || reading.pointee.input.isShared
         guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else {
             unlockReading(held)
@@ -274,11 +273,11 @@ extension Channel {
             }
         }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        if gated.pointee.input.isShared, let path {
-            gated.pointee.blockingReader.awaitingAnswer = Unmanaged.passUnretained(path)
+        if gated.pointee.input.isShared, let sharedMemory {
+            gated.pointee.blockingReader.awaitingAnswer = Unmanaged.passUnretained(sharedMemory)
             gate.unlock(held)
-            let hasInput = withReadLock { path.hasInputOrAwaitsAnswer() }
-            if !hasInput, readerSignals.load(ordering: .acquiring) == signals { path.awaitAnswer(time) }
+            let hasInput = withReadLock { sharedMemory.hasInputOrAwaitsAnswer() }
+            if !hasInput, readerSignals.load(ordering: .acquiring) == signals { sharedMemory.awaitAnswer(time) }
             gate.withLock { gated.pointee.blockingReader.awaitingAnswer = nil }
             return .memory
         }
@@ -318,11 +317,11 @@ extension Channel {
     /// As `leaveBlockingReader`, where the loop reads as well.
     private func leaveSharedReader(_ resources: BlockingReaderResources?) {
         // This thread may have been notified of input that it has not read. The loop must read it.
-        let hasInput = withReadLock { path?.hasInputAfterAwaiting() ?? false }
+        let hasInput = withReadLock { sharedMemory?.hasInputAfterAwaiting() ?? false }
         let held = gate.lock()
         gated.pointee.blockingReader.leave()
         if gated.pointee.blockingReader.waiting > 0 { signalReaders(held) }
-        if hasInput, let eventLoop { tellBellAgain(eventLoop, held) }
+        if hasInput, let eventLoop { rearmDoorbell(eventLoop, held) }
         gate.unlock(held)
         resources?.giveBack()
         leaveIfOver()

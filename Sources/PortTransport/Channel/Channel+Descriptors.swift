@@ -11,7 +11,7 @@ extension Channel {
     /// Has the kernel refuse a peer that sends descriptors, which come only where they are asked for.
     ///
     /// What is not read yet may have come with some. If the kernel cannot, any byte may: then each read takes what comes
-    /// beside it, because the kernel closes what nobody takes in the thread that reads, and a peer decides how long that
+    /// beside it, because the kernel closes in the reading thread what is not taken, and a peer decides how long that
     /// takes.
     ///
     /// Called with the read lock held, or before the channel is used.
@@ -54,7 +54,8 @@ extension Channel {
             // Two messages' worth: see `OutboundQueue.planLane`.
             let bound =
                 acceptsDescriptors
-                ? 2 * Self.maximumDescriptors : reading.pointee.arrival != .notExpected ? SharedPath.descriptorCount : 0
+                ? 2 * Self.maximumDescriptors
+                : reading.pointee.arrival != .notExpected ? SharedMemoryTransport.descriptorCount : 0
             guard reading.pointee.descriptors.count <= bound else {
                 throw TransportError(.protocolViolation, "descriptors came that no frame claims")
             }

@@ -70,6 +70,6 @@ extension Channel {
         gate.unlock(held)
         guard case .closeLink = action else { return }
         link.close(alsoOutput: alsoOutput)
-        path?.close()
+        sharedMemory?.close()
     }
 }

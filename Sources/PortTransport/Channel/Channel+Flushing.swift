@@ -76,11 +76,11 @@ extension Channel {
         while true {
             let outcome =
                 writing.pointee.hasOnlyFrames
-                ? writeLaneAndUnlock(held, &budget) : writeOnceAndUnlock(held, &budget)
+                ? writeFramesAndUnlock(held, &budget) : writeOnceAndUnlock(held, &budget)
             switch outcome {
             case .more:
                 held = queueLock.lock()
-                // Its end may have been told: nothing is written after that.
+                // The channel may have ended: nothing is written after that.
                 if !writing.pointee.output.isClosed, budget > 0 { continue }
                 writing.pointee.output.endFlush()
                 if writing.pointee.output.isClosed { return settleAndUnlock(held) }
@@ -96,17 +96,17 @@ extension Channel {
 
     /// `writeOnceAndUnlock` for what is most frequent: nothing but whole frames, in one piece of memory.
     @inline(__always)
-    private func writeLaneAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
-        let lane = writing.pointee.queue.planOnlyLane()
-        let shared = writing.pointee.output.isShared ? path : nil
+    private func writeFramesAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
+        let lane = writing.pointee.queue.planOnlyFrames()
+        let shared = writing.pointee.output.isShared ? sharedMemory : nil
         let content = writing.pointee.content
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
         let written = queueLock.unlocked(&held) {
-            shared?.write(&vector, 1, bound: SharedPath.capacity, content: content)
+            shared?.write(&vector, 1, bound: SharedMemoryTransport.capacity, content: content)
                 ?? link.send(&vector, 1, [], withCredentials: false)
         }
-        writing.pointee.queue.advanceOnlyLane(max(0, written))
-        if written == lane.count, writing.pointee.isQuiet, !laneIsFull.load(ordering: .relaxed) {
+        writing.pointee.queue.advanceOnlyFrames(max(0, written))
+        if written == lane.count, writing.pointee.isQuiet, !frameQueueIsFull.load(ordering: .relaxed) {
             writing.pointee.content = []
             writing.pointee.output.endFlush()
             queueLock.unlock(held)
@@ -140,7 +140,7 @@ extension Channel {
         if let withdrawn = attempt.withdrawn {
             queueLock.unlock(held)
             for descriptor in withdrawn { port_close(descriptor) }
-            pathWasWithdrawn()
+            sharedMemoryWasWithdrawn()
             return .more
         }
         if writing.pointee.queue.passBoundary() { shareOutput(held) }
@@ -150,15 +150,15 @@ extension Channel {
     }
 
     private func attemptWrite(_ held: inout Held<WriteState>, _ vectors: UnsafeMutablePointer<iovec>) -> Attempt {
-        var units = OutboundQueue.maximumUnits
-        if let message = writing.pointee.queue.firstBulk {
-            units = writing.pointee.pacing.units(
+        var fragments = OutboundQueue.maximumFragments
+        if let message = writing.pointee.queue.firstMessage {
+            fragments = writing.pointee.pacing.fragments(
                 link, message: message, enqueued: writing.pointee.queue.lastNumber,
                 read: framesRead.load(ordering: .relaxed))
         }
-        let plan = writing.pointee.queue.plan(vectors, units: units)
+        let plan = writing.pointee.queue.plan(vectors, fragments: fragments)
         let withCredentials = writing.pointee.sendsCredentials
-        let shared = writing.pointee.output.isShared ? path : nil
+        let shared = writing.pointee.output.isShared ? sharedMemory : nil
         let bound = writing.pointee.pacing.sharedBound
         let content = writing.pointee.content
         let descriptorFrames = plan.descriptorFrames
@@ -187,12 +187,12 @@ extension Channel {
     /// Whether there is room again that the owner waits for.
     private func takeRoom(_ held: borrowing Held<WriteState>) -> Bool {
         var hasRoom = false
-        if laneIsFull.load(ordering: .relaxed), writing.pointee.queue.unsentOwnFrames <= unsentFrames / 2 {
-            laneIsFull.store(false, ordering: .relaxed)
+        if frameQueueIsFull.load(ordering: .relaxed), writing.pointee.queue.unsentOwnFrames <= unsentFrames / 2 {
+            frameQueueIsFull.store(false, ordering: .relaxed)
             hasRoom = true
         }
-        if let mark = writing.pointee.bulkMark, writing.pointee.queue.unsentOwnBulk <= mark {
-            writing.pointee.bulkMark = nil
+        if let mark = writing.pointee.messageMark, writing.pointee.queue.unsentOwnMessages <= mark {
+            writing.pointee.messageMark = nil
             hasRoom = true
         }
         return hasRoom
@@ -200,13 +200,13 @@ extension Channel {
 
     /// What follows from a write.
     private func settleWriteAndUnlock(_ held: consuming Held<WriteState>, _ written: Int, _ planned: Int) -> Outcome {
-        var tells = false
+        var notifies = false
         if let mark = writing.pointee.answerMark, writing.pointee.queue.unsentAnswers <= mark {
             writing.pointee.answerMark = nil
-            tells = true
+            notifies = true
         }
-        if takeRoom(held) { tells = true }
-        defer { if tells { loop.schedule(.notify, on: self) } }
+        if takeRoom(held) { notifies = true }
+        defer { if notifies { loop.schedule(.notify, on: self) } }
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
             writing.pointee.output.endFlush()
             if writing.pointee.output.isClosed {
@@ -223,7 +223,7 @@ extension Channel {
         }
         if written < planned {
             // No more than a ring goes into it at a time.
-            let hasRoom = writing.pointee.output.isShared && path?.awaitsRoom.load(ordering: .relaxed) == false
+            let hasRoom = writing.pointee.output.isShared && sharedMemory?.awaitsRoom.load(ordering: .relaxed) == false
             switch writing.pointee.output.cutShort(hasRoom: hasRoom) {
             case .writeAgain:
                 queueLock.unlock(held)
@@ -289,7 +289,7 @@ extension Channel {
         settleWriteInterest()
         switch action {
         case .none: break
-        case .endWithViolation: end(.failed(SharedPath.nonsense))
+        case .endWithViolation: end(.failed(SharedMemoryTransport.invalidCounters))
         case .endOfFile: end(.endOfFile)
         case .drain:
             gate.withLock { gated.pointee.writeError = number }

@@ -4,8 +4,8 @@ internal import Synchronization
 extension Channel {
     /// Asks the loop to say when the kernel takes more, or no longer to, as it is now.
     ///
-    /// To be called after each change of `isBlocked`, by whoever made it. Two that do so at a time leave the poller with
-    /// the later state, in whichever order they come here.
+    /// To be called after each change of `isBlocked`, by the thread that made it. Two threads that do so at a
+    /// time leave the poller with the later state, in either order.
     func settleWriteInterest() {
         guard let eventLoop, !isForked else { return }
         gate.withLock { setWriteInterest(eventLoop, $0) }
@@ -15,7 +15,7 @@ extension Channel {
         let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
         guard !gated.pointee.life.isOver, gated.pointee.output != .closed else { return }
         if gated.pointee.output == .shared {
-            setBell(eventLoop, held)
+            setDoorbell(eventLoop, held)
         } else if case .streams(_, let output) = link {
             let other = gated.pointee.outputInterest & ~UInt32(PORT_WRITABLE)
             setOutput(output.descriptor, isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop, held)
@@ -31,29 +31,29 @@ extension Channel {
         if gated.pointee.input.isShared {
             let listened = gated.pointee.doorbellInterest ?? 0 != 0
             gated.pointee.wantsInput = isOn
-            setBell(eventLoop, held)
-            // It may have rung for whoever read until now.
-            if isOn, listened { tellBellAgain(eventLoop, held) }
+            setDoorbell(eventLoop, held)
+            // It may have rung for the thread that read until now.
+            if isOn, listened { rearmDoorbell(eventLoop, held) }
             return
         }
         let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
         setInput(isOn ? other | readInterest(held) : other, eventLoop, held)
     }
 
-    /// What the poller is asked, to be told of input.
+    /// What the poller is asked so that it reports input.
     func readInterest(_ held: borrowing Held<GateState>) -> UInt32 {
         UInt32(PORT_READABLE) | (gated.pointee.readsWhole ? UInt32(PORT_EDGE) : 0)
     }
 
-    /// Something may be left in the input that the poller will not tell of by itself.
+    /// Something may be left in the input that the poller does not report by itself.
     @inline(never)
-    func askAgain() {
+    func rearmInput() {
         guard let eventLoop else { return }
         gate.withLock { held in
-            if gated.pointee.input.isShared { return tellBellAgain(eventLoop, held) }
+            if gated.pointee.input.isShared { return rearmDoorbell(eventLoop, held) }
             let interest = gated.pointee.inputInterest
             guard !gated.pointee.life.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
-            eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
+            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, interest)
         }
     }
 
@@ -68,10 +68,10 @@ extension Channel {
             return
         }
         if previous == interest {
-            // Asked for once more because the kernel was full once more: what happened in between may be told already.
+            // The kernel was full once more. The poller may have reported the room in between already.
             let both = UInt32(PORT_WRITABLE) | UInt32(PORT_EDGE)
             guard interest & both == both else { return }
-            eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, interest)
+            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, interest)
             return
         }
         gated.pointee.inputInterest = interest
@@ -92,7 +92,7 @@ extension Channel {
         gated.pointee.outputInterest = interest
     }
 
-    /// The input is over and the output is not: has the poller tell when the peer is gone altogether.
+    /// The input is over and the output is not: has the poller report when the peer is gone.
     func watchForHangUp() {
         let held = gate.lock()
         if let eventLoop, !gated.pointee.life.isOver, gated.pointee.output != .closed {
@@ -109,7 +109,7 @@ extension Channel {
         noticeHangUp()
     }
 
-    /// Ends a channel whose input is over if nobody will read its output.
+    /// Ends a channel whose input is over if its output will not be read.
     func noticeHangUp() {
         let held = gate.lock()
         var isGone = false
@@ -137,7 +137,7 @@ extension Channel {
     func forgetSources(_ held: borrowing Held<GateState>) {
         forgetOutput(held)
         guard let eventLoop, gated.pointee.inputSource != 0 else { return }
-        forgetBell(eventLoop, held)
+        forgetDoorbell(eventLoop, held)
         eventLoop.removeSource(gated.pointee.inputSource, link.inputDescriptor, interest: gated.pointee.inputInterest)
         gated.pointee.inputSource = 0
         gated.pointee.inputInterest = 0

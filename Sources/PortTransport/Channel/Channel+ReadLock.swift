@@ -8,7 +8,7 @@ struct OwedWork: OptionSet {
     /// Read the endpoint itself.
     static let input = OwedWork(rawValue: 1)
     /// Read the memory shared with the peer.
-    static let bell = OwedWork(rawValue: 2)
+    static let doorbell = OwedWork(rawValue: 2)
     static let drain = OwedWork(rawValue: 4)
     static let end = OwedWork(rawValue: 8)
 }
@@ -39,7 +39,7 @@ extension Channel {
         let gateHeld = gate.lock()
         gated.pointee.owed.formUnion(work)
         isOwed.store(true, ordering: .sequentiallyConsistent)
-        // Otherwise the poller would tell of what cannot be read again and again.
+        // Otherwise the poller would report again and again what cannot be read.
         if work.contains(.input), loopReadsEndpoint(gateHeld) { setReadInterest(false, gateHeld) }
         gate.unlock(gateHeld)
         // It may have been given back before the note was there to be seen.
@@ -74,11 +74,11 @@ extension Channel {
         isOwed.store(false, ordering: .sequentiallyConsistent)
         if let eventLoop, !gated.pointee.life.isOver {
             if work.contains(.input), loopReadsEndpoint(held) { setReadInterest(true, held) }
-            // Beside shared memory the endpoint tells of the end, once.
+            // Beside shared memory the endpoint reports the end, once.
             if work.contains(.input), gated.pointee.input.isShared {
-                eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+                eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
             }
-            if work.contains(.bell) { tellBellAgain(eventLoop, held) }
+            if work.contains(.doorbell) { rearmDoorbell(eventLoop, held) }
         }
         gate.unlock(held)
         if work.contains(.drain) { loop.schedule(.drain, on: self) }

@@ -21,10 +21,10 @@ extension Channel {
 
     /// Asked for in one read, beside what a large message takes.
     private static let portion = 64 << 10
-    /// Reads in one breath, so that one channel cannot keep the loop from the others.
-    private static let breath = 16
-    /// Reads after which the last of a peer that does not read any more are given up, so that it cannot go on for ever.
-    private static let lastBreath = 256
+    /// Reads before the loop serves other channels.
+    private static let readBudget = 16
+    /// Reads of what a peer has left that reads no more; the rest is given up, so that the peer cannot go on without end.
+    private static let lastReadBudget = 256
     /// Parts of frames up to this size are copied, so that a slow peer holds no read buffer.
     private static let smallPart = 4 << 10
 
@@ -32,10 +32,10 @@ extension Channel {
     ///
     /// Returns the handler if it got frames.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
-        guard let held = lockReading(or: bits & UInt32(PORT_BELL) == 0 ? .input : .bell) else { return nil }
-        if reading.pointee.input.isShared, bits & UInt32(PORT_BELL) == 0 {
+        guard let held = lockReading(or: bits & UInt32(PORT_DOORBELL) == 0 ? .input : .doorbell) else { return nil }
+        if reading.pointee.input.isShared, bits & UInt32(PORT_DOORBELL) == 0 {
             unlockReading(held)
-            return socketSpoke(context)
+            return readSocket(context)
         }
         guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped else {
             unlockReading(held)
@@ -47,15 +47,15 @@ extension Channel {
             unlockReading(held)
             return nil
         }
-        let (outcome, delivered) = readBreath(context, handler, held, isEndless: false)
+        let (outcome, delivered) = readWithinBudget(context, handler, held, isLast: false)
         unlockReading(held)
         switch outcome {
         case .more, .drained:
-            // An end that came before the read is told no more.
-            if !isPolled, outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { askAgain() }
+            // The poller does not report again an end that came before the read.
+            if !isPolled, outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { rearmInput() }
             return delivered ? handler : nil
         case .endOfFile, .failed:
-            // The turn comes before the end.
+            // The handler is notified of the frames before it is told the end.
             if delivered { loop.schedule(.notify, on: self) }
             settle(outcome)
             return nil
@@ -83,7 +83,7 @@ extension Channel {
     func drainAfterFailedWrite() {
         guard let held = lockReading(or: .drain) else { return }
         guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else { return unlockReading(held) }
-        let (outcome, delivered) = ReadContext.withTemporary { readBreath($0, handler, held, isEndless: true) }
+        let (outcome, delivered) = ReadContext.withTemporary { readWithinBudget($0, handler, held, isLast: true) }
         unlockReading(held)
         if delivered { loop.schedule(.notify, on: self) }
         switch outcome {
@@ -95,20 +95,20 @@ extension Channel {
     }
 
     /// The second result says whether frames were delivered.
-    func readBreath(
+    func readWithinBudget(
         _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, _ held: borrowing Held<ReadState>,
-        isEndless: Bool
+        isLast: Bool
     ) -> (ReadOutcome, Bool) {
         let before = framesRead.load(ordering: .relaxed)
         var outcome = ReadOutcome.more
         var count = 0
-        while case .more = outcome, count < (isEndless ? Self.lastBreath : Self.breath) {
+        while case .more = outcome, count < (isLast ? Self.lastReadBudget : Self.readBudget) {
             outcome = readOnce(context, handler, held)
             // A short read of a stream is no proof of its end where descriptors came with it.
-            if isEndless, case .drained = outcome, reading.pointee.lastWasShort { outcome = .more }
+            if isLast, case .drained = outcome, reading.pointee.lastWasShort { outcome = .more }
             count += 1
-            // What a frame asks for should not wait until the bulk behind it is read.
-            if !isEndless, framesRead.load(ordering: .relaxed) != before { break }
+            // What a frame asks for should not wait until the large message behind it is read.
+            if !isLast, framesRead.load(ordering: .relaxed) != before { break }
         }
         return (outcome, framesRead.load(ordering: .relaxed) != before)
     }
@@ -166,13 +166,13 @@ extension Channel {
         let rest = iovec(iov_base: memory + end, iov_len: room)
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
-        let shared = reading.pointee.input.isShared ? path : nil
+        let shared = reading.pointee.input.isShared ? sharedMemory : nil
         let takesAncillary =
             acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.arrival != .notExpected
             || (reading.pointee.foreignBytes > 0 && shared == nil)
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
-                shared?.read($0, count, wishes: !reading.pointee.isPolled)
+                shared?.read($0, count, requestsDoorbell: !reading.pointee.isPolled)
                     ?? link.receive($0, count, takesAncillary ? context.pointee.ancillary : nil)
             }
         }
@@ -217,7 +217,7 @@ extension Channel {
         case EAGAIN, EWOULDBLOCK: return .drained
         // The peer closed its end without reading all we sent. All it sent was read.
         case 0, ECONNRESET: break
-        case EPROTO where reading.pointee.input.isShared: return failed(SharedPath.nonsense)
+        case EPROTO where reading.pointee.input.isShared: return failed(SharedMemoryTransport.invalidCounters)
         case let number:
             return failed(.system("reading", number))
         }

@@ -7,11 +7,10 @@ internal import Synchronization
     internal import Darwin
 #endif
 
-/// How a channel over a socket goes over to memory shared with its peer.
+/// How a channel over a socket moves to memory shared with its peer.
 ///
-/// What is agreed on, and by which frames, is the matter of the layer above. Each direction goes over by itself, between
-/// two frames: the output behind a frame that `enqueueLast` adds, the input behind one of whose delivery `moveInput` is
-/// called. From then on a bell takes the place of the socket in the poller. The socket stays, and tells of the end.
+/// The layer above agrees on the move, by frames of its own. Each direction moves by itself, between two frames: the output behind a frame that `enqueueLast` adds, the input behind one of whose delivery `moveInput` is
+/// called. From then on a doorbell takes the place of the socket in the poller. The socket stays open and shows the end.
 extension Channel {
     /// Whether this end can share memory with a peer.
     package var canShare: Bool {
@@ -47,15 +46,15 @@ extension Channel {
     ///
     /// Returns the descriptors to be sent to the peer, nil if there is none to be had.
     package func makePath() -> [CInt]? {
-        guard canShare, path == nil, let made = SharedPath.make() else { return nil }
-        path = made.path
+        guard canShare, sharedMemory == nil, let made = SharedMemoryTransport.make() else { return nil }
+        sharedMemory = made.path
         return made.descriptors
     }
 
     /// Adds the frame that gives the peer the memory made here.
     ///
     /// The system may refuse to send the descriptors: too many of this user's are on their way already, or the peer takes
-    /// none. Then the frame leaves without them, and the memory is let go of.
+    /// none. Then the frame leaves without them, and the memory is released.
     package func enqueuePath(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
         let held = queueLock.lock()
@@ -71,20 +70,20 @@ extension Channel {
     /// Whether there is memory that this end has made or taken.
     ///
     /// To be called while a frame is delivered.
-    package var hasPath: Bool { path != nil }
+    package var hasPath: Bool { sharedMemory != nil }
 
-    /// Lets go of memory that the peer will not use, while a frame is delivered.
+    /// Releases memory that the peer will not use, while a frame is delivered.
     ///
     /// Does nothing once it is used.
     package func dropPath() {
         // After the end it goes with the link.
-        guard reading.pointee.input == .endpoint, let dropped = path else { return }
-        path = nil
+        guard reading.pointee.input == .endpoint, let dropped = sharedMemory else { return }
+        sharedMemory = nil
         dropped.close()
     }
 
     /// The peer was not given the memory made for it.
-    func pathWasWithdrawn() {
+    func sharedMemoryWasWithdrawn() {
         loop.perform { [self] in withReadLock { dropPath() } }
     }
 
@@ -93,9 +92,9 @@ extension Channel {
     /// False if this process cannot open it.
     /// - Throws: `protocolViolation` if it is not what the peer has to make.
     package func takePath(_ descriptors: [CInt]) throws(TransportError) -> Bool {
-        guard canShare, path == nil else { return false }
-        path = try SharedPath.take(descriptors)
-        return path != nil
+        guard canShare, sharedMemory == nil else { return false }
+        sharedMemory = try SharedMemoryTransport.take(descriptors)
+        return sharedMemory != nil
     }
 
     /// Adds the last frame that is written to the endpoint itself.
@@ -114,13 +113,13 @@ extension Channel {
 
     func shareOutput(_ held: borrowing Held<WriteState>) {
         writing.pointee.output.share()
-        writesToPath.store(true, ordering: .releasing)
+        writesToSharedMemory.store(true, ordering: .releasing)
         gate.withLock { held in
             gated.pointee.output = .shared
             guard let eventLoop, !gated.pointee.life.isOver else { return }
             // The kernel may have been full before.
             setInput(gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop, held)
-            setBell(eventLoop, held)
+            setDoorbell(eventLoop, held)
         }
     }
 
@@ -137,58 +136,62 @@ extension Channel {
             let rest = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             let listened = gated.pointee.doorbellInterest ?? 0 != 0
-            setBell(eventLoop, held)
-            // Both may have been told of already, and for the last time: the end, and the first bytes elsewhere.
-            eventLoop.tellAgain(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
-            if listened { tellBellAgain(eventLoop, held) }
+            setDoorbell(eventLoop, held)
+            // The poller may have reported both already, and for the last time: the end, and the first bytes in shared memory.
+            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+            if listened { rearmDoorbell(eventLoop, held) }
         }
     }
 
-    // MARK: The bell
+    // MARK: The doorbell
 
-    /// Asks the loop to listen to the bell, or no longer to, as things are now.
+    /// Has the loop listen to the doorbell, or not, as the state demands.
     ///
-    /// Nobody empties a doorbell: a loop that begins to listen is notified once, whatever came before.
-    func setBell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        guard let path, gated.pointee.inputSource != 0 else { return }
+    /// A doorbell is never emptied: a loop that begins to listen is notified once, whatever came before.
+    func setDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
+        guard let sharedMemory, gated.pointee.inputSource != 0 else { return }
         let awaitsRoom = gated.pointee.output == .shared && isBlocked.load(ordering: .sequentiallyConsistent)
         let listens = awaitsRoom || (gated.pointee.input.isShared && gated.pointee.wantsInput)
         let interest = listens ? UInt32(PORT_READABLE | PORT_EDGE) : 0
         let source = gated.pointee.inputSource
         if let previous = gated.pointee.doorbellInterest {
             guard previous != interest else { return }
-            eventLoop.changeBell(source, path.bell, from: previous, to: interest)
+            eventLoop.changeDoorbell(source, sharedMemory.doorbell, from: previous, to: interest)
         } else {
-            guard eventLoop.addBell(source, path.bell, interest: interest) else { return bellIsLost() }
+            guard eventLoop.addDoorbell(source, sharedMemory.doorbell, interest: interest) else {
+                return doorbellIsLost()
+            }
         }
         gated.pointee.doorbellInterest = interest
     }
 
-    /// The system cannot have the bell polled.
-    private func bellIsLost() {
-        loop.perform { [self] in end(.failed(.system("registering a bell", ENOSPC))) }
+    /// The system cannot poll the doorbell.
+    private func doorbellIsLost() {
+        loop.perform { [self] in end(.failed(.system("registering a doorbell", ENOSPC))) }
     }
 
-    func tellBellAgain(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        guard let path, let interest = gated.pointee.doorbellInterest, interest != 0, !gated.pointee.life.isOver else {
+    func rearmDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
+        guard let sharedMemory, let interest = gated.pointee.doorbellInterest, interest != 0, !gated.pointee.life.isOver
+        else {
             return
         }
-        eventLoop.tellBellAgain(gated.pointee.inputSource, path.bell, interest)
+        eventLoop.rearmDoorbell(gated.pointee.inputSource, sharedMemory.doorbell, interest)
     }
 
-    func forgetBell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        guard let path, let interest = gated.pointee.doorbellInterest else { return }
-        eventLoop.removeBell(path.bell, interest: interest)
+    func forgetDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
+        guard let sharedMemory, let interest = gated.pointee.doorbellInterest else { return }
+        eventLoop.removeDoorbell(sharedMemory.doorbell, interest: interest)
         gated.pointee.doorbellInterest = nil
     }
 
-    /// Whether what the loop was told may mean that the peer has made room.
+    /// Whether what the poller reported may mean that the peer has made room.
     @inline(__always)
-    func isToldOfRoom(_ bits: UInt32) -> Bool {
-        let (bell, polled) = (UInt32(PORT_BELL), UInt32(PORT_POLLED))
-        guard bits & (bell | polled) == bell, writesToPath.load(ordering: .acquiring), let path else { return false }
+    func isNotifiedOfRoom(_ bits: UInt32) -> Bool {
+        let (doorbell, polled) = (UInt32(PORT_DOORBELL), UInt32(PORT_POLLED))
+        guard bits & (doorbell | polled) == doorbell, writesToSharedMemory.load(ordering: .acquiring), let sharedMemory
+        else { return false }
         // Not whether the channel is blocked, which the writing thread may be about to find out.
-        return path.awaitsRoom.load(ordering: .relaxed)
+        return sharedMemory.awaitsRoom.load(ordering: .relaxed)
     }
 
     // MARK: The socket
@@ -196,14 +199,14 @@ extension Channel {
     /// The socket has something to say, now that the input comes from elsewhere.
     ///
     /// Returns the handler if frames were delivered.
-    func socketSpoke(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
+    func readSocket(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         guard let held = lockReading(or: .input), let (outcome, handler) = readSocketAndUnlock(context, held) else {
             return nil
         }
-        // The turn comes before the end.
+        // The handler is notified of the frames before it is told the end.
         if handler != nil { loop.schedule(.notify, on: self) }
-        // A peer may have left more than belongs into one breath.
-        if case .more = outcome { askAgain() }
+        // A peer may have left more than one read budget.
+        if case .more = outcome { rearmInput() }
         settle(outcome)
         return nil
     }
@@ -242,18 +245,18 @@ extension Channel {
             unlockReading(held)
             return (.failed, nil)
         }
-        path?.isPeerFinished.store(true, ordering: .releasing)
+        sharedMemory?.isPeerFinished.store(true, ordering: .releasing)
         guard let handler = reading.pointee.handler else {
             unlockReading(held)
             return nil
         }
         reading.pointee.isPolled = false
-        let (outcome, delivered) = readBreath(context, handler, held, isEndless: true)
+        let (outcome, delivered) = readWithinBudget(context, handler, held, isLast: true)
         unlockReading(held)
         return (outcome, delivered ? handler : nil)
     }
 }
 
-extension SharedPath {
-    static let nonsense = TransportError(.protocolViolation, "the counters of the shared memory cannot be right")
+extension SharedMemoryTransport {
+    static let invalidCounters = TransportError(.protocolViolation, "the counters of the shared memory cannot be right")
 }

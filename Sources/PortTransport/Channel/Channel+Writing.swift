@@ -41,7 +41,7 @@ extension Channel {
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane(held) }
+        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
         queueLock.unlock(held)
         return number
     }
@@ -60,31 +60,33 @@ extension Channel {
         let number = writing.pointee.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { fillLane(held) }
+        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
         queueLock.unlock(held)
         return number
     }
 
     @inline(never)
-    private func fillLane(_ held: borrowing Held<WriteState>) { laneIsFull.store(true, ordering: .relaxed) }
+    private func markFrameQueueFull(_ held: borrowing Held<WriteState>) {
+        frameQueueIsFull.store(true, ordering: .relaxed)
+    }
 
-    /// Whether so much of this side's own lies unsent in whole frames that the owner should wait with more.
+    /// Whether too many of this side's own whole frames are unsent, so that the owner should wait with more.
     ///
-    /// The handler has a turn on the loop when half of it is written. Answers do not count; they never wait.
+    /// The handler is notified on the loop when half of them are written. Answers do not count; they never wait.
     @inline(__always)
-    package var isLaneFull: Bool { laneIsFull.load(ordering: .relaxed) }
+    package var isLaneFull: Bool { frameQueueIsFull.load(ordering: .relaxed) }
 
-    /// Whether a large message of so many bytes may be enqueued; one that is alone always may.
+    /// Whether a large message of that size may be enqueued; one that is alone always may.
     ///
-    /// If not the handler has a turn on the loop when there is room, and no more than half of what may lie unsent. Answers do
+    /// If not, the handler is notified on the loop when there is room and at most half of the limit is unsent. Answers do
     /// not count.
     package func hasBulkRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
-            let unsent = writing.pointee.queue.unsentOwnBulk
+            let unsent = writing.pointee.queue.unsentOwnMessages
             if unsent == 0 || count <= unsentBulk && unsent <= unsentBulk - count { return true }
             let mark = max(0, min(unsentBulk / 2, unsentBulk - count))
-            writing.pointee.bulkMark = max(writing.pointee.bulkMark ?? 0, mark)
+            writing.pointee.messageMark = max(writing.pointee.messageMark ?? 0, mark)
             return false
         }
     }
@@ -126,7 +128,7 @@ extension Channel {
         return number
     }
 
-    /// Gives a large message up that is not completely written: the peer gets no more of it and is told so.
+    /// Gives up a large message that is not completely written: the peer gets no more of it, and an abort.
     package func abort(_ number: UInt64) {
         guard !isForked else { return }
         let held = queueLock.lock()
@@ -142,13 +144,11 @@ extension Channel {
         guard !isForked else { return .counted }
         return queueLock.withLock {
             guard writing.pointee.queue.credit(bytes) else { return .notOwed }
-            return writing.pointee.queue.bulkMayGo ? .mayGoOn : .counted
+            return writing.pointee.queue.messageMayGo ? .mayGoOn : .counted
         }
     }
 
-    /// This side has consumed so many bytes of large messages.
-    ///
-    /// Only counts; telling the peer is the caller's.
+    /// Counts bytes of large messages that this side has consumed; the caller tells the peer.
     package func consumedBulk(_ bytes: UInt64) {
         consumed.wrappingAdd(bytes, ordering: .relaxed)
     }
@@ -185,7 +185,7 @@ extension Channel {
         return queueLock.withLock { writing.pointee.queue.writtenAnswers }
     }
 
-    /// Gives the handler a turn on the loop once no more than so many bytes of answers are unsent.
+    /// Notifies the handler on the loop once at most that many bytes of answers are unsent.
     package func tellWhenAnswers(areAtMost count: Int) {
         guard !isForked else { return }
         let isSo = queueLock.withLock { () -> Bool in
@@ -196,7 +196,7 @@ extension Channel {
         if isSo { loop.schedule(.notify, on: self) }
     }
 
-    /// Flushes at the end of the loop's turn, or at once on a thread that is in none.
+    /// Flushes at the end of the loop's iteration, or at once on another thread.
     package func setNeedsFlush() {
         guard !isForked else { return }
         let isSeen =
@@ -212,8 +212,8 @@ extension Channel {
         return eventLoopReference._withUnsafeGuaranteedRef { $0.waitInJob(for: handler, flushing: self) }
     }
 
-    /// The peer is about to end its stream in order: the channel goes on until `finishWriting`, or until nobody reads it,
-    /// so that what the peer asked for is still answered.
+    /// The peer is about to end its stream in order: the channel goes on until `finishWriting`, or until its output is
+    /// read no more, so that what the peer asked for is still answered.
     package func outliveInput() {
         guard !isForked else { return }
         queueLock.withLock { writing.pointee.output.outliveInput() }

@@ -14,16 +14,16 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var output = OutputLifecycle()
         /// The poller is asked to report room.
         var hasInterest = false
-        /// The handler has a turn once no more than so many bytes of answers are unsent.
+        /// The handler is notified once at most this many bytes of answers are unsent.
         var answerMark: Int?
-        /// The handler has a turn once no more than so many bytes of large messages of this side's own are unsent.
-        var bulkMark: Int?
-        /// The end of the channel, once nobody writes.
+        /// The handler is notified once at most this many bytes of this side's own large messages are unsent.
+        var messageMark: Int?
+        /// Why the channel ends once no thread writes.
         var endAfterFlush: ChannelEnd?
         var sendsCredentials = false
         /// What the queue holds, or held since it was empty.
         var content: RingContent = []
-        var pacing = BulkPacing()
+        var pacing = MessagePacing()
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
 
@@ -34,7 +34,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// After a whole write: nothing follows from it.
         @inline(__always)
         var isQuiet: Bool {
-            queue.isIdle && output.isQuiet && !hasInterest && !pacing.isNarrow && answerMark == nil && bulkMark == nil
+            queue.isIdle && output.isQuiet && !hasInterest && !pacing.isNarrow && answerMark == nil
+                && messageMark == nil
         }
     }
 
@@ -57,7 +58,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var wantsCredentials = false
         var lastWasShort = false
         var arrival = SharedMemoryArrival.notExpected
-        /// The next so many bytes may have come with descriptors; `.max`: all may.
+        /// How many of the next bytes may have come with descriptors; `.max`: all may.
         var foreignBytes = 0
         /// The thread that reads looks again by itself, so the peer need not notify it of what comes.
         var isPolled = false
@@ -81,7 +82,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var inputSource: UInt64 = 0
         var outputSource: UInt64 = 0
         var inputInterest: UInt32 = 0
-        /// Whether a read that comes back short has emptied the input, so that the poller need tell of arrivals only.
+        /// Whether a short read has emptied the input, so that the poller need report arrivals only.
         var readsWhole = false
         var outputInterest: UInt32 = 0
         /// For memory links: a read stands in the loop's queue.
@@ -131,9 +132,9 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     /// Memory shared with the peer.
     ///
     /// Written under the read lock, and never while a direction goes through it.
-    @exclusivity(unchecked) var path: SharedPath?
-    /// Whether what is written goes through `path`, which is there from then on; for who has no lock.
-    let writesToPath = Atomic<Bool>(false)
+    @exclusivity(unchecked) var sharedMemory: SharedMemoryTransport?
+    /// Whether what is written goes through `sharedMemory`, which is there from then on; for threads without a lock.
+    let writesToSharedMemory = Atomic<Bool>(false)
 
     let queueLock: StateLock<WriteState>
     /// Given back by `unlockReading`.
@@ -142,11 +143,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let writing: UnsafeMutablePointer<WriteState>
     let reading: UnsafeMutablePointer<ReadState>
     let gated: UnsafeMutablePointer<GateState>
-    /// Whether the channel ends once nobody writes.
+    /// Whether the channel ends once no thread writes.
     ///
     /// Written under the queue's lock; the thread that writes reads it after it has had that lock.
     let endsAfterFlush = Atomic<Bool>(false)
-    /// Whether the loop is to be told of work again, for who gives the read lock back to see.
+    /// Whether the loop has to be notified of work again; the thread that gives the read lock back looks at it.
     let isOwed = Atomic<Bool>(false)
     /// Rises whenever something may have become true that a blocking reader waits for.
     ///
@@ -154,7 +155,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let readerSignals = Atomic<UInt64>(0)
     /// Bytes of large messages consumed, for the reader to see at its next read.
     let consumed = Atomic<UInt64>(0)
-    /// Whole frames read, so that the writer sees whether bulk has the channel to itself.
+    /// Whole frames read, so that the writer sees whether large messages have the channel to themselves.
     let framesRead = Atomic<UInt64>(0)
     /// The kernel took less than it was given; writing goes on when it says so.
     ///
@@ -162,10 +163,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     /// was when the asking thread left the queue's lock.
     let isBlocked = Atomic<Bool>(false)
 
-    /// So many bytes of whole frames are unsent that the owner should wait with more, until the handler has its turn.
+    /// Too many bytes of whole frames are unsent: the owner should wait with more until the handler is notified.
     ///
     /// Written under the queue's lock.
-    let laneIsFull = Atomic<Bool>(false)
+    let frameQueueIsFull = Atomic<Bool>(false)
 
     /// Closes what a peer sent, which may be anything, without waiting for what is behind it.
     package static func closeForeign(_ descriptors: [CInt]) {
@@ -230,7 +231,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     deinit {
         if !gated.pointee.users.isEmpty {
             link.close(alsoOutput: gated.pointee.output != .closed)
-            path?.close()
+            sharedMemory?.close()
         }
         for descriptor in writing.pointee.queue.discard() { port_close(descriptor) }
         Self.closeForeign(reading.pointee.takeDescriptors())
@@ -310,7 +311,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
     override func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
-        if bits & UInt32(PORT_WRITABLE) != 0 || isToldOfRoom(bits) { flush(isWritable: true) }
+        if bits & UInt32(PORT_WRITABLE) != 0 || isNotifiedOfRoom(bits) { flush(isWritable: true) }
         if bits & UInt32(PORT_HANG_UP) != 0 { noticeHangUp() }
         return turn
     }

@@ -20,7 +20,7 @@ final class ActivationSockets: @unchecked Sendable {  // `lock` protects `passed
     static let shared = ActivationSockets()
 
     private let lock = Lock()
-    /// Those that nobody has taken; nil until the variables are read.
+    /// The sockets that are not taken; nil until the variables are read.
     private var passed: [Passed]?
     private let first: CInt
 

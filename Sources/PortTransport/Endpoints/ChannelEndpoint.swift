@@ -2,7 +2,7 @@ internal import CPortShims
 
 /// One end of a connection before a channel uses it.
 ///
-/// It owns its descriptors and closes them if nobody takes it.
+/// It owns its descriptors, and closes them if it is not taken.
 package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `link`.
     enum CredentialSource: Sendable {
         /// Pipes and memory.

@@ -26,7 +26,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         case exited(Int32)
         /// A signal of this number ended it.
         case signalled(Int32)
-        /// Somebody else in this process has reaped it.
+        /// Other code in this process has reaped it.
         case unknown
     }
 
@@ -166,7 +166,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
     /// Reaps the process if it has ended.
     ///
-    /// - Returns: What tells those who wait, to be called once, with no lock held; `nil` if the process runs or was reaped
+    /// - Returns: What resumes the waiters, to be called once, with no lock held; `nil` if the process runs or was reaped
     ///   before.
     private func reap() -> (@Sendable () -> Void)? {
         lock.withLock {
@@ -239,7 +239,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
                 loop.removeSource(source, descriptor, interest: UInt32(PORT_READABLE))
             }
             child.closeDescriptor()
-            // Those who wait are somebody else's code.
+            // The waiters are user code.
             loop.perform(tell)
             return nil
         }

@@ -113,7 +113,7 @@ enum Link: Sendable {
 
     private func result(_ count: Int) -> Int { count < 0 ? -Int(errno) : count }
 
-    /// Ends both directions and wakes whoever waits for them; the descriptors stay open.
+    /// Ends both directions and wakes the threads that wait for them; the descriptors stay open.
     func shutdown() {
         switch self {
         case .socket(let descriptor): _ = port_shutdown(descriptor, true, true)

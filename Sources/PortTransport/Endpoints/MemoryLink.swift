@@ -6,7 +6,7 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// What an end of a memory link tells of its state, as the poller would of a descriptor's.
+/// What an end of a memory link reports, as the poller does for a descriptor.
 protocol MemoryLinkUser: AnyObject, Sendable {
     /// There is something to read, or the end.
     func inputArrived()
@@ -91,7 +91,7 @@ package enum MemoryLink {
             }
         }
 
-        /// Whether nobody will read what is written here.
+        /// Whether what is written here will not be read.
         var isPeerClosed: Bool { shared.lock.withLock { shared.isClosed[1 - side] } }
 
         func attach(_ user: any MemoryLinkUser) {
@@ -117,7 +117,7 @@ package enum MemoryLink {
                     shared.toward[other].bytes += UnsafeRawBufferPointer(start: vectors[index].iov_base, count: part)
                     left -= part
                 }
-                // The channel takes a short write for a full kernel and waits to be told.
+                // The channel takes a short write for a full kernel and waits to be notified.
                 if moved < total { shared.toward[other].writerWaits = true }
                 return (moved, shared.users[other].user)
             }

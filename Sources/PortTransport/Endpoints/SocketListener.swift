@@ -6,9 +6,9 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// Listens at a path of the file system and hands on who connects.
+/// Listens at a path of the file system and hands on its connections.
 ///
-/// The path belongs to whoever holds the lock of the file `path.lock` beside it; the kernel lets go of the lock when its
+/// The path belongs to the process that holds the lock of the file `path.lock` beside it; the kernel releases it when its
 /// holder ends, however it ends. So a socket whose lock is free is stale and is replaced, and no process number is ever
 /// looked at. Both files have mode 0600.
 package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock` protects `state`.
@@ -22,9 +22,9 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var timer: TimerToken?
         var acceptor: Acceptor?
         var onPause: (@Sendable (TransportError) -> Void)?
-        /// Nothing was accepted since it last paused, which was told.
+        /// Nothing was accepted since it last paused, which was reported.
         var pausesAgain = false
-        /// Connections accepted whose end nobody has told of.
+        /// Connections accepted whose end was not reported.
         var open = 0
         /// There are as many as there may be.
         var isFull = false
@@ -35,14 +35,14 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// The most connections that may be open at a time.
     private let maximum: Int
     private let descriptor: CInt
-    /// -1: the socket and its file are somebody else's, who may hand them to this process's successor.
+    /// -1: the socket and its file belong to another process, which may hand them to this process's successor.
     private let lockFile: CInt
     private let identity: (UInt64, UInt64)
     private let lock = StateLock<State>()
     private var state = State()
 
-    /// Connections accepted in one breath.
-    private static let breath = 16
+    /// Connections accepted before the loop serves other sources.
+    private static let readBudget = 16
     /// How long to leave connections in the kernel's queue when no descriptor is left for them.
     private static let pause = Duration.milliseconds(20)
 
@@ -125,7 +125,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             guard status.st_mode & S_IFMT == S_IFSOCK else {
                 throw TransportError(.wrongDescriptor, "\(path) exists and is not a socket.", context: [path])
             }
-            // Somebody who takes no lock may listen there.
+            // A process that takes no lock may listen there.
             let probe = port_connect(path)
             // A full queue has an owner, too.
             let isAlive = probe >= 0 || errno == EAGAIN
@@ -200,7 +200,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     }
 
     private func acceptAvailable() {
-        for _ in 0..<Self.breath {
+        for _ in 0..<Self.readBudget {
             let held = lock.lock()
             guard !state.isClosed, let acceptor = state.acceptor else { return lock.unlock(held) }
             guard state.open < maximum else {

@@ -30,7 +30,7 @@ package struct ByteBatch {
     /// Nothing was copied since the batch began.
     package private(set) var isEmpty = true
     private var block: ByteBlock?
-    /// What of it nobody has.
+    /// The part of it that is free.
     private var free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     package init() {}
@@ -69,7 +69,7 @@ package struct ByteBatch {
 package final class MessageBlock {
     package let bytes: UnsafeMutableRawBufferPointer
 
-    /// Nil if the system has not so much.
+    /// Nil if the system has too little memory.
     package init?(count: Int) {
         guard let memory = malloc(max(1, count)) else { return nil }
         bytes = UnsafeMutableRawBufferPointer(start: memory, count: count)

@@ -12,7 +12,7 @@ package struct FrameHeader: Sendable, Hashable {
     package static let continuationSize = size + 8
     /// The kind of frame that carries on a fragmented message; every other kind belongs to the layer above.
     package static let continuationKind: UInt8 = 0xFF
-    /// On an opener: the body begins with the length of the message's bulk, which follows in continuations.
+    /// On an opener: the body begins with the length of what follows in continuations.
     package static let fragmentedFlag: UInt8 = 0x80
     /// On a continuation: nothing of the message follows.
     package static let lastFlag: UInt8 = 0x01

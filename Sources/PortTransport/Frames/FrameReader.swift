@@ -161,7 +161,7 @@ package struct FrameReader: ~Copyable {
         switch header.flags {
         case FrameHeader.abortFlag:
             guard payload == 0 else { throw violation("an abort with a payload") }
-            // Both sides forget a message that is given up, so nobody gives credit for it.
+            // Both sides forget a message that is given up, so no credit is given for it.
             if message.block != nil { begun -= UInt64(message.total) }
             messages.remove(at: index)
             return .bulk(number: number, nil)

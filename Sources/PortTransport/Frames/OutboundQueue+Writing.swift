@@ -3,27 +3,27 @@ package import CPortShims
 extension OutboundQueue {
     /// Whether a large message may go on now.
     @inline(__always)
-    var bulkMayGo: Bool { bulks.count > 0 && firstBulkMayGo }
+    var messageMayGo: Bool { messages.count > 0 && firstMessageMayGo }
 
-    var firstBulkMayGo: Bool {
-        if unit != nil || bulks[0].isStarted { return true }
-        return outstanding == 0 || outstanding + UInt64(bulks[0].total) <= window
+    var firstMessageMayGo: Bool {
+        if fragment != nil || messages[0].isStarted { return true }
+        return outstanding == 0 || outstanding + UInt64(messages[0].total) <= window
     }
 
     /// Whether anything can be written without more credit.
     @inline(__always)
-    package var canWrite: Bool { filling.count + draining.count > 0 || bulkMayGo }
+    package var canWrite: Bool { filling.count + draining.count > 0 || messageMayGo }
 
     /// Whether there is nothing to write but whole frames without descriptors.
     @inline(__always)
-    var hasOnlyFrames: Bool { bulks.count == 0 && descriptors.count == 0 && boundary == nil }
+    var hasOnlyFrames: Bool { messages.count == 0 && descriptors.count == 0 && boundary == nil }
 
     /// Makes the end of the last frame a boundary.
-    mutating func setBoundary() { boundary = laneEnd }
+    mutating func setBoundary() { boundary = frameBytesEnqueued }
 
     /// Takes the boundary away if all before it is written; true if so.
     mutating func passBoundary() -> Bool {
-        guard let reached = boundary, laneWritten == reached else { return false }
+        guard let reached = boundary, frameBytesWritten == reached else { return false }
         boundary = nil
         return true
     }
@@ -32,8 +32,8 @@ extension OutboundQueue {
     @inline(__always)
     var isIdle: Bool { queuedBytes == 0 && spent.isEmpty }
 
-    /// The next write, where `hasOnlyFrames`, as one piece; `advanceOnlyLane` accounts for it.
-    mutating func planOnlyLane() -> UnsafeRawBufferPointer {
+    /// The next write, where `hasOnlyFrames`, as one piece; `advanceOnlyFrames` accounts for it.
+    mutating func planOnlyFrames() -> UnsafeRawBufferPointer {
         isPlanned = true
         if draining.count == 0 {
             draining.removeAll()
@@ -42,43 +42,45 @@ extension OutboundQueue {
         return UnsafeRawBufferPointer(start: draining.start, count: draining.count)
     }
 
-    mutating func advanceOnlyLane(_ written: Int) {
+    mutating func advanceOnlyFrames(_ written: Int) {
         isPlanned = false
-        if written > 0 { advanceLane(written) }
+        if written > 0 { advanceFrames(written) }
         if !delayedAborts.isEmpty { abortDelayed() }
     }
 
-    /// Lays out the next write, of at most `units` continuations, in `vectors`, which has room for `maximumVectors`.
-    package mutating func plan(_ vectors: UnsafeMutablePointer<iovec>, units: Int) -> Plan {
+    /// Lays out the next write, of at most `fragments` continuations, in `vectors`, which has room for `maximumVectors`.
+    package mutating func plan(_ vectors: UnsafeMutablePointer<iovec>, fragments: Int) -> Plan {
         var plan = Plan()
         isPlanned = true
         if draining.count == 0 {
             draining.removeAll()
             swap(&draining, &filling)
         }
-        if let unit { planUnit(unit, bulks[0].cursor, slot: 0, vectors, &plan) }
-        let laneIsWhole = planLane(vectors, &plan)
-        guard laneIsWhole, filling.count == 0, bulkMayGo, boundary == nil else { return plan }
-        let bulk = bulks[0]
+        if let fragment { planFragment(fragment, messages[0].cursor, slot: 0, vectors, &plan) }
+        let framesAreWhole = planFrames(vectors, &plan)
+        guard framesAreWhole, filling.count == 0, messageMayGo, boundary == nil else { return plan }
+        let bulk = messages[0]
         if !bulk.isStarted {
             // Before the write, not after it: the peer may give back what was written before the writer gets here again.
             bulk.isStarted = true
             outstanding += UInt64(bulk.total)
         }
         // `advance` cuts by it once more.
-        bulk.portion = units > 1 ? OutboundBulk.maximumPayload : OutboundBulk.narrowPayload
+        bulk.portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
         var cursor = bulk.cursor
         var slot = 0
-        if let unit {
+        if let fragment {
             // Behind the continuation that is being finished.
-            bulk.forEachPiece(&cursor, unit.payload - max(0, unit.written - FrameHeader.continuationSize)) { _ in }
-            if unit.isLast || bulk.isAborted { return plan }
+            bulk.forEachPiece(&cursor, fragment.payload - max(0, fragment.written - FrameHeader.continuationSize)) {
+                _ in
+            }
+            if fragment.isLast || bulk.isAborted { return plan }
             slot = 1
         }
-        while slot < min(units, Self.maximumUnits) {
+        while slot < min(fragments, Self.maximumFragments) {
             let payload = bulk.payload(at: cursor)
-            let next = Unit(payload: payload, isLast: cursor.offset + payload == bulk.total, written: 0)
-            planUnit(next, cursor, slot: slot, vectors, &plan)
+            let next = Fragment(payload: payload, isLast: cursor.offset + payload == bulk.total, written: 0)
+            planFragment(next, cursor, slot: slot, vectors, &plan)
             bulk.forEachPiece(&cursor, payload) { _ in }
             slot += 1
             if next.isLast { break }
@@ -89,32 +91,32 @@ extension OutboundQueue {
     mutating func headerMemory() -> UnsafeMutableRawPointer {
         if let headers { return headers }
         let made = UnsafeMutableRawPointer.allocate(
-            byteCount: Self.maximumUnits * FrameHeader.continuationSize, alignment: 8)
+            byteCount: Self.maximumFragments * FrameHeader.continuationSize, alignment: 8)
         headers = made
         return made
     }
 
-    mutating func planUnit(
-        _ unit: Unit, _ start: OutboundBulk.Cursor, slot: Int, _ vectors: UnsafeMutablePointer<iovec>,
+    mutating func planFragment(
+        _ fragment: Fragment, _ start: LargeMessage.Cursor, slot: Int, _ vectors: UnsafeMutablePointer<iovec>,
         _ plan: inout Plan
     ) {
-        let bulk = bulks[0]
+        let bulk = messages[0]
         plan.bulk = bulk
         let header = headerMemory() + slot * FrameHeader.continuationSize
-        if unit.written < FrameHeader.continuationSize {
+        if fragment.written < FrameHeader.continuationSize {
             FrameHeader(
-                length: UInt32(truncatingIfNeeded: unit.payload + 8), kind: FrameHeader.continuationKind,
-                flags: unit.isLast ? FrameHeader.lastFlag : 0
+                length: UInt32(truncatingIfNeeded: fragment.payload + 8), kind: FrameHeader.continuationKind,
+                flags: fragment.isLast ? FrameHeader.lastFlag : 0
             ).write(to: header)
             (header + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
-            let left = FrameHeader.continuationSize - unit.written
-            vectors[plan.vectors] = iovec(iov_base: header + unit.written, iov_len: left)
+            let left = FrameHeader.continuationSize - fragment.written
+            vectors[plan.vectors] = iovec(iov_base: header + fragment.written, iov_len: left)
             plan.vectors += 1
             plan.bytes += left
         }
         var cursor = start
         var count = plan.vectors
-        let left = unit.payload - max(0, unit.written - FrameHeader.continuationSize)
+        let left = fragment.payload - max(0, fragment.written - FrameHeader.continuationSize)
         bulk.forEachPiece(&cursor, left) { bytes in
             vectors[count] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
             count += 1
@@ -123,20 +125,20 @@ extension OutboundQueue {
         plan.bytes += left
     }
 
-    /// Adds the lane as far as one message may carry its descriptors; true if that is all that is draining.
-    func planLane(_ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan) -> Bool {
+    /// Adds whole frames, as far as one `sendmsg` may carry their descriptors; true if that is all that is draining.
+    func planFrames(_ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan) -> Bool {
         var count = draining.count
         guard count > 0, let start = draining.start else { return true }
-        if let boundary { count = min(count, Int(boundary - laneWritten)) }
+        if let boundary { count = min(count, Int(boundary - frameBytesWritten)) }
         if descriptors.count > 0 {
-            let end = laneWritten + UInt64(count)
+            let end = frameBytesWritten + UInt64(count)
             for index in 0..<descriptors.count where descriptors[index].start < end {
                 let next = descriptors[index]
                 // More descriptors leave only when the frames of those before are wholly written, so the peer never
                 // holds more unclaimed ones than two messages bring.
-                let fits = plan.descriptors.count + next.numbers.count <= 253 && descriptorsSent <= laneWritten
+                let fits = plan.descriptors.count + next.numbers.count <= 253 && descriptorsSent <= frameBytesWritten
                 guard fits else {
-                    count = Int(next.start - laneWritten)
+                    count = Int(next.start - frameBytesWritten)
                     break
                 }
                 plan.descriptors += next.numbers
@@ -165,15 +167,15 @@ extension OutboundQueue {
                 if let frame = descriptors.popFirst() { descriptorsSent = frame.end }
             }
         }
-        if unit != nil { advanceUnit(&left) }
+        if fragment != nil { advanceFragment(&left) }
         let lane = min(left, plan.lane)
-        if lane > 0 { advanceLane(lane) }
+        if lane > 0 { advanceFrames(lane) }
         left -= lane
-        while left > 0, bulks.count > 0 {
-            let bulk = bulks[0]
+        while left > 0, messages.count > 0 {
+            let bulk = messages[0]
             let payload = bulk.payload(at: bulk.cursor)
-            unit = Unit(payload: payload, isLast: bulk.offset + payload == bulk.total, written: 0)
-            advanceUnit(&left)
+            fragment = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total, written: 0)
+            advanceFragment(&left)
         }
         if !delayedAborts.isEmpty { abortDelayed() }
         return sent
@@ -187,7 +189,7 @@ extension OutboundQueue {
         var withdrawn: [CInt] = []
         for _ in 0..<count {
             guard let frame = descriptors.popFirst(), let start = draining.start else { break }
-            FrameHeader.clearDescriptors(at: start + Int(frame.start - laneWritten))
+            FrameHeader.clearDescriptors(at: start + Int(frame.start - frameBytesWritten))
             withdrawn += frame.numbers
         }
         return withdrawn
@@ -200,16 +202,16 @@ extension OutboundQueue {
         for number in numbers { abort(number) }
     }
 
-    mutating func advanceLane(_ count: Int) {
+    mutating func advanceFrames(_ count: Int) {
         draining.removeFirst(count)
-        laneWritten += UInt64(count)
+        frameBytesWritten += UInt64(count)
         queuedBytes -= count
-        if laneWritten == laneEnd {
+        if frameBytesWritten == frameBytesEnqueued {
             writtenFrames = lastNumber
             ends.removeAll(keeping: 16)
-            if laneAnswers > 0 { answersWritten(inLane: laneAnswers) }
+            if frameAnswers > 0 { answersWritten(inLane: frameAnswers) }
         } else {
-            while ends.count > 0, ends[0].end <= laneWritten {
+            while ends.count > 0, ends[0].end <= frameBytesWritten {
                 answersWritten(inLane: ends[0].answer)
                 _ = ends.popFirst()
                 writtenFrames += 1
@@ -224,34 +226,34 @@ extension OutboundQueue {
 
     @inline(__always)
     mutating func answersWritten(inLane count: Int) {
-        laneAnswers &-= count
+        frameAnswers &-= count
         writtenAnswers &+= UInt64(count)
     }
 
-    mutating func advanceUnit(_ left: inout Int) {
-        guard var unit, bulks.count > 0 else { return }
-        let bulk = bulks[0]
-        let count = min(left, unit.left)
-        let before = max(0, unit.written - FrameHeader.continuationSize)
-        unit.written += count
+    mutating func advanceFragment(_ left: inout Int) {
+        guard var fragment, messages.count > 0 else { return }
+        let bulk = messages[0]
+        let count = min(left, fragment.left)
+        let before = max(0, fragment.written - FrameHeader.continuationSize)
+        fragment.written += count
         left -= count
-        let payload = max(0, unit.written - FrameHeader.continuationSize) - before
+        let payload = max(0, fragment.written - FrameHeader.continuationSize) - before
         bulk.advance(payload)
         queuedBytes -= payload
         if bulk.isAnswer {
-            bulkAnswers -= payload
+            messageAnswers -= payload
             writtenAnswers &+= UInt64(payload)
         } else {
-            unsentOwnBulk -= payload
+            unsentOwnMessages -= payload
         }
-        guard unit.left == 0 else {
-            self.unit = unit
+        guard fragment.left == 0 else {
+            self.fragment = fragment
             return
         }
-        self.unit = nil
-        if unit.isLast {
+        self.fragment = nil
+        if fragment.isLast {
             if bulk.total == 0 { queuedBytes -= 1 }
-            if let done = bulks.popFirst() { spent.append(done) }
+            if let done = messages.popFirst() { spent.append(done) }
         } else if bulk.isAborted {
             drop(bulk, at: 0)
         }
@@ -277,16 +279,16 @@ extension OutboundQueue {
     /// Not during a write. Returns descriptors for the owner to close.
     package mutating func discard() -> [CInt] {
         var numbers: [CInt] = []
-        while let bulk = bulks.popFirst() {
+        while let bulk = messages.popFirst() {
             spent.append(bulk)
             aborted.append(bulk.number)
         }
         while let frame = descriptors.popFirst() { numbers += frame.numbers }
-        unit = nil
+        fragment = nil
         queuedBytes = 0
-        laneAnswers = 0
-        bulkAnswers = 0
-        unsentOwnBulk = 0
+        frameAnswers = 0
+        messageAnswers = 0
+        unsentOwnMessages = 0
         ends.removeAll(keeping: 0)
         filling.removeAll()
         filling.trim(to: 0)

@@ -1,12 +1,12 @@
 /// What a channel has yet to write: a pure structure, under the channel's queue lock.
 ///
-/// Whole frames, openers and aborts go into the *lane*, bytes in the order they were enqueued. Large messages stand in a
-/// queue of their own; their continuations, 64 KiB each, go out only when the lane is empty, so whatever is in the lane
-/// passes them. A write is planned (`plan`), done by the caller without the lock, and accounted for (`advance`); between
+/// Whole frames, openers and aborts go into the *frame queue*, bytes in the order they were enqueued. Large messages stand
+/// in a queue of their own. Their continuations, fragments of 64 KiB, go out only when the frame queue is empty, so every
+/// frame passes them. A write is planned (`plan`), done by the caller without the lock, and accounted for (`advance`); between
 /// the two, bytes are only added.
 package struct OutboundQueue: ~Copyable {
     /// The continuation that is being written.
-    struct Unit {
+    struct Fragment {
         var payload: Int
         var isLast: Bool
         /// Bytes written of header and payload.
@@ -15,7 +15,7 @@ package struct OutboundQueue: ~Copyable {
     }
 
     struct Descriptors {
-        /// Where in the lane its frame begins and ends.
+        /// Where in the frame queue its frame begins and ends.
         let start: UInt64
         let end: UInt64
         let numbers: [CInt]
@@ -28,58 +28,58 @@ package struct OutboundQueue: ~Copyable {
         package var bytes = 0
         package var descriptors: [CInt] = []
         /// Keeps the memory of the continuations' segments during the write.
-        var bulk: OutboundBulk?
+        var bulk: LargeMessage?
         var lane = 0
         var descriptorFrames = 0
     }
 
-    /// Where in the lane a frame ends, and its size if it is counted among the answers.
+    /// Where in the frame queue a frame ends, and its size if it is counted among the answers.
     struct FrameEnd {
         let end: UInt64
         let answer: Int
     }
 
     package static let maximumVectors = 128
-    static let maximumUnits = 4
-    /// Lane memory kept by an idle channel.
+    static let maximumFragments = 4
+    /// Memory that the frame queue of an idle channel keeps.
     static let keptCapacity = 128
 
     var filling = ByteQueue()
     var draining = ByteQueue()
-    /// Lane bytes ever enqueued, and ever written.
-    var laneEnd: UInt64 = 0
-    var laneWritten: UInt64 = 0
+    /// Bytes of the frame queue ever enqueued, and ever written.
+    var frameBytesEnqueued: UInt64 = 0
+    var frameBytesWritten: UInt64 = 0
     package internal(set) var lastNumber: UInt64 = 0
-    /// The lane ends of the frames after the `writtenFrames`th.
+    /// The ends of the frames after the `writtenFrames`th.
     var ends = Ring<FrameEnd>()
     var writtenFrames: UInt64 = 0
-    var bulks = Ring<OutboundBulk>()
-    var unit: Unit?
+    var messages = Ring<LargeMessage>()
+    var fragment: Fragment?
     var aborted: [UInt64] = []
     var descriptors = Ring<Descriptors>()
-    /// The lane end of the last frame whose descriptors have left.
+    /// The end of the last frame whose descriptors have left.
     var descriptorsSent: UInt64 = 0
-    /// Where in the lane the channel goes over to another way of writing: no write holds bytes of both sides.
+    /// Where in the frame queue the channel moves to another way of writing: no write holds bytes of both sides.
     var boundary: UInt64?
     let window: UInt64
     /// Bytes of large messages begun and not yet consumed by the peer.
     package internal(set) var outstanding: UInt64 = 0
     package internal(set) var queuedBytes = 0
-    /// Bytes of answers that are not written, a frame in the lane as long as any of it is left.
-    package var unsentAnswers: Int { laneAnswers + bulkAnswers }
+    /// Bytes of answers that are not written, a whole frame as long as any of it is left.
+    package var unsentAnswers: Int { frameAnswers + messageAnswers }
     /// Bytes of whole frames that are not answers, and not written.
     @inline(__always)
-    package var unsentOwnFrames: Int { Int(truncatingIfNeeded: laneEnd &- laneWritten) - laneAnswers }
+    package var unsentOwnFrames: Int { Int(truncatingIfNeeded: frameBytesEnqueued &- frameBytesWritten) - frameAnswers }
     /// Bytes of large messages that are not answers, and not written.
-    package internal(set) var unsentOwnBulk = 0
-    var laneAnswers = 0
-    var bulkAnswers = 0
+    package internal(set) var unsentOwnMessages = 0
+    var frameAnswers = 0
+    var messageAnswers = 0
     /// Bytes of answers ever written.
     package internal(set) var writtenAnswers: UInt64 = 0
     var isPlanned = false
     var delayedAborts: [UInt64] = []
     /// Large messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
-    var spent: [OutboundBulk] = []
+    var spent: [LargeMessage] = []
     /// Four headers of continuations, for the plan that is being written; made for the first large message.
     var headers: UnsafeMutableRawPointer?
 
@@ -92,7 +92,7 @@ package struct OutboundQueue: ~Copyable {
     package var isEmpty: Bool { queuedBytes == 0 }
 
     /// The large message that is written or the next to be.
-    package var firstBulk: UInt64? { bulks.count > 0 ? bulks[0].number : nil }
+    package var firstMessage: UInt64? { messages.count > 0 ? messages[0].number : nil }
 
     // MARK: Adding
 
@@ -118,7 +118,7 @@ package struct OutboundQueue: ~Copyable {
         return numbered(size, descriptors, areOptional, isAnswer: isAnswer)
     }
 
-    /// Adds a large message: its opener and its bulk.
+    /// Adds a large message: its opener and its segments.
     package mutating func append(
         kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, segments: [OutboundSegment], descriptors: [CInt],
         isAnswer: Bool = false
@@ -136,8 +136,8 @@ package struct OutboundQueue: ~Copyable {
             (target + FrameHeader.size + 8).copyMemory(from: base, byteCount: prefix.count)
         }
         let number = numbered(size, descriptors, isAnswer: isAnswer)
-        bulks.append(OutboundBulk(number: number, segments: segments, total: total, isAnswer: isAnswer))
-        if isAnswer { bulkAnswers += total } else { unsentOwnBulk += total }
+        messages.append(LargeMessage(number: number, segments: segments, total: total, isAnswer: isAnswer))
+        if isAnswer { messageAnswers += total } else { unsentOwnMessages += total }
         // An empty one still has its last continuation to write.
         queuedBytes += max(total, 1)
         return number
@@ -150,12 +150,13 @@ package struct OutboundQueue: ~Copyable {
         if !numbers.isEmpty {
             descriptors.append(
                 Descriptors(
-                    start: laneEnd, end: laneEnd + UInt64(size), numbers: numbers, areOptional: areOptional))
+                    start: frameBytesEnqueued, end: frameBytesEnqueued + UInt64(size), numbers: numbers,
+                    areOptional: areOptional))
         }
-        laneEnd &+= UInt64(size)
+        frameBytesEnqueued &+= UInt64(size)
         let answer = isAnswer ? size : 0
-        laneAnswers &+= answer
-        ends.append(FrameEnd(end: laneEnd, answer: answer))
+        frameAnswers &+= answer
+        ends.append(FrameEnd(end: frameBytesEnqueued, answer: answer))
         queuedBytes += size
         lastNumber += 1
         return lastNumber
@@ -168,26 +169,26 @@ package struct OutboundQueue: ~Copyable {
             delayedAborts.append(number)
             return
         }
-        guard let index = (0..<bulks.count).first(where: { bulks[$0].number == number }) else { return }
-        let bulk = bulks[index]
-        if index == 0, let unit {
+        guard let index = (0..<messages.count).first(where: { messages[$0].number == number }) else { return }
+        let bulk = messages[index]
+        if index == 0, let fragment {
             // A frame once begun is finished; if it is the last there is nothing left to give up.
-            if !unit.isLast { bulk.isAborted = true }
+            if !fragment.isLast { bulk.isAborted = true }
             return
         }
         drop(bulk, at: index)
     }
 
-    mutating func drop(_ bulk: OutboundBulk, at index: Int) {
+    mutating func drop(_ bulk: LargeMessage, at index: Int) {
         if bulk.isStarted { outstanding -= min(outstanding, UInt64(bulk.total)) }
         queuedBytes -= max(bulk.total, 1) - bulk.offset
         let left = bulk.total - bulk.offset
-        if bulk.isAnswer { bulkAnswers -= left } else { unsentOwnBulk -= left }
-        var kept = Ring<OutboundBulk>()
-        while let next = bulks.popFirst() {
+        if bulk.isAnswer { messageAnswers -= left } else { unsentOwnMessages -= left }
+        var kept = Ring<LargeMessage>()
+        while let next = messages.popFirst() {
             if next !== bulk { kept.append(next) }
         }
-        bulks = kept
+        messages = kept
         spent.append(bulk)
         aborted.append(bulk.number)
         if aborted.count > 1_024 { aborted.removeFirst(512) }
@@ -195,13 +196,13 @@ package struct OutboundQueue: ~Copyable {
         let target = filling.extend(FrameHeader.continuationSize)
         FrameHeader(length: 8, kind: FrameHeader.continuationKind, flags: FrameHeader.abortFlag).write(to: target)
         (target + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
-        laneEnd += UInt64(FrameHeader.continuationSize)
+        frameBytesEnqueued += UInt64(FrameHeader.continuationSize)
         queuedBytes += FrameHeader.continuationSize
     }
 
-    /// The peer has consumed so many bytes of large messages.
+    /// The peer has consumed bytes of large messages.
     ///
-    /// - Returns: Whether so many were outstanding.
+    /// - Returns: Whether that many were outstanding.
     package mutating func credit(_ bytes: UInt64) -> Bool {
         guard bytes <= outstanding else { return false }
         outstanding -= bytes
@@ -211,7 +212,7 @@ package struct OutboundQueue: ~Copyable {
     /// Whether every byte of a message has been handed on.
     package func isWritten(_ number: UInt64) -> Bool {
         guard number > 0, number <= writtenFrames else { return false }
-        for index in 0..<bulks.count where bulks[index].number == number { return false }
+        for index in 0..<messages.count where messages[index].number == number { return false }
         return !aborted.contains(number)
     }
 
@@ -221,11 +222,11 @@ package struct OutboundQueue: ~Copyable {
     package func mayBeWritten(_ number: UInt64) -> Bool {
         if isWritten(number) { return true }
         guard isPlanned, number > 0, !aborted.contains(number) else { return false }
-        for index in 0..<bulks.count where bulks[index].number == number {
-            let left = bulks[index].total - bulks[index].offset
-            return index == 0 && bulks[0].isStarted && left <= Self.maximumUnits * OutboundBulk.maximumPayload
+        for index in 0..<messages.count where messages[index].number == number {
+            let left = messages[index].total - messages[index].offset
+            return index == 0 && messages[0].isStarted && left <= Self.maximumFragments * LargeMessage.maximumPayload
         }
         guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
-        return ends[Int(number - writtenFrames) - 1].end <= laneWritten + UInt64(draining.count)
+        return ends[Int(number - writtenFrames) - 1].end <= frameBytesWritten + UInt64(draining.count)
     }
 }

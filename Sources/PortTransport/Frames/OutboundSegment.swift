@@ -9,8 +9,8 @@ package struct OutboundSegment: @unchecked Sendable {  // The bytes are not chan
     }
 }
 
-/// The bulk of a large message, and how far it is written.
-final class OutboundBulk {
+/// A large message, and how far it is written.
+final class LargeMessage {
     let number: UInt64
     let segments: [OutboundSegment]
     let total: Int
@@ -28,7 +28,7 @@ final class OutboundBulk {
     /// Of each, while other frames come and go.
     static let narrowPayload = 16 << 10
     /// What the continuations of the write that is planned, or was planned last, hold at most.
-    var portion = OutboundBulk.maximumPayload
+    var portion = LargeMessage.maximumPayload
     /// Of each continuation, so that one `sendmsg` can hold several.
     static let maximumSegments = 24
 
@@ -39,7 +39,7 @@ final class OutboundBulk {
         self.isAnswer = isAnswer
     }
 
-    /// A place in the bulk, to look ahead with.
+    /// A place in the message, to look ahead with.
     struct Cursor {
         var offset: Int
         fileprivate var segment: Int

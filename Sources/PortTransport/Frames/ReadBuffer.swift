@@ -2,8 +2,8 @@ internal import CPortShims
 
 /// Memory that frames are received into and parsed in, from a pool.
 ///
-/// Frames kept by `InboundFrame.retain` hold a reference: a buffer is written from its start again only while nobody
-/// holds one.
+/// Frames kept by `InboundFrame.retain` hold a reference: a buffer is written from its start again only while none
+/// is held.
 final class ReadBuffer: @unchecked Sendable {  // The one reader writes; others only read what was written before.
     /// Two of the largest frames, so that a frame begun in the first half always ends in the buffer.
     static let size = 160 << 10

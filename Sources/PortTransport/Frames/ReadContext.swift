@@ -4,7 +4,7 @@ internal import CPortShims
 ///
 /// Shown by its address, which costs no counting of references on the way of each frame.
 struct ReadContext: ~Copyable {
-    /// The buffer that is read into, once nobody keeps a part of it any more.
+    /// The buffer that is read into, once no part of it is kept any more.
     ///
     /// The one reference that is not a slice's, so that uniqueness means just that. Asked before a read and not after it:
     /// what a small message kept is nearly always handled by then.

@@ -158,7 +158,7 @@ extension EventLoop {
         let receiver = read(channel, bits(of: event), thread, &held)
         if spins, receiver != nil, leads(thread, held) {
             let isSocket = self.channel(of: event.token, held)?._withUnsafeGuaranteedRef { $0.isSocket } ?? false
-            setLastSource(isSocket ? event.token & ~Self.bellBit : 0, thread, &held)
+            setLastSource(isSocket ? event.token & ~Self.doorbellBit : 0, thread, &held)
             if !leads(thread, held), let receiver {
                 handOver(receiver, held)
                 return nil
@@ -217,7 +217,7 @@ extension EventLoop {
         return nil
     }
 
-    /// Lets go of what may be the last reference, without the lock.
+    /// Releases what may be the last reference, without the lock.
     @inline(never)
     private func release(_ channel: consuming LoopChannel?) { _ = consume channel }
 
@@ -271,7 +271,7 @@ extension EventLoop {
             nanosleep(&pause, nil)
         }
         let all = UInt32(PORT_READABLE) | UInt32(PORT_WRITABLE) | UInt32(PORT_HANG_UP)
-        for bits in [all, UInt32(PORT_READABLE | PORT_BELL | PORT_POLLED)] {
+        for bits in [all, UInt32(PORT_READABLE | PORT_DOORBELL | PORT_POLLED)] {
             for index in state.pointee.sources.indices {
                 if let handler = state.pointee.sources[index].handler { state.pointee.ready.append((handler, bits)) }
             }

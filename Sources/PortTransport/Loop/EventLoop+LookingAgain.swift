@@ -8,7 +8,7 @@ internal import Synchronization
 #endif
 
 extension EventLoop {
-    /// One attempt in so many asks the poller, which knows of all descriptors.
+    /// One attempt in this many asks the poller, which watches all descriptors.
     static let attemptsBetweenPolls: UInt32 = 16
 
     /// How long the loop may wait for descriptors, in nanoseconds; negative for no limit.
@@ -73,7 +73,7 @@ extension EventLoop {
             state.pointee.lastSource = 0
             return nil
         }
-        return read(channel, bits | UInt32(PORT_READABLE) | UInt32(PORT_BELL), thread, &held)
+        return read(channel, bits | UInt32(PORT_READABLE) | UInt32(PORT_DOORBELL), thread, &held)
     }
 
     func setLastSource(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {

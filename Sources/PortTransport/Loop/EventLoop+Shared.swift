@@ -4,7 +4,7 @@ internal import Synchronization
 extension EventLoop {
     /// The process's loop, made at its first use; a forked child gets one of its own.
     ///
-    /// Whoever opens connections calls `started()` first, which can say that the system has no descriptor or thread left.
+    /// To open connections, call `started()` first: it can report that the system has no descriptor or thread left.
     package static var shared: EventLoop {
         do {
             return try started()

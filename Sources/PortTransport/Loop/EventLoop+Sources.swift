@@ -10,7 +10,7 @@ internal import CPortShims
 ///
 /// Where the kernel holds a thread in it, another thread may call it at the same time.
 protocol PollHandler: AnyObject, Sendable {
-    /// Returns whom to tell, as a piece of work of its own, that frames were delivered.
+    /// Returns the handler that got frames, which is notified in a piece of work of its own.
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)?
 }
 
@@ -48,8 +48,8 @@ extension EventLoop {
         _ = port_poller_change(poller, descriptor, token, from, to)
     }
 
-    /// Has the poller tell of what is left.
-    func tellAgain(_ token: UInt64, _ descriptor: CInt, _ interest: UInt32) {
+    /// Has the poller report what is left.
+    func rearm(_ token: UInt64, _ descriptor: CInt, _ interest: UInt32) {
         guard isAlive else { return }
         _ = port_poller_again(poller, descriptor, token, interest)
     }
@@ -69,31 +69,31 @@ extension EventLoop {
         withExtendedLifetime(handler) {}
     }
 
-    /// Set in the token of a source's bell, which is its second descriptor.
-    static let bellBit: UInt64 = 1 << 31
+    /// Set in the token of a source's doorbell, which is its second descriptor.
+    static let doorbellBit: UInt64 = 1 << 31
 
-    func addBell(_ token: UInt64, _ bell: CInt, interest: UInt32) -> Bool {
-        isAlive && port_poller_add(poller, bell, token | Self.bellBit, interest) >= 0
+    func addDoorbell(_ token: UInt64, _ doorbell: CInt, interest: UInt32) -> Bool {
+        isAlive && port_poller_add(poller, doorbell, token | Self.doorbellBit, interest) >= 0
     }
 
-    func changeBell(_ token: UInt64, _ bell: CInt, from: UInt32, to: UInt32) {
-        changeSource(token | Self.bellBit, bell, from: from, to: to)
+    func changeDoorbell(_ token: UInt64, _ doorbell: CInt, from: UInt32, to: UInt32) {
+        changeSource(token | Self.doorbellBit, doorbell, from: from, to: to)
     }
 
-    func tellBellAgain(_ token: UInt64, _ bell: CInt, _ interest: UInt32) {
-        tellAgain(token | Self.bellBit, bell, interest)
+    func rearmDoorbell(_ token: UInt64, _ doorbell: CInt, _ interest: UInt32) {
+        rearm(token | Self.doorbellBit, doorbell, interest)
     }
 
     /// Before the source is removed.
-    func removeBell(_ bell: CInt, interest: UInt32) {
+    func removeDoorbell(_ doorbell: CInt, interest: UInt32) {
         guard isAlive else { return }
-        _ = port_poller_remove(poller, bell, interest)
+        _ = port_poller_remove(poller, doorbell, interest)
     }
 
-    /// What the poller told of, and that it was a bell's.
+    /// What the poller reported, and whether for a doorbell.
     @inline(__always)
     func bits(of event: port_event) -> UInt32 {
-        event.token & Self.bellBit == 0 ? event.ready : event.ready | UInt32(PORT_BELL)
+        event.token & Self.doorbellBit == 0 ? event.ready : event.ready | UInt32(PORT_DOORBELL)
     }
 
     /// The channel of a token, which lives while the loop delivers.

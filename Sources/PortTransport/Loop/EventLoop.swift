@@ -76,7 +76,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var freeSources: [Int] = []
         /// The leadership: a thread that holds another number than this must not touch the loop's iteration.
         var token: UInt64 = 1
-        /// The leader is, or is about to be, asleep in the poller, and nobody has woken it yet.
+        /// The leader is, or is about to be, asleep in the poller, and was not woken yet.
         var sleeping = false
         var phase = Phase.none
         /// Counts what the leader begins: works, reads and writes.

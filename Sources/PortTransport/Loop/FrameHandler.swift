@@ -1,12 +1,12 @@
 /// What a channel delivers its frames to.
 ///
-/// `receive` is called in the order of the frames, on whichever thread reads, under the channel's read lock: it must not
+/// `receive` is called in the order of the frames, on the thread that reads, under the channel's read lock: it must not
 /// wait and must not run a user's code. It may enqueue frames and may call `setNeedsFlush`.
 package protocol FrameHandler: AnyObject, Sendable {
     /// A whole frame or the opener of a large message. An error ends the channel with it.
     func receive(_ frame: borrowing InboundFrame) throws
 
-    /// The bulk of the large message `number` is complete; nil if its sender gave it up.
+    /// The large message `number` is complete; nil if its sender gave it up.
     func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws
 
     /// The frames of one read were delivered; no lock is held. On the loop this may run a user's code; if that takes
@@ -37,7 +37,7 @@ package enum ChannelEnd: Sendable {
     case cancelled(TransportError)
 }
 
-/// What a driving thread came back for.
+/// Why a blocking reader came back.
 package enum DriveResult: Sendable {
     case done
     case deadlineExceeded

@@ -1,10 +1,10 @@
 internal import CPortShims
 internal import Synchronization
 
-/// A loop that moves only when told to, on the thread that tells it, with a clock that only `advance` moves.
+/// A loop that runs only when it is called, on the calling thread, with a clock that only `advance` moves.
 ///
-/// It has a lane for jobs and one for each channel. Within a lane order is kept; which lane goes next is drawn from the
-/// seed (nil: always the lane that waits longest), so a run is the same each time for the same seed.
+/// It has a queue for jobs and one for each channel. Within a queue order is kept. Which queue goes next is drawn from the
+/// seed (nil: always the queue that waits longest), so a run is the same each time for the same seed.
 package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` protects everything below it.
     private enum Work {
         case job(UnownedJob)
@@ -13,13 +13,13 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
         case channel(LoopChannel, ChannelWork)
     }
 
-    private struct Lane {
+    private struct WorkQueue {
         let key: ObjectIdentifier?
         var work: [Work] = []
     }
 
     private let lock = Lock()
-    private var lanes: [Lane] = []
+    private var queues: [WorkQueue] = []
     private var random: SeededGenerator?
     private var timers = TimerQueue()
     private var time: UInt64 = 0
@@ -46,11 +46,11 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
 
     private func add(_ work: Work, _ key: ObjectIdentifier?) {
         lock.withLock {
-            // Lanes exist while they have work, so the first in the list waits longest.
-            if let index = lanes.firstIndex(where: { $0.key == key }) {
-                lanes[index].work.append(work)
+            // Queues exist while they have work, so the first in the list waits longest.
+            if let index = queues.firstIndex(where: { $0.key == key }) {
+                queues[index].work.append(work)
             } else {
-                lanes.append(Lane(key: key, work: [work]))
+                queues.append(WorkQueue(key: key, work: [work]))
             }
         }
     }
@@ -124,13 +124,13 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
 
     private func next() -> Work? {
         lock.withLock {
-            guard !lanes.isEmpty else { return nil }
-            let index = random?.below(lanes.count) ?? 0
-            let work = lanes[index].work.removeFirst()
-            if lanes[index].work.isEmpty {
-                lanes.remove(at: index)
+            guard !queues.isEmpty else { return nil }
+            let index = random?.below(queues.count) ?? 0
+            let work = queues[index].work.removeFirst()
+            if queues[index].work.isEmpty {
+                queues.remove(at: index)
             } else if random == nil {
-                lanes.append(lanes.remove(at: index))
+                queues.append(queues.remove(at: index))
             }
             return work
         }

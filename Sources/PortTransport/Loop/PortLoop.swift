@@ -6,7 +6,7 @@ package protocol PortLoop: TaskExecutor, AnyObject {
     /// Runs `work` on the loop, in order with its jobs; wakes it if it sleeps.
     func perform(_ work: @escaping @Sendable () -> Void)
 
-    /// As `perform`, for a job that is to be run by another executor's hand.
+    /// As `perform`, for a job that another executor runs.
     func enqueue(_ job: UnownedJob, by runner: any JobRunner)
 
     /// Whether the calling thread runs one of this loop's jobs or handlers.
@@ -24,7 +24,7 @@ package protocol PortLoop: TaskExecutor, AnyObject {
     /// Runs a piece of a channel's own work, in the channel's order.
     func schedule(_ work: ChannelWork, on channel: LoopChannel)
 
-    /// Sees to it that `channel` is flushed at the end of this turn; false if the calling thread is not in one.
+    /// Flushes `channel` at the end of this iteration; false if the calling thread is not in one.
     func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool
 }
 
@@ -38,9 +38,9 @@ package protocol JobRunner: AnyObject, Sendable {
 package enum WaitResult {
     /// The loop has other work, or the thread is not its leader: the job has to suspend.
     case refused
-    /// The handler was given frames, and its turn is the caller's to do.
+    /// The handler was given frames, and the caller has to notify it.
     case delivered
-    /// Something else happened, or the handler's turn stands in the queue.
+    /// Something else happened, or the handler is notified from the queue.
     case over
 }
 
@@ -53,7 +53,7 @@ package struct TimerToken: Sendable, Hashable {
 package enum ChannelWork: Sendable {
     /// Read what the memory link has.
     case read
-    /// Tell the handler that a read is over.
+    /// Notify the handler that the frames of a read are delivered, or that there is room.
     case notify
     /// Write what is queued.
     case flush

@@ -9,16 +9,16 @@ internal import Synchronization
 
 /// The counters of one direction of bytes in memory that two processes share, as `Frames.md` lays them out.
 ///
-/// Two lines of a processor's cache: the first is the writer's, but that the reader takes back the writer's wish, and the
-/// second the other way round.
+/// Two lines of a processor's cache: the writer changes the first, except that the reader takes back the writer's
+/// request; the reader changes the second in the same way.
 struct SharedCounters {
     /// Bytes written ever.
     let written: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Not 0: the writer wants to be told of room.
+    /// Not 0: the writer wants to be notified of room.
     let writerWaits: UnsafeMutablePointer<Atomic<UInt32>>
     /// Bytes read ever.
     let taken: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Not 0: the reader wants to be told of bytes.
+    /// Not 0: the reader wants to be notified of bytes.
     let readerWaits: UnsafeMutablePointer<Atomic<UInt32>>
     /// Whether a thread of the reader's looks for answers, as `AnswerThread` numbers it.
     let answerWaits: UnsafeMutablePointer<Atomic<UInt32>>
@@ -33,12 +33,12 @@ struct SharedCounters {
         answerWaits = (address + 76).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
-    /// Takes a wish back; true if there was one, and so somebody is to be told.
+    /// Takes a request back; true if there was one, and so the doorbell has to be rung.
     @inline(__always)
-    static func takeWish(_ wish: UnsafeMutablePointer<Atomic<UInt32>>) -> Bool {
-        // No exchange: only this side takes it back, and the other looks once more after it has wished.
-        guard wish.pointee.load(ordering: .relaxed) != 0 else { return false }
-        wish.pointee.store(0, ordering: .relaxed)
+    static func takeRequest(_ request: UnsafeMutablePointer<Atomic<UInt32>>) -> Bool {
+        // No exchange: only this side takes it back, and the other looks once more after its request.
+        guard request.pointee.load(ordering: .relaxed) != 0 else { return false }
+        request.pointee.store(0, ordering: .relaxed)
         return true
     }
 }
@@ -52,7 +52,7 @@ enum AnswerThread {
     static let looks: UInt32 = 2
 }
 
-/// What a writer writes, as far as it concerns who is told.
+/// What a writer writes, as far as it decides which reader is notified.
 struct RingContent: OptionSet {
     let rawValue: UInt8
 
@@ -65,8 +65,8 @@ struct RingContent: OptionSet {
 enum RingReceiver {
     /// The thread that waits for an answer.
     case answerThread
-    /// Whoever hears the bell.
-    case bell
+    /// The thread that polls the doorbell.
+    case doorbell
 }
 
 /// The writing side of a ring of bytes in shared memory.
@@ -92,13 +92,13 @@ struct RingWriter: ~Copyable {
     /// Copies what there is room for, and no more than the ring holds, so that at most `bound` bytes wait to be read.
     ///
     /// - Parameters:
-    ///   - content: Decides who is told.
-    ///   - wishing: Called before the reader is asked to tell of room.
-    ///   - wake: Called when the reader wants to be told.
-    /// - Returns: The bytes; minus EAGAIN if there is no room, of which the reader will tell then; minus EPROTO if the
+    ///   - content: Decides which reader is notified.
+    ///   - beforeRequest: Called before the reader is asked to report room.
+    ///   - wake: Called when the reader wants to be notified.
+    /// - Returns: The bytes; minus EAGAIN if there is no room, which the reader reports then; minus EPROTO if the
     ///   reader's counter cannot be right.
     mutating func write(
-        _ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, content: RingContent, wishing: () -> Void,
+        _ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, content: RingContent, beforeRequest: () -> Void,
         wake: (RingReceiver) -> Void
     ) -> Int {
         var total = 0
@@ -116,7 +116,7 @@ struct RingWriter: ~Copyable {
                 if room <= 0 {
                     if unpublished > 0 { publish(content, wake) }
                     unpublished = 0
-                    wishing()
+                    beforeRequest()
                     counters.writerWaits.pointee.store(1, ordering: .releasing)
                     atomicMemoryFence(ordering: .sequentiallyConsistent)
                     guard update() else { return -Int(EPROTO) }
@@ -145,19 +145,19 @@ struct RingWriter: ~Copyable {
     @inline(__always)
     private func publish(_ content: RingContent, _ wake: (RingReceiver) -> Void) {
         counters.written.pointee.store(position, ordering: .releasing)
-        // Either the reader's second look finds these bytes, or its wish is found here.
+        // Either the reader's second look finds these bytes, or its request is found here.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         if content.contains(.answers) {
             let thread = counters.answerWaits.pointee.load(ordering: .relaxed)
             if thread == AnswerThread.sleeps {
-                // The thread says itself that it looks: it may just have left, and nobody would.
+                // The thread says itself that it looks: it may just have left.
                 counters.answerWaits.pointee.store(AnswerThread.none, ordering: .relaxed)
                 wake(.answerThread)
             }
             // It reads what there is.
             if content == .answers, thread != AnswerThread.none { return }
         }
-        if SharedCounters.takeWish(counters.readerWaits) { wake(.bell) }
+        if SharedCounters.takeRequest(counters.readerWaits) { wake(.doorbell) }
     }
 
     /// Looks how far the reader is; false if it cannot be there.
@@ -177,7 +177,7 @@ struct RingReader: ~Copyable {
     private var position: UInt64 = 0
     /// Where the writer has finished.
     private var end: UInt64?
-    /// Whether the last read left nothing, and the writer tells of what comes.
+    /// Whether the last read left nothing, and the writer will notify of what comes.
     private(set) var isDrained = false
 
     init(_ counters: SharedCounters, _ bytes: UnsafeRawPointer, capacity: Int) {
@@ -189,16 +189,17 @@ struct RingReader: ~Copyable {
     /// Copies what there is, as far as `vectors` have room.
     ///
     /// - Parameters:
-    ///   - wishes: If nothing is left the writer is to tell of what comes; otherwise the caller will look again by itself.
-    ///   - ring: Called when the writer wants to be told of room.
+    ///   - requestsDoorbell: If nothing is left, the writer is asked to notify of what comes; otherwise the caller looks
+    ///     again by itself.
+    ///   - ring: Called when the writer wants to be notified of room.
     /// - Returns: The bytes; minus EAGAIN if there are none; minus EPROTO if the writer's counter cannot be right.
-    mutating func read(_ vectors: UnsafePointer<iovec>, _ count: Int, wishes: Bool, ring: () -> Void) -> Int {
+    mutating func read(_ vectors: UnsafePointer<iovec>, _ count: Int, requestsDoorbell: Bool, ring: () -> Void) -> Int {
         var available = written &- position
         guard available <= UInt64(capacity) else { return -Int(EPROTO) }
         isDrained = false
         if available == 0 {
-            guard wishes else { return -Int(EAGAIN) }
-            wish()
+            guard requestsDoorbell else { return -Int(EAGAIN) }
+            request()
             atomicMemoryFence(ordering: .sequentiallyConsistent)
             available = written &- position
             guard available <= UInt64(capacity) else { return -Int(EPROTO) }
@@ -223,28 +224,28 @@ struct RingReader: ~Copyable {
         }
         counters.taken.pointee.store(position, ordering: .releasing)
         let isEmpty = left == 0
-        if isEmpty, wishes { wish() }
-        // Either the writer's second look finds the room, or its wish is found here; and the same for what it writes.
+        if isEmpty, requestsDoorbell { request() }
+        // Either the writer's second look finds the room, or its request is found here; and the same for what it writes.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         let waiting = written &- position
-        isDrained = isEmpty && wishes && waiting == 0
-        // Not for every few bytes: half a ring is worth waking somebody for.
-        if waiting <= UInt64(capacity / 2), SharedCounters.takeWish(counters.writerWaits) { ring() }
+        isDrained = isEmpty && requestsDoorbell && waiting == 0
+        // Not for every few bytes: half a ring is worth a wake.
+        if waiting <= UInt64(capacity / 2), SharedCounters.takeRequest(counters.writerWaits) { ring() }
         return Int(truncatingIfNeeded: available) - left
     }
 
     /// A thread looks for answers from now on.
     func beginAwaiting() { counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed) }
 
-    /// Whether there are bytes, or the writer cannot be trusted; if not, that thread is told of answers by a change of
-    /// `answerWaits`.
+    /// Whether there are bytes, or the writer cannot be trusted; if not, a change of `answerWaits` notifies
+    /// that thread of answers.
     func hasInputOrAwaitsAnswer() -> Bool {
         counters.answerWaits.pointee.store(AnswerThread.sleeps, ordering: .relaxed)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         return written != position
     }
 
-    /// The thread waits no longer; whether there is something that nobody was told of.
+    /// The thread waits no longer; whether there is something of which no thread was notified.
     func hasInputAfterAwaiting() -> Bool {
         counters.answerWaits.pointee.store(AnswerThread.none, ordering: .relaxed)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
@@ -256,5 +257,5 @@ struct RingReader: ~Copyable {
 
     private var written: UInt64 { end ?? counters.written.pointee.load(ordering: .acquiring) }
 
-    private func wish() { counters.readerWaits.pointee.store(1, ordering: .relaxed) }
+    private func request() { counters.readerWaits.pointee.store(1, ordering: .relaxed) }
 }

@@ -164,7 +164,7 @@ struct OutputLifecycle {
         case .lastWrite, .lastFinish: break
         }
         if phase == .closed || (isLastWrite && isEmpty && flush == .idle) { return .endChannel }
-        // Shared memory takes what nobody will read.
+        // Shared memory takes what the peer will not read.
         return isLastWrite && medium == .endpoint ? .flush : .watchAndFlush
     }
 

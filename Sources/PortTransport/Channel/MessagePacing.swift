@@ -1,9 +1,9 @@
 internal import CPortShims
 
-/// How much bulk may lie in the kernel: little while other frames come and go, since they have to wait behind it.
+/// How much of large messages may lie in the kernel: little while other frames come and go, which wait behind it.
 ///
-/// With Linux's default buffer a ping behind bulk takes 8.5 times one on an idle channel, with 32 KiB 3.1 times.
-struct BulkPacing {
+/// With Linux's default buffer a ping behind a large message takes 8.5 times one on an idle channel, with 32 KiB 3.1 times.
+struct MessagePacing {
     /// Continuations after the last other frame for which the channel stays narrow.
     private static let memory = 32
     private static let narrowBuffer: CInt = 16 << 10
@@ -23,7 +23,7 @@ struct BulkPacing {
     private var wide: CInt = 0
 
     /// The continuations that one write may hold, now that `message` is being written.
-    mutating func units(_ link: Link, message: UInt64, enqueued: UInt64, read: UInt64) -> Int {
+    mutating func fragments(_ link: Link, message: UInt64, enqueued: UInt64, read: UInt64) -> Int {
         // The frames before the first message, its own opener among them, are no sign of other traffic.
         if self.message != message, left == 0 {
             self.enqueued = enqueued
@@ -38,11 +38,11 @@ struct BulkPacing {
             left -= 1
         }
         setNarrow(left > 0, link)
-        return left > 0 ? 1 : OutboundQueue.maximumUnits
+        return left > 0 ? 1 : OutboundQueue.maximumFragments
     }
 
     /// How much may lie in shared memory.
-    var sharedBound: Int { isNarrow ? 2 * Int(Self.narrowBuffer) : SharedPath.capacity }
+    var sharedBound: Int { isNarrow ? 2 * Int(Self.narrowBuffer) : SharedMemoryTransport.capacity }
 
     /// No large message is left.
     mutating func rest(_ link: Link) { setNarrow(false, link) }

@@ -7,23 +7,23 @@ internal import Synchronization
     internal import Darwin
 #endif
 
-/// One end of two rings of bytes in memory shared with the peer, one each way, and the bells that go with them.
+/// One end of two rings of bytes in memory shared with the peer, one each way, with their doorbells.
 ///
-/// A bell means: look at both rings. It is rung only for a side that has wished for it, which is the one system call of a
-/// message, and is never emptied by whoever hears it. The peer's end is not told here: a socket beside it does that.
-final class SharedPath: @unchecked Sendable {
+/// A doorbell means: look at both rings. It is rung only for a side that has asked for it, which is the one system call of
+/// a message, and its listener never empties it. The end of the peer does not show here, but on the socket beside it.
+final class SharedMemoryTransport: @unchecked Sendable {
     // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes until
     // `close`.
     @exclusivity(unchecked) private var writer: RingWriter
     @exclusivity(unchecked) private var reader: RingReader
     @exclusivity(unchecked) private var knowsEnd = false
     /// Heard here, edge-triggered.
-    let bell: CInt
-    private let peerBell: CInt
+    let doorbell: CInt
+    private let peerDoorbell: CInt
     private let peersAnswerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let answerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let memory: UnsafeMutableRawPointer
-    /// The peer was asked to tell of room.
+    /// The peer was asked to report room.
     let awaitsRoom = Atomic<Bool>(false)
     /// The peer has no more to say than what the ring holds.
     let isPeerFinished = Atomic<Bool>(false)
@@ -33,7 +33,7 @@ final class SharedPath: @unchecked Sendable {
     /// Before the rings.
     private static let headerSize = 4_096
     private static let size = headerSize + 2 * capacity
-    /// Memory, the bell its maker hears, the bell its taker hears.
+    /// Memory, the doorbell its maker hears, the doorbell its taker hears.
     static let descriptorCount = 3
 
     /// The most that a process has at a time: with more connections the memory would be worth more than the time.
@@ -50,10 +50,10 @@ final class SharedPath: @unchecked Sendable {
 
     private static func giveBack() { count.subtract(1, ordering: .relaxed) }
 
-    private init(_ memory: UnsafeMutableRawPointer, isMaker: Bool, bell: CInt, peerBell: CInt) {
+    private init(_ memory: UnsafeMutableRawPointer, isMaker: Bool, doorbell: CInt, peerDoorbell: CInt) {
         self.memory = memory
-        self.bell = bell
-        self.peerBell = peerBell
+        self.doorbell = doorbell
+        self.peerDoorbell = peerDoorbell
         let toMaker = SharedCounters(at: memory)
         let toTaker = SharedCounters(at: memory + SharedCounters.size)
         let first = memory + Self.headerSize
@@ -68,14 +68,14 @@ final class SharedPath: @unchecked Sendable {
     ///
     /// Returns it and what the peer takes it from, which the caller closes; nil if the system has no such thing or no
     /// descriptor left, or the process has enough of them.
-    static func make() -> (path: SharedPath, descriptors: [CInt])? {
+    static func make() -> (path: SharedMemoryTransport, descriptors: [CInt])? {
         guard reserve() else { return nil }
         if let made = open() { return made }
         giveBack()
         return nil
     }
 
-    private static func open() -> (path: SharedPath, descriptors: [CInt])? {
+    private static func open() -> (path: SharedMemoryTransport, descriptors: [CInt])? {
         let descriptor = port_memory_make(size)
         guard descriptor >= 0 else { return nil }
         guard let memory = port_memory_map(descriptor, size) else {
@@ -84,12 +84,13 @@ final class SharedPath: @unchecked Sendable {
         }
         var ours: (own: CInt, given: CInt) = (-1, -1)
         var theirs: (own: CInt, given: CInt) = (-1, -1)
-        guard port_bell_make(&ours.own, &ours.given) >= 0, port_bell_make(&theirs.own, &theirs.given) >= 0 else {
+        guard port_doorbell_make(&ours.own, &ours.given) >= 0, port_doorbell_make(&theirs.own, &theirs.given) >= 0
+        else {
             for opened in [descriptor, ours.own, ours.given] where opened >= 0 { port_close(opened) }
             port_memory_unmap(memory, size)
             return nil
         }
-        let path = SharedPath(memory, isMaker: true, bell: ours.own, peerBell: theirs.own)
+        let path = SharedMemoryTransport(memory, isMaker: true, doorbell: ours.own, peerDoorbell: theirs.own)
         return (path, [descriptor, ours.given, theirs.given])
     }
 
@@ -97,15 +98,15 @@ final class SharedPath: @unchecked Sendable {
     ///
     /// Nil if this process cannot open it, or has enough of them.
     /// - Throws: `protocolViolation` if they are not what `make` makes.
-    static func take(_ descriptors: [CInt]) throws(TransportError) -> SharedPath? {
+    static func take(_ descriptors: [CInt]) throws(TransportError) -> SharedMemoryTransport? {
         guard reserve() else { return nil }
-        var path: SharedPath?
+        var path: SharedMemoryTransport?
         defer { if path == nil { giveBack() } }
         path = try open(descriptors)
         return path
     }
 
-    private static func open(_ descriptors: [CInt]) throws(TransportError) -> SharedPath? {
+    private static func open(_ descriptors: [CInt]) throws(TransportError) -> SharedMemoryTransport? {
         guard descriptors.count == descriptorCount else {
             throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
         }
@@ -115,20 +116,20 @@ final class SharedPath: @unchecked Sendable {
             }
             return nil
         }
-        var bells: [CInt] = []
+        var doorbells: [CInt] = []
         for descriptor in descriptors[1...] {
-            let opened = port_bell_open(descriptor)
+            let opened = port_doorbell_open(descriptor)
             if opened >= 0 {
-                bells.append(opened)
+                doorbells.append(opened)
                 continue
             }
             let number = errno
-            for bell in bells { port_close(bell) }
+            for doorbell in doorbells { port_close(doorbell) }
             port_memory_unmap(memory, size)
-            guard number != EINVAL else { throw TransportError(.protocolViolation, "a bell is not a pipe") }
+            guard number != EINVAL else { throw TransportError(.protocolViolation, "a doorbell is not a pipe") }
             return nil
         }
-        return SharedPath(memory, isMaker: false, bell: bells[1], peerBell: bells[0])
+        return SharedMemoryTransport(memory, isMaker: false, doorbell: doorbells[1], peerDoorbell: doorbells[0])
     }
 
     /// By the one thread that writes; see `RingWriter.write`.
@@ -139,7 +140,7 @@ final class SharedPath: @unchecked Sendable {
         } wake: {
             switch $0 {
             case .answerThread: port_word_wake(peersAnswerWord)
-            case .bell: port_bell_ring(peerBell)
+            case .doorbell: port_doorbell_ring(peerDoorbell)
             }
         }
     }
@@ -147,20 +148,22 @@ final class SharedPath: @unchecked Sendable {
     /// By the one thread that reads; see `RingReader.read`.
     ///
     /// 0: the peer is finished, and everything was read.
-    func read(_ vectors: UnsafePointer<iovec>, _ count: Int, wishes: Bool) -> Int {
+    func read(_ vectors: UnsafePointer<iovec>, _ count: Int, requestsDoorbell: Bool) -> Int {
         // Before the ring is looked at: what the peer wrote before it finished is there by then.
         let isLast = isPeerFinished.load(ordering: .acquiring)
         if isLast, !knowsEnd {
             knowsEnd = true
             reader.finish()
         }
-        let received = reader.read(vectors, count, wishes: wishes) { port_bell_ring(peerBell) }
+        let received = reader.read(vectors, count, requestsDoorbell: requestsDoorbell) {
+            port_doorbell_ring(peerDoorbell)
+        }
         return received == -Int(EAGAIN) && isLast ? 0 : received
     }
 
-    /// After a read: nothing was left, and the bell will ring for what comes.
+    /// After a read: nothing was left, and the doorbell will ring for what comes.
     ///
-    /// The end is left, and no bell rings for it.
+    /// The end is left, and no doorbell rings for it.
     var isDrained: Bool { reader.isDrained && !knowsEnd }
 
     /// A thread reads beside the loop from now on, and will look before it waits.
@@ -171,7 +174,7 @@ final class SharedPath: @unchecked Sendable {
         reader.hasInputOrAwaitsAnswer() || isPeerFinished.load(ordering: .acquiring)
     }
 
-    /// That thread reads no longer; whether there is something that nobody was told of.
+    /// That thread reads no longer; whether there is something of which no thread was notified.
     func hasInputAfterAwaiting() -> Bool {
         reader.hasInputAfterAwaiting() || isPeerFinished.load(ordering: .acquiring)
     }
@@ -194,7 +197,7 @@ final class SharedPath: @unchecked Sendable {
 
     /// Ends the wait of the thread that waits for an answer, now or the next.
     func endWait() {
-        // The thread sees either why it is told, or the change of the word.
+        // The thread sees either why it is woken, or the change of the word.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         answerWord.pointee.store(AnswerThread.none, ordering: .relaxed)
         port_word_wake(answerWord)
@@ -202,8 +205,8 @@ final class SharedPath: @unchecked Sendable {
 
     /// When neither direction is used any more.
     func close() {
-        port_close(bell)
-        port_close(peerBell)
+        port_close(doorbell)
+        port_close(peerDoorbell)
         port_memory_unmap(memory, Self.size)
         Self.giveBack()
     }
