@@ -30,8 +30,8 @@
 #define CREDENTIALS_SPACE CMSG_SPACE(sizeof(struct ucred))
 #endif
 
-// The four calls of every message, none of which is asked to wait: past the C library's, which are points where a thread
-// may be cancelled and, with more than one thread, pay for that on their way in and out.
+// The four calls of every message, none of which is asked to wait: past the C library's, which are points where a
+// thread may be cancelled and, with more than one thread, pay for that on their way in and out.
 #if __linux__
 #define RECEIVE(socket, bytes, size, flags) syscall(SYS_recvfrom, socket, bytes, size, flags, NULL, NULL)
 #define SEND(socket, bytes, size, flags) syscall(SYS_sendto, socket, bytes, size, flags, NULL, 0)
@@ -177,7 +177,8 @@ ssize_t port_read(int descriptor, const struct iovec *vectors, int count) {
 }
 
 #if __APPLE__
-// There the signal goes to the process and not to the thread, so blocking it does not help: the option is set on the descriptor.
+// There the signal goes to the process and not to the thread, so blocking it does not help: the option is set on the
+// descriptor.
 int port_silence_pipe(int descriptor) { return fcntl(descriptor, F_SETNOSIGPIPE, 1); }
 
 ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool blocked) {

@@ -106,7 +106,8 @@ int port_poller_wait(const port_poller *poller, port_event *events, int capacity
 
 #define WAKE_TOKEN UINT64_MAX
 
-// Without interest: EPOLLET makes a hang-up, which epoll reports whether asked or not, come once and not again and again.
+// Without interest: EPOLLET makes a hang-up, which epoll reports whether asked or not, come once and not again and
+// again.
 static uint32_t flags(uint32_t interest) {
     uint32_t events = 0;
     if (interest & PORT_READABLE) events |= EPOLLIN;

@@ -7,10 +7,10 @@
 #endif
 
 #if SWIFT_LOCKS
-// With the thread sanitizer alone. Swift's Mutex takes a free lock by an atomic operation in the code that uses it, which
-// the sanitizer sees, and goes to the kernel for any other in its own library, which it does not see: it would report each
-// state behind such a lock as soon as two threads meet at it. So these two functions of the library, which programs find
-// here first, tell it.
+// With the thread sanitizer alone. Swift's Mutex takes a free lock by an atomic operation in the code that uses it,
+// which the sanitizer sees, and goes to the kernel for any other in its own library, which it does not see: it would
+// report each state behind such a lock as soon as two threads meet at it. So these two functions of the library, which
+// programs find here first, tell it.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 internal import CPortShims
 
-/// Who is at the other end of a channel, as the kernel says.
+/// The process at the other end of a channel, as the kernel reports it.
 public struct PeerCredentials: Sendable, Hashable, CustomStringConvertible {
     /// The peer's process number.
     ///

@@ -21,7 +21,8 @@ package enum UserNamespace {
         #endif
     }
 
-    /// Whether all users have a number, by the kernel's table of them: lines of first number inside, first outside, count.
+    /// Whether all users have a number, by the kernel's table of them: lines of first number inside, first outside,
+    /// count.
     ///
     /// - Parameter table: Nil where the system has no namespaces.
     package static func mapsAll(_ table: String?) -> Bool {

@@ -204,7 +204,7 @@ struct EventLoopTests {
         init(value: consuming sending Atomic<Bool>) { self.value = value }
     }
 
-    /// Runs `body` while the loop and threads that drive look for input so long before they sleep.
+    /// Runs `body` while the loop and blocking readers look for input that long before they sleep.
     private func spinning(_ time: Duration, _ body: () async throws -> Void) async throws {
         EventLoop.shared.setSpin(time)
         defer {
@@ -316,14 +316,14 @@ struct EventLoopTests {
             try await spinning(.seconds(600)) {
                 let (a, b, here, there) = try await channels(kind)
                 let clock = Guarded<ThreadClock?>(nil)
-                async let driven = onPlainThread {
+                async let result = onPlainThread {
                     clock.withLock { $0 = ThreadClock() }
                     return try? a.driveReading(until: { !here.items.isEmpty }, deadline: nil)
                 }
                 while clock.withLock({ $0 == nil }) { await Task.yield() }
                 try await clock.withLock { $0 }?.goesOn()
                 b.send([1])
-                guard case .done? = await driven else { return #expect(Bool(false), "it did not read") }
+                guard case .done? = await result else { return #expect(Bool(false), "it did not read") }
                 #expect(here.items.map(\.firstByte) == [1])
                 await end(a, b, here, there)
             }

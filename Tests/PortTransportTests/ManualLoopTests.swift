@@ -3,7 +3,7 @@ import Testing
 
 @testable import PortTransport
 
-@Suite("The hand-driven loop", .bounded())
+@Suite("The manual loop", .bounded())
 struct ManualLoopTests {
     /// Two connections whose ends answer each other, and in which order everything came.
     static func history(_ seed: UInt64?) -> [String] {

@@ -23,7 +23,7 @@ final class Recorder: FrameHandler {
         var ends: [ChannelEnd] = []
         var waiters: [(Int, CheckedContinuation<Void, Never>)] = []
         var endWaiters: [CheckedContinuation<Void, Never>] = []
-        /// Whose driving threads are told of what the loop delivers.
+        /// The channel whose blocking readers are signalled when the loop delivers.
         var channel: Channel?
     }
 

@@ -64,7 +64,8 @@
                 gate.release()
             }
 
-            /// Sends a frame through the loop, which does not come while that waits for the close, and ends both channels.
+            /// Sends a frame through the loop, which does not come while that waits for the close, and ends both
+            /// channels.
             func expectPrompt(_ slow: SlowSocket) async {
                 a.send([1])
                 await there.wait(forItems: 1)

@@ -24,8 +24,8 @@ typedef struct port_ancillary {
     port_credentials credentials;
 } port_ancillary;
 
-/// Receives without waiting; `ancillary` is filled, its descriptors close-on-exec and owned by the caller. Null: what comes
-/// beside the bytes is thrown away, and the kernel closes descriptors in this thread, however long that takes.
+/// Receives without waiting; `ancillary` is filled, its descriptors close-on-exec and owned by the caller. Null: what
+/// comes beside the bytes is thrown away, and the kernel closes descriptors in this thread, however long that takes.
 ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary);
 /// Closes the descriptors of a receive, which a peer chose.
 void port_close_ancillary(port_ancillary *ancillary);
@@ -37,8 +37,8 @@ ssize_t port_send(
 
 ssize_t port_read(int descriptor, const struct iovec *vectors, int count);
 
-/// Makes writing to a pipe whose reader is gone no signal, where that is said of the descriptor: on Apple's systems, and
-/// then for all who share it.
+/// Makes writing to a pipe whose reader is gone no signal, where that is said of the descriptor: on Apple's systems,
+/// and then for all who share it.
 int port_silence_pipe(int descriptor);
 
 /// Writes to a pipe; SIGPIPE neither arrives nor stays pending. `blocked`: the thread has it blocked anyway.

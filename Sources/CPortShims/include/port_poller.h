@@ -7,8 +7,9 @@
 /// Interest in a descriptor, and what happened to it. A registration without interest stays silent, but for
 /// epoll's, which reports once that the other side has gone: to rely on that, ask for PORT_HANG_UP.
 /// PORT_EDGE with an interest: reported once for each arrival, and not while something is left, where the system can;
-/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is reported with either, if the other side has gone;
-/// as an interest, it is reported by itself as well. The poller reports no PORT_DOORBELL and PORT_POLLED: the loop adds them.
+/// that saves it a look at the descriptor in each wait. PORT_HANG_UP is reported with either, if the other side has
+/// gone; as an interest, it is reported by itself as well. The poller reports no PORT_DOORBELL and PORT_POLLED: the
+/// loop adds them.
 enum { PORT_READABLE = 1, PORT_WRITABLE = 2, PORT_EDGE = 4, PORT_HANG_UP = 8, PORT_DOORBELL = 16, PORT_POLLED = 32 };
 
 typedef struct port_event {

@@ -7,8 +7,8 @@
 
 /// Memory that two processes share, and doorbells: pipes that are written to only to wake the side that polls them.
 ///
-/// Whether the system has memory that a peer cannot shrink under its reader, as Linux alone has, and the socket could carry
-/// its descriptor. Where it has none the functions that make something fail.
+/// Whether the system has memory that a peer cannot shrink under its reader, as Linux alone has, and the socket could
+/// carry its descriptor. Where it has none the functions that make something fail.
 bool port_shares_memory(int socket);
 
 /// A descriptor of `size` zero bytes whose size cannot be changed any more.
@@ -19,7 +19,8 @@ void port_memory_unmap(void *memory, size_t size);
 
 /// A doorbell: `own`, an opening of it that no other process has, and `given`, what a peer opens for itself.
 int port_doorbell_make(int *own, int *given);
-/// Opens a doorbell from a peer's descriptor, whose flags the peer may change at any time; -1 with EINVAL if it is no pipe.
+/// Opens a doorbell from a peer's descriptor, whose flags the peer may change at any time; -1 with EINVAL if it is no
+/// pipe.
 int port_doorbell_open(int descriptor);
 /// Wakes the side that polls the doorbell edge-triggered. Never waits.
 void port_doorbell_ring(int bell);

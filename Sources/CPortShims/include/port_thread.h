@@ -22,7 +22,8 @@ void port_thread_set_record(void *record);
 
 /// What the calling thread keeps for the library's use; null until it is given something.
 static inline void *port_thread_storage(void) { return port_thread_own_storage; }
-/// Gives the thread something to keep, which `release` is called with when the thread ends. False: it cannot, and does not.
+/// Gives the thread something to keep, which `release` is called with when the thread ends. False: it cannot, and does
+/// not.
 bool port_thread_keep(void *storage, void (*release)(void *));
 
 /// Starts a detached thread with every signal blocked that is not the thread's own fault. Returns an errno, or 0.
@@ -43,8 +44,8 @@ static inline void port_lock_acquire(port_lock *lock) { os_unfair_lock_lock(&loc
 static inline bool port_lock_try(port_lock *lock) { return os_unfair_lock_trylock(&lock->lock); }
 static inline void port_lock_release(port_lock *lock) { os_unfair_lock_unlock(&lock->lock); }
 #elif PORT_SYSTEM_LOCK
-/// Built with -DPORT_SYSTEM_LOCK, for the thread sanitizer: it knows the system's mutex, follows who holds it, and reports
-/// locks taken in different orders. It does not see into a lock of atomics that Swift code takes inline.
+/// Built with -DPORT_SYSTEM_LOCK, for the thread sanitizer: it knows the system's mutex, follows who holds it, and
+/// reports locks taken in different orders. It does not see into a lock of atomics that Swift code takes inline.
 #include <pthread.h>
 typedef struct port_lock { pthread_mutex_t mutex; } port_lock;
 void port_lock_acquire(port_lock *lock);

@@ -1,4 +1,4 @@
-/// Who reads a channel's endpoint.
+/// Which thread reads a channel's endpoint.
 ///
 ///                enter                     leave, after several calls in a row
 ///      loop ────────────────▶ thread ─────────────────────────▶ reserved
@@ -93,8 +93,8 @@ struct BlockingReader: ~Copyable {
         enteredAt = now
     }
 
-    /// Whether the loop may keep away after the thread has left, which saves two system calls for each call; the watchdog
-    /// makes the loop read at its second tick from then, so nothing is left unread longer than that.
+    /// Whether the loop may keep away after the thread has left, which saves two system calls for each call; the
+    /// watchdog makes the loop read at its second tick from then, so nothing is left unread longer than that.
     ///
     /// Only the thread that reads changes it, and may read it without the gate.
     var mayReserve: Bool { consecutiveCalls >= Self.callsBeforeReserving }

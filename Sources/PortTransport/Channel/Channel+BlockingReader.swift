@@ -6,9 +6,9 @@ extension Channel {
     /// channel ends.
     ///
     /// While another thread reads, this one waits. `done` is called with no lock held, after every delivery and every
-    /// `signalDrivers`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`. With shared memory
-    /// the loop reads as well, mainly what is no answer. A thread that acts on frames the loop has delivered calls
-    /// `signalDrivers`.
+    /// `signalDrivers`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`.
+    /// With shared memory the loop reads as well, mainly what is no answer. A thread that acts on frames the loop has
+    /// delivered calls `signalDrivers`.
     ///
     /// The thread gets what it needs to read, above all a poller, before anything is written. If the system has no
     /// descriptor left for one, the thread waits without it and the loop reads.
@@ -116,7 +116,8 @@ extension Channel {
     /// Counts the signals so far.
     package var signals: UInt64 { readerSignals.load(ordering: .acquiring) }
 
-    /// Waits for a signal after the first `count`, without reading; for a thread that `driveReading` has told the end.
+    /// Waits for a signal after the first `count`, without reading; for a thread that `driveReading` has told the
+    /// end.
     ///
     /// - Returns: False at the deadline.
     package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {
@@ -184,7 +185,8 @@ extension Channel {
     private func read(
         with resources: BlockingReaderResources, until done: () -> Bool, _ deadline: UInt64?
     ) -> DriveResult {
-        /// When the thread last looked whether the peer has gone, or found for the first time that it had nothing to read.
+        /// When the thread last looked whether the peer has gone, or found for the first time that it had nothing to
+        /// read.
         var looked: UInt64?
         while true {
             let signals = readerSignals.load(ordering: .acquiring)
@@ -208,8 +210,9 @@ extension Channel {
 
     /// Whether the peer may have gone: for the longest sleep nothing has come from the memory shared with it.
     ///
-    /// Called only where a read gave nothing, so that a call which is answered soon costs no look at the clock. The time is
-    /// measured, and not whether the sleep was over in time, because a peer can wake the thread as often as it likes.
+    /// Called only where a read gave nothing, so that a call which is answered soon costs no look at the clock. The
+    /// time is measured, and not whether the sleep was over in time, because a peer can wake the thread as often as it
+    /// likes.
     private func isTimeToLook(_ looked: inout UInt64?) -> Bool {
         let now = monotonicNow()
         guard let last = looked else {
@@ -221,10 +224,11 @@ extension Channel {
         return true
     }
 
-    /// Asks the socket beside shared memory whether the peer has gone: `.changed` if it has left frames, `.input` if not.
+    /// Asks the socket beside shared memory whether the peer has gone: `.changed` if it has left frames, `.input` if
+    /// not.
     ///
-    /// The loop does the same when the poller reports the end. But while all of its threads are in methods that block, this
-    /// thread is the only one that can find it.
+    /// The loop does the same when the poller reports the end. But while all of its threads are in methods that block,
+    /// this thread is the only one that can find it.
     private func lookForEnd(_ resources: BlockingReaderResources) -> Wait {
         let held = readLock.lock()
         guard let (outcome, handler) = readSocketAndUnlock(resources.context, held) else { return .input }
@@ -327,7 +331,7 @@ extension Channel {
         leaveIfOver()
     }
 
-    /// Lets a thread that waits read, or gives reading back to the loop.
+    /// Has a waiting thread read, or gives reading back to the loop.
     private func leaveBlockingReader(_ resources: BlockingReaderResources?) {
         if gate.withLock({ gated.pointee.input.isShared }) { return leaveSharedReader(resources) }
         let reserves = resources != nil && mayReserve

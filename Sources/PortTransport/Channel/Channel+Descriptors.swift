@@ -10,9 +10,9 @@ internal import Synchronization
 extension Channel {
     /// Has the kernel refuse a peer that sends descriptors, which come only where they are asked for.
     ///
-    /// What is not read yet may have come with some. If the kernel cannot, any byte may: then each read takes what comes
-    /// beside it, because the kernel closes in the reading thread what is not taken, and a peer decides how long that
-    /// takes.
+    /// What is not read yet may have come with some. If the kernel cannot, any byte may: then each read takes what
+    /// comes beside it, because the kernel closes in the reading thread what is not taken, and a peer decides how long
+    /// that takes.
     ///
     /// Called with the read lock held, or before the channel is used.
     func refuseDescriptors() {

@@ -50,8 +50,8 @@ extension Channel {
 
     /// What the calling thread may write now.
     ///
-    /// The loop has others to serve. Another thread writes what it finds, its own frames among it, and a little more: not all
-    /// that others enqueue meanwhile, which can go on without end.
+    /// The loop has others to serve. Another thread writes what it finds, its own frames among it, and a little more:
+    /// not all that others enqueue meanwhile, which can go on without end.
     @inline(__always)
     private func portion(_ held: borrowing Held<WriteState>) -> Int {
         LoopThread.current != nil ? Self.budget : Self.budget + writing.pointee.queue.queuedBytes
@@ -178,8 +178,8 @@ extension Channel {
 
     /// Whether a write may have failed because of the descriptors that it carried.
     ///
-    /// What says that the peer is gone, or reads too slowly, does not; any other error comes again without them if it was
-    /// not theirs.
+    /// What says that the peer is gone, or reads too slowly, does not; any other error comes again without them if it
+    /// was not theirs.
     private static func mayBeOfDescriptors(_ result: Int) -> Bool {
         ![EAGAIN, EWOULDBLOCK, EPIPE, ECONNRESET, ENOTCONN].contains(CInt(-result))
     }

@@ -153,7 +153,7 @@ extension Channel {
             forgetOutput(held)
         }
         gate.unlock(held)
-        // The peer decides how long this takes: closing a pipe waits for who is in a system call with it.
+        // The peer decides how long this takes: closing a pipe waits for the threads that are in a system call with it.
         if isFirst { port_close(link.outputDescriptor) }
     }
 }

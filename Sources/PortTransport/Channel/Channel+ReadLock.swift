@@ -15,9 +15,9 @@ struct OwedWork: OptionSet {
 
 /// The read lock, which is held during system calls.
 ///
-/// A peer can have the kernel hold a thread in one, for instance by holding a pipe in a system call of its own. So the loop
-/// never waits for the lock: it notes what it wanted to do, and the thread that has the lock gives that back to the loop
-/// together with the lock.
+/// A peer can have the kernel hold a thread in one, for instance by holding a pipe in a system call of its own. So the
+/// loop never waits for the lock: it notes what it wanted to do, and the thread that has the lock gives that back to
+/// the loop together with the lock.
 extension Channel {
     /// Looks before the loop gives up: as a rule the lock is held for a moment.
     private static let looks = 64

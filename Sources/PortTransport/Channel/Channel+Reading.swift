@@ -23,7 +23,8 @@ extension Channel {
     private static let portion = 64 << 10
     /// Reads before the loop serves other channels.
     private static let readBudget = 16
-    /// Reads of what a peer has left that reads no more; the rest is given up, so that the peer cannot go on without end.
+    /// Reads of what a peer has left that reads no more; the rest is given up, so that the peer cannot go on without
+    /// end.
     private static let lastReadBudget = 256
     /// Parts of frames up to this size are copied, so that a slow peer holds no read buffer.
     private static let smallPart = 4 << 10

@@ -9,8 +9,9 @@ internal import Synchronization
 
 /// How a channel over a socket moves to memory shared with its peer.
 ///
-/// The layer above agrees on the move, by frames of its own. Each direction moves by itself, between two frames: the output behind a frame that `enqueueLast` adds, the input behind one of whose delivery `moveInput` is
-/// called. From then on a doorbell takes the place of the socket in the poller. The socket stays open and shows the end.
+/// The layer above agrees on the move, by frames of its own. Each direction moves by itself, between two frames: the
+/// output behind a frame that `enqueueLast` adds, the input behind one of whose delivery `moveInput` is called. From
+/// then on a doorbell takes the place of the socket in the poller. The socket stays open and shows the end.
 extension Channel {
     /// Whether this end can share memory with a peer.
     package var canShare: Bool {
@@ -53,8 +54,8 @@ extension Channel {
 
     /// Adds the frame that gives the peer the memory made here.
     ///
-    /// The system may refuse to send the descriptors: too many of this user's are on their way already, or the peer takes
-    /// none. Then the frame leaves without them, and the memory is released.
+    /// The system may refuse to send the descriptors: too many of this user's are on their way already, or the peer
+    /// takes none. Then the frame leaves without them, and the memory is released.
     package func enqueuePath(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
         let held = queueLock.lock()
@@ -137,7 +138,8 @@ extension Channel {
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             let listened = gated.pointee.doorbellInterest ?? 0 != 0
             setDoorbell(eventLoop, held)
-            // The poller may have reported both already, and for the last time: the end, and the first bytes in shared memory.
+            // The poller may have reported both already, and for the last time: the end, and the first bytes in shared
+            // memory.
             eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
             if listened { rearmDoorbell(eventLoop, held) }
         }

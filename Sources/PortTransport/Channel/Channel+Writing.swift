@@ -78,8 +78,8 @@ extension Channel {
 
     /// Whether a large message of that size may be enqueued; one that is alone always may.
     ///
-    /// If not, the handler is notified on the loop when there is room and at most half of the limit is unsent. Answers do
-    /// not count.
+    /// If not, the handler is notified on the loop when there is room and at most half of the limit is unsent. Answers
+    /// do not count.
     package func hasBulkRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
@@ -205,7 +205,7 @@ extension Channel {
         if !isSeen { flush() }
     }
 
-    /// Flushes, and waits on the loop's thread for what comes next, in the midst of a job and only if the loop has nothing
+    /// Flushes, and waits on the loop's thread for what comes next, within a job and only if the loop has nothing
     /// else to do.
     package func flushAndWait(for handler: any FrameHandler) -> WaitResult {
         guard !isForked, let eventLoopReference else { return .refused }

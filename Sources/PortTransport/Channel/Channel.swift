@@ -3,9 +3,10 @@ internal import Synchronization
 
 /// Frames over one endpoint.
 ///
-/// Three locks, taken in this order and never held in user code: `readLock` (parsing and delivery), `queueLock` (what is
-/// to be written; never held during a system call), `gate` (the end, the poller's interest, who reads). A thread that
-/// writes marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the kernel.
+/// Three locks, taken in this order and never held in user code: `readLock` (parsing and delivery), `queueLock` (what
+/// is to be written; never held during a system call), `gate` (the end, the poller's interest, which thread reads). A
+/// thread that writes marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the
+/// kernel.
 package final class Channel: LoopChannel, @unchecked Sendable {
     // Each of the three states is protected by the lock of its name.
 
@@ -159,8 +160,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let framesRead = Atomic<UInt64>(0)
     /// The kernel took less than it was given; writing goes on when it says so.
     ///
-    /// Written under the queue's lock, read also under the gate: what the poller is asked is this as it is then, not as it
-    /// was when the asking thread left the queue's lock.
+    /// Written under the queue's lock, read also under the gate: what the poller is asked is this as it is then, not as
+    /// it was when the asking thread left the queue's lock.
     let isBlocked = Atomic<Bool>(false)
 
     /// Too many bytes of whole frames are unsent: the owner should wait with more until the handler is notified.
@@ -277,7 +278,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
             return
         }
         guard let eventLoop else {
-            end(.failed(TransportError(.wrongDescriptor, "A hand-driven loop carries memory links only.")))
+            end(.failed(TransportError(.wrongDescriptor, "A manual loop carries memory links only.")))
             return
         }
         do {

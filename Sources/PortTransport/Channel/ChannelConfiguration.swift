@@ -22,7 +22,8 @@ package struct ChannelConfiguration: Sendable {
     ///
     /// Bit k stands for kind k.
     package var countedKinds: UInt32
-    /// How much of this side's own may lie unsent before the owner should wait: bytes in whole frames, and in large messages.
+    /// How much of this side's own may lie unsent before the owner should wait: bytes in whole frames, and in large
+    /// messages.
     package var unsentFrames = 4 << 20
     package var unsentBulk = 32 << 20
 

@@ -2,7 +2,8 @@ internal import CPortShims
 
 /// How much of large messages may lie in the kernel: little while other frames come and go, which wait behind it.
 ///
-/// With Linux's default buffer a ping behind a large message takes 8.5 times one on an idle channel, with 32 KiB 3.1 times.
+/// With Linux's default buffer a ping behind a large message takes 8.5 times one on an idle channel, with 32 KiB 3.1
+/// times.
 struct MessagePacing {
     /// Continuations after the last other frame for which the channel stays narrow.
     private static let memory = 32

@@ -9,8 +9,8 @@ internal import CPortShims
 /// The listening sockets that a service manager opened and passed to this process, as `sd_listen_fds(3)` describes:
 /// descriptors from 3, counted by `LISTEN_FDS` and named by `LISTEN_FDNAMES`, for the process `LISTEN_PID`.
 ///
-/// The variables are read once and unset, and the descriptors made close-on-exec, so that no program started from here takes
-/// them for its own.
+/// The variables are read once and unset, and the descriptors made close-on-exec, so that no program started from here
+/// takes them for its own.
 final class ActivationSockets: @unchecked Sendable {  // `lock` protects `passed`.
     struct Passed: Sendable {
         let name: String

@@ -36,7 +36,8 @@ extension ChannelEndpoint {
         return ChannelEndpoint(link: .socket(descriptor), credentials: .connected)
     }
 
-    /// Whether there is a file that is no socket; a stale socket may be gone by now, as another process is about to listen there.
+    /// Whether there is a file that is no socket; a stale socket may be gone by now, as another process is about to
+    /// listen there.
     private static func isOtherFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFSOCK

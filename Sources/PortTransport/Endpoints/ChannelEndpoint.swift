@@ -12,7 +12,7 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
         /// A socketpair names its creator at both ends: the sender's credentials come with the first bytes.
         case message
 
-        /// Apple's systems have no such message, and note for a socketpair, too, who used its other end last.
+        /// Apple's systems have no such message, and note for a socketpair which process used its other end last.
         #if canImport(Darwin)
             static let ofSocketpair = CredentialSource.connected
         #else
@@ -54,7 +54,8 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
         }
     }
 
-    /// Who made the other end; nil on pipes, and on socketpairs, whose channel learns it with the first frame.
+    /// The process that made the other end; nil on pipes, and on socketpairs, whose channel learns it with the first
+    /// frame.
     package var peer: PeerCredentials? {
         lock.withLock {
             guard case .socket(let descriptor)? = link, credentialSource == .connected else { return nil }

@@ -35,7 +35,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
     /// The process's number.
     public let pid: Int32
-    /// Readable once the process has ended; -1 where the system has no such descriptor, and after the process was reaped.
+    /// Readable once the process has ended; -1 where the system has no such descriptor, and after the process was
+    /// reaped.
     private var descriptor: CInt
     private let lock = Lock()
     private var exit: ExitStatus?
@@ -86,8 +87,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         return (child, mine)
     }
 
-    /// Where the program of that name is: one without a slash stands beside this process's own, a relative path counts from
-    /// the directory this process is in.
+    /// Where the program of that name is: one without a slash stands beside this process's own, a relative path counts
+    /// from the directory this process is in.
     package static func located(_ name: String) throws(TransportError) -> String {
         guard !name.contains("/") else { return name.hasPrefix("/") ? name : absolute(name) }
         guard let own = ownPath(), let slash = own.lastIndex(of: "/") else {

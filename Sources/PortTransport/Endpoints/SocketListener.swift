@@ -8,9 +8,9 @@ internal import CPortShims
 
 /// Listens at a path of the file system and hands on its connections.
 ///
-/// The path belongs to the process that holds the lock of the file `path.lock` beside it; the kernel releases it when its
-/// holder ends, however it ends. So a socket whose lock is free is stale and is replaced, and no process number is ever
-/// looked at. Both files have mode 0600.
+/// The path belongs to the process that holds the lock of the file `path.lock` beside it; the kernel releases it when
+/// its holder ends, however it ends. So a socket whose lock is free is stale and is replaced, and no process number is
+/// ever looked at. Both files have mode 0600.
 package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock` protects `state`.
     /// Called on the loop for each connection; it may run a user's code.
     package typealias Acceptor = @Sendable (ChannelEndpoint, PeerCredentials?) -> Void
@@ -77,7 +77,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         identity = Self.identity(at: path) ?? (0, 0)
     }
 
-    /// Listens at a socket that a service manager opened and passed to this process; its file stays when this one closes.
+    /// Listens at a socket that a service manager opened and passed to this process; its file stays when this one
+    /// closes.
     ///
     /// - Parameters:
     ///   - name: What the service manager calls it; nil: the first that is not taken.
@@ -90,8 +91,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         self.loop = loop
         self.maximum = maximum
         descriptor = passed.descriptor
-        // Shared with the service manager, which only polls it. Of a connection that was given up meanwhile the poller may
-        // still tell, and a loop that waits for the next one would do nothing else.
+        // Shared with the service manager, which only polls it. Of a connection that was given up meanwhile the poller
+        // may still tell, and a loop that waits for the next one would do nothing else.
         _ = port_set_nonblocking(descriptor)
         _ = port_pass_descriptors(descriptor, false)
         lockFile = -1
@@ -154,7 +155,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     ///
     /// - Parameters:
     ///   - onPause: Called on the loop when it waits before it accepts more, most often because the process or the
-    ///   system has no descriptor left, or when as many connections are open as may be; once until it has accepted again.
+    ///   system has no descriptor left, or when as many connections are open as may be; once until it has accepted
+    /// again.
     ///   - acceptor: Calls `connectionEnded` once for each connection it was given, sooner or later.
     package func start(
         onPause: (@Sendable (TransportError) -> Void)? = nil, _ acceptor: @escaping Acceptor

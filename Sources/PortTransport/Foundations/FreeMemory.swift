@@ -9,8 +9,8 @@ package enum FreeMemory {
 
     /// Asks the allocator to give free memory back to the system, at most twice a second.
     ///
-    /// After a burst of large messages it keeps tens of megabytes. Takes some milliseconds where the heap is large. Does
-    /// nothing where the allocator does this by itself, as on Darwin.
+    /// After a burst of large messages it keeps tens of megabytes. Takes some milliseconds where the heap is large.
+    /// Does nothing where the allocator does this by itself, as on Darwin.
     /// - Returns: Whether it was asked; if not, it is too early.
     package static func release() -> Bool {
         let now = monotonicNow()

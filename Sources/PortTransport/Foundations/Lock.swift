@@ -36,7 +36,7 @@ struct Lock: @unchecked Sendable {  // The pointer never changes; what it points
         return try body()
     }
 
-    /// For a state whose lock this is.
+    /// The lock of a `State`, which hands out tokens.
     func protecting<State: ~Copyable>(_ state: State.Type) -> StateLock<State> { StateLock(self) }
 
     fileprivate func wait(_ condition: OpaquePointer, _ deadline: UInt64) -> Bool {
@@ -47,8 +47,8 @@ struct Lock: @unchecked Sendable {  // The pointer never changes; what it points
 /// Proof that the calling thread holds the lock that protects a `State`.
 ///
 /// A function that needs the lock borrows one, a function that gives the lock back consumes one, and a function that
-/// releases the lock for a while and takes it again has one as `inout`. So the compiler checks what a comment would only
-/// say. It has no size, and passing it on costs nothing. It does not tell two locks of the same `State` apart.
+/// releases the lock for a while and takes it again has one as `inout`. So the compiler checks what a comment would
+/// only say. It has no size, and passing it on costs nothing. It does not tell two locks of the same `State` apart.
 struct Held<State: ~Copyable>: ~Copyable {
     @inline(__always)
     fileprivate init() {}
@@ -95,7 +95,8 @@ struct StateLock<State: ~Copyable>: Sendable {
         return try body(Held())
     }
 
-    /// Waits for `condition` with the lock released meanwhile; false once the monotonic clock shows `deadline` (nil: never).
+    /// Waits for `condition` with the lock released meanwhile; false once the monotonic clock shows `deadline` (nil:
+    /// never).
     func wait(for condition: Condition, _ held: borrowing Held<State>, until deadline: UInt64? = nil) -> Bool {
         condition.wait(base, until: deadline)
     }
@@ -125,7 +126,7 @@ struct Condition: @unchecked Sendable {  // As `Lock`.
 /// The monotonic clock in nanoseconds: what deadlines of this module are measured by.
 package func monotonicNow() -> UInt64 { port_now() }
 
-/// The time of the monotonic clock once so long has passed, or the last it can show.
+/// The time of the monotonic clock after `delay`, or the last it can show.
 package func monotonicNow(after delay: Duration) -> UInt64 {
     let (sum, isFar) = port_now().addingReportingOverflow(delay.nanoseconds)
     return isFar ? .max : sum

@@ -17,10 +17,10 @@ package struct ByteSlice: @unchecked Sendable {  // The bytes are never written 
     }
 }
 
-/// Copies runs of bytes that come together: the first into memory of its own size, small ones that follow it one behind the
-/// other into blocks they share.
+/// Copies runs of bytes that come together: the first into memory of its own size, small ones that follow it one behind
+/// the other into blocks they share.
 ///
-/// A block lives as long as one of them: what is to be kept longer than the others belongs into another batch.
+/// A block lives as long as one of them: what is kept longer than the others belongs in another batch.
 package struct ByteBatch {
     /// With its header still of a size that `malloc` has a quick way for.
     private static let blockSize = 960
@@ -80,8 +80,8 @@ package final class MessageBlock {
 
 /// Memory of `malloc` in one piece with the object that keeps it.
 ///
-/// Large blocks cost address space only until they are filled. Raw memory by itself would come from `posix_memalign`, which
-/// has no quick way for small ones.
+/// Large blocks cost address space only until they are filled. Raw memory by itself would come from `posix_memalign`,
+/// which has no quick way for small ones.
 package final class ByteBlock: ManagedBuffer<UnsafeMutableRawBufferPointer, UInt8> {
     package static func make(count: Int) -> ByteBlock {
         let made = create(minimumCapacity: count) { block in

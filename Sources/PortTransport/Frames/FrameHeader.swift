@@ -10,7 +10,7 @@ package struct FrameHeader: Sendable, Hashable {
     package static let size = 8
     /// Bytes of a continuation before its payload: the header and the opener's number.
     package static let continuationSize = size + 8
-    /// The kind of frame that carries on a fragmented message; every other kind belongs to the layer above.
+    /// The kind of frame that continues a large message; every other kind belongs to the layer above.
     package static let continuationKind: UInt8 = 0xFF
     /// On an opener: the body begins with the length of what follows in continuations.
     package static let fragmentedFlag: UInt8 = 0x80

@@ -1,9 +1,9 @@
 /// Splits a stream of bytes into frames and puts large messages together: a state machine without I/O.
 ///
-/// The owner reads bytes and shows them with `next` until it answers `.incomplete`; what is left over it shows again, at
-/// the start of a longer run, after the next read. In the midst of a continuation `destination` says where the next
-/// bytes belong, so that they can be received straight into the message; `next` copies those that were received with
-/// others. Whole frames are never copied: an event names their place in the bytes shown.
+/// The owner reads bytes and shows them with `next` until it answers `.incomplete`; what is left over it shows again,
+/// at the start of a longer run, after the next read. Within a continuation, `destination` says where the next bytes
+/// belong, so that they can be received straight into the message; `next` copies those that were received with others.
+/// Whole frames are never copied: an event names their place in the bytes shown.
 package struct FrameReader: ~Copyable {
     package struct Limits: Sendable {
         /// The most bytes in the body of one frame.
@@ -30,7 +30,8 @@ package struct FrameReader: ~Copyable {
     }
 
     package enum Event {
-        /// A whole frame, or the opener of a large message of `bulkLength` bytes; `body` are offsets in the bytes shown.
+        /// A whole frame, or the opener of a large message of `bulkLength` bytes; `body` are offsets in the bytes
+        /// shown.
         case frame(FrameHeader, number: UInt64, body: Range<Int>, bulkLength: UInt64?)
         /// A large message is complete, or given up by its sender.
         case bulk(number: UInt64, ByteSlice?)
@@ -68,7 +69,7 @@ package struct FrameReader: ~Copyable {
     /// True if no large message is under way.
     package var isWhole: Bool { messages.isEmpty }
 
-    /// Where the next bytes of the stream belong, in the midst of a continuation.
+    /// Where the next bytes of the stream belong, within a continuation.
     package var destination: UnsafeMutableRawBufferPointer? {
         guard rest > 0, let block = messages[current].block else { return nil }
         let start = messages[current].received

@@ -15,7 +15,8 @@ package struct InboundFrame: ~Copyable, @unchecked Sendable {  // Shown for the 
     private let buffer: Unmanaged<ReadBuffer>
 
     init(
-        _ header: FrameHeader, number: UInt64, bytes: UnsafeRawBufferPointer, bulkLength: UInt64?, descriptors: [CInt],
+        _ header: FrameHeader, number: UInt64, bytes: UnsafeRawBufferPointer, bulkLength: UInt64?,
+        descriptors: [CInt],
         buffer: Unmanaged<ReadBuffer>
     ) {
         kind = header.kind

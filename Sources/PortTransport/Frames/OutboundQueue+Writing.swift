@@ -48,7 +48,8 @@ extension OutboundQueue {
         if !delayedAborts.isEmpty { abortDelayed() }
     }
 
-    /// Lays out the next write, of at most `fragments` continuations, in `vectors`, which has room for `maximumVectors`.
+    /// Lays out the next write, of at most `fragments` continuations, in `vectors`, which has room for
+    /// `maximumVectors`.
     package mutating func plan(_ vectors: UnsafeMutablePointer<iovec>, fragments: Int) -> Plan {
         var plan = Plan()
         isPlanned = true
@@ -61,7 +62,8 @@ extension OutboundQueue {
         guard framesAreWhole, filling.count == 0, messageMayGo, boundary == nil else { return plan }
         let bulk = messages[0]
         if !bulk.isStarted {
-            // Before the write, not after it: the peer may give back what was written before the writer gets here again.
+            // Before the write, not after it: the peer may give back what was written before the writer gets here
+            // again.
             bulk.isStarted = true
             outstanding += UInt64(bulk.total)
         }
@@ -219,7 +221,7 @@ extension OutboundQueue {
         }
         if draining.count == 0 {
             draining.trim(to: Self.keptCapacity)
-            // One block goes round, so that an idle channel keeps one and not two.
+            // The two queues share one block, so that an idle channel keeps one and not two.
             if !filling.hasMemory { swap(&draining, &filling) }
         }
     }

@@ -1,9 +1,9 @@
 /// What a channel has yet to write: a pure structure, under the channel's queue lock.
 ///
-/// Whole frames, openers and aborts go into the *frame queue*, bytes in the order they were enqueued. Large messages stand
-/// in a queue of their own. Their continuations, fragments of 64 KiB, go out only when the frame queue is empty, so every
-/// frame passes them. A write is planned (`plan`), done by the caller without the lock, and accounted for (`advance`); between
-/// the two, bytes are only added.
+/// Whole frames, openers and aborts go into the *frame queue*, bytes in the order they were enqueued. Large messages
+/// stand in a queue of their own. Their continuations, fragments of 64 KiB, go out only when the frame queue is empty,
+/// so every frame passes them. A write is planned (`plan`), done by the caller without the lock, and accounted for
+/// (`advance`); between the two, bytes are only added.
 package struct OutboundQueue: ~Copyable {
     /// The continuation that is being written.
     struct Fragment {
@@ -216,7 +216,8 @@ package struct OutboundQueue: ~Copyable {
         return !aborted.contains(number)
     }
 
-    /// Whether the peer may have every byte of a message: as `isWritten`, or a write that is under way holds its last one.
+    /// Whether the peer may have every byte of a message: as `isWritten`, or a write that is under way holds its last
+    /// one.
     ///
     /// The peer can read what was written, act on it and go before its writer is back from the kernel.
     package func mayBeWritten(_ number: UInt64) -> Bool {

@@ -6,8 +6,8 @@ internal import CPortShims
 struct ReadContext: ~Copyable {
     /// The buffer that is read into, once no part of it is kept any more.
     ///
-    /// The one reference that is not a slice's, so that uniqueness means just that. Asked before a read and not after it:
-    /// what a small message kept is nearly always handled by then.
+    /// The one reference that is not a slice's, so that uniqueness means just that. Asked before a read and not after
+    /// it: what a small message kept is nearly always handled by then.
     private var buffer: ReadBuffer?
     private var ancillaryMemory: UnsafeMutablePointer<port_ancillary>?
 

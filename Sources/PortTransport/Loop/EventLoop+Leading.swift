@@ -107,7 +107,7 @@ extension EventLoop {
         }
     }
 
-    /// Ends the iteration in the midst of a job, if the calling thread leads and there is nothing else to do: flushes
+    /// Ends the iteration within a job, if the calling thread leads and there is nothing else to do: flushes
     /// `channel` and what else is dirty, waits for descriptors once, and reads.
     ///
     /// So a job that needs what comes next need not be suspended and resumed.
@@ -155,8 +155,8 @@ extension EventLoop {
 
     /// Runs what is next in the queue.
     ///
-    /// A function of its own, so that what the work holds is freed, and user code of a `deinit` has run, before the lock
-    /// is taken again.
+    /// A function of its own, so that what the work holds is freed, and user code of a `deinit` has run, before the
+    /// lock is taken again.
     /// - Returns: The lock if there was nothing; nil if something was run, and the lock is released.
     @inline(never)
     private func runNextAndUnlock(_ executor: UnownedTaskExecutor, _ held: consuming Held<State>) -> Held<State>? {

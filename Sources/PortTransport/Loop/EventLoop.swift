@@ -9,11 +9,11 @@ internal import Synchronization
 
 /// The loop of a process: one thread at a time, the *leader*, polls descriptors and runs jobs and handlers.
 ///
-/// A job may block or compute as long as it likes, and the kernel may hold a thread that reads or writes: a peer can see to
-/// that. A watchdog, which ticks only while the loop is busy, then makes another thread the leader; the old one finishes
-/// what it is in, sees that it has lost the leadership, and retires. Until then it keeps its own channel and nothing else. So
-/// everything but that lies in `State`, under one lock: the run queue, from which work is taken piece by piece, timers,
-/// channels to flush, and sources that are ready.
+/// A job may block or compute as long as it likes, and the kernel may hold a thread that reads or writes: a peer can
+/// see to that. A watchdog, which ticks only while the loop is busy, then makes another thread the leader; the old one
+/// finishes what it is in, sees that it has lost the leadership, and retires. Until then it keeps its own channel and
+/// nothing else. So everything but that lies in `State`, under one lock: the run queue, from which work is taken piece
+/// by piece, timers, channels to flush, and sources that are ready.
 ///
 /// After `fork` without `exec` the child's copy is dead: it forwards work to the child's own `shared` loop and touches
 /// no descriptor.

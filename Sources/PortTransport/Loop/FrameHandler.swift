@@ -13,12 +13,13 @@ package protocol FrameHandler: AnyObject, Sendable {
     /// long, frames that come meanwhile are delivered by another thread, so two calls of this may overlap.
     func deliveryEnded(onLoop: Bool)
 
-    /// Nothing more can be read, and why: the peer broke a rule of the frames, its stream ends within one, or a system call
-    /// failed; no lock is held. `ended` follows. What is enqueued here is still written, if the peer takes it at once.
+    /// Nothing more can be read, and why: the peer broke a rule of the frames, its stream ends within one, or a system
+    /// call failed; no lock is held. `ended` follows. What is enqueued here is still written, if the peer takes it at
+    /// once.
     func inputFailed(_ error: TransportError)
 
-    /// The channel is over: called once, on the loop, after all input was delivered. A `deliveryEnded` that has not returned
-    /// does not hold it up.
+    /// The channel is over: called once, on the loop, after all input was delivered. A `deliveryEnded` that has not
+    /// returned does not hold it up.
     func ended(_ reason: ChannelEnd)
 }
 

@@ -2,15 +2,16 @@ internal import Synchronization
 
 /// The part of a channel that a loop knows: what it reads, flushes and does pieces of work for.
 ///
-/// A class and not a protocol, so that the loop keeps unmanaged references to it, and the flag below lies in the object.
+/// A class and not a protocol, so that the loop keeps unmanaged references to it, and the flag below lies in the
+/// object.
 package class LoopChannel: PollHandler, @unchecked Sendable {
     // It has no state but an atomic; a subclass names the locks of its own.
 
     /// The loop will flush this channel at the end of the iteration.
     ///
-    /// Set under the loop's lock by the leader, cleared just before the flush by the thread that flushes. A thread that reads
-    /// it as set after it has enqueued a frame may rely on that flush: had the flush begun before, the lock of the queue would
-    /// have made the cleared value visible.
+    /// Set under the loop's lock by the leader, cleared just before the flush by the thread that flushes. A thread that
+    /// reads it as set after it has enqueued a frame may rely on that flush: had the flush begun before, the lock of
+    /// the queue would have made the cleared value visible.
     let isDirty = Atomic<Bool>(false)
 
     init() {}

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// A loop that runs only when it is called, on the calling thread, with a clock that only `advance` moves.
 ///
-/// It has a queue for jobs and one for each channel. Within a queue order is kept. Which queue goes next is drawn from the
-/// seed (nil: always the queue that waits longest), so a run is the same each time for the same seed.
+/// It has a queue for jobs and one for each channel. Within a queue order is kept. Which queue goes next is drawn from
+/// the seed (nil: always the queue that waits longest), so a run is the same each time for the same seed.
 package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` protects everything below it.
     private enum Work {
         case job(UnownedJob)

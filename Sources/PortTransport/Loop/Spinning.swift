@@ -8,8 +8,8 @@ internal import CPortShims
 
 /// The time during which a thread polls instead of sleeping.
 ///
-/// It offers its processor to others now and then: where more threads poll than there are processors, the one with work to
-/// do would otherwise wait for a whole time slice.
+/// It offers its processor to others now and then: where more threads poll than there are processors, the one with work
+/// to do would otherwise wait for a whole time slice.
 struct Spinning {
     private static let roundsBetweenYields: UInt32 = 16
 

@@ -9,11 +9,12 @@ internal import Synchronization
 
 /// One end of two rings of bytes in memory shared with the peer, one each way, with their doorbells.
 ///
-/// A doorbell means: look at both rings. It is rung only for a side that has asked for it, which is the one system call of
-/// a message, and its listener never empties it. The end of the peer does not show here, but on the socket beside it.
+/// A doorbell means: look at both rings. It is rung only for a side that has asked for it, which is the one system call
+/// of a message, and its listener never empties it. The end of the peer does not show here, but on the socket beside
+/// it.
 final class SharedMemoryTransport: @unchecked Sendable {
-    // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes until
-    // `close`.
+    // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes
+    // until `close`.
     @exclusivity(unchecked) private var writer: RingWriter
     @exclusivity(unchecked) private var reader: RingReader
     @exclusivity(unchecked) private var knowsEnd = false

@@ -43,7 +43,7 @@ struct SharedCounters {
     }
 }
 
-/// What a thread does that looks for answers in the loop's stead.
+/// What the blocking reader does, which looks for answers in place of the loop.
 enum AnswerThread {
     static let none: UInt32 = 0
     /// It sleeps until the word is something else.
@@ -61,7 +61,7 @@ struct RingContent: OptionSet {
     static let others = RingContent(rawValue: 2)
 }
 
-/// Whom a ring's writer has to wake.
+/// The thread that a ring's writer has to wake.
 enum RingReceiver {
     /// The thread that waits for an answer.
     case answerThread
@@ -225,7 +225,8 @@ struct RingReader: ~Copyable {
         counters.taken.pointee.store(position, ordering: .releasing)
         let isEmpty = left == 0
         if isEmpty, requestsDoorbell { request() }
-        // Either the writer's second look finds the room, or its request is found here; and the same for what it writes.
+        // Either the writer's second look finds the room, or its request is found here; and the same for what it
+        // writes.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         let waiting = written &- position
         isDrained = isEmpty && requestsDoorbell && waiting == 0

@@ -6,8 +6,8 @@
 ///         ▼                        ▼                ▼
 ///       ended                    ended         sharedEnded
 ///
-/// It is kept twice. The read state has one for the thread that reads. The gate's state has one, which is never `moving`,
-/// for the thread that asks the poller or reads as a blocking reader.
+/// It is kept twice. The read state has one for the thread that reads. The gate's state has one, which is never
+/// `moving`, for the thread that asks the poller or reads as a blocking reader.
 enum InputState: UInt8 {
     /// From the socket, pipe or memory link.
     case endpoint
