@@ -70,8 +70,10 @@ private func events(_ input: UnsafeRawBufferPointer, piece: Int, direct: Bool) -
 
 private func note(_ event: FrameReader.Event, _ bytes: UnsafeRawBufferPointer, _ events: inout [UInt64]) {
     switch event {
-    case .frame(let header, let number, let body, let bulkLength):
-        events += [1, number, UInt64(header.kind), UInt64(header.flags), UInt64(header.descriptors), bulkLength ?? 0]
+    case .frame(let header, let number, let body, let messageLength):
+        events += [
+            1, number, UInt64(header.kind), UInt64(header.flags), UInt64(header.descriptors), messageLength ?? 0,
+        ]
         events.append(sum(UnsafeRawBufferPointer(rebasing: bytes[body])))
     case .bulk(let number, let slice):
         events += [2, number, slice.map { sum($0.bytes) } ?? .max]

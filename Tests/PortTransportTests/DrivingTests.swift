@@ -24,7 +24,7 @@ struct DrivingTests {
         let results = await onPlainThread { () -> [Bool] in
             (1...200).map { index in
                 a.send([UInt8(index)])
-                let result = try? a.driveReading(until: { here.items.count >= index }, deadline: nil)
+                let result = try? a.readWhileWaiting(until: { here.items.count >= index }, deadline: nil)
                 if case .done? = result { return true }
                 return false
             }
@@ -52,7 +52,7 @@ struct DrivingTests {
                                 a.send([1])
                                 return value
                             }
-                            _ = try? a.driveReading(until: { here.items.count >= want }, deadline: nil)
+                            _ = try? a.readWhileWaiting(until: { here.items.count >= want }, deadline: nil)
                         }
                     }
                 }
@@ -71,17 +71,17 @@ struct DrivingTests {
     func ends(kind: ChannelTests.Kind) async throws {
         let (a, b, here, there) = try await channels(kind)
         let late = await onPlainThread {
-            try? a.driveReading(until: { false }, deadline: monotonicNow() + 20_000_000)
+            try? a.readWhileWaiting(until: { false }, deadline: monotonicNow() + 20_000_000)
         }
         guard case .deadlineExceeded? = late else { return #expect(Bool(false), "\(String(describing: late))") }
         let isTrue = Atomic<Bool>(false)
         let flag = EventLoopTests.Flag(value: isTrue)
         _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
             flag.value.store(true, ordering: .releasing)
-            a.signalDrivers()
+            a.signalBlockingReaders()
         }
         let signalled = await onPlainThread {
-            try? a.driveReading(until: { flag.value.load(ordering: .acquiring) }, deadline: nil)
+            try? a.readWhileWaiting(until: { flag.value.load(ordering: .acquiring) }, deadline: nil)
         }
         guard case .done? = signalled else { return #expect(Bool(false), "\(String(describing: signalled))") }
         _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
@@ -91,7 +91,7 @@ struct DrivingTests {
                 b.cancel(TransportError(.cancelled, "enough"))
             }
         }
-        let over = await onPlainThread { try? a.driveReading(until: { false }, deadline: nil) }
+        let over = await onPlainThread { try? a.readWhileWaiting(until: { false }, deadline: nil) }
         guard case .ended? = over else { return #expect(Bool(false), "\(String(describing: over))") }
         await here.waitForEnd()
         await there.waitForEnd()
@@ -119,7 +119,7 @@ struct DrivingTests {
             }
             for number in 0..<3 { b.send([UInt8(number)]) }
             b.cancel(TransportError(.cancelled, "enough"))
-            let over = await onPlainThread { try? a.driveReading(until: { false }, deadline: nil) }
+            let over = await onPlainThread { try? a.readWhileWaiting(until: { false }, deadline: nil) }
             guard case .ended? = over else { return #expect(Bool(false), "\(String(describing: over))") }
             #expect(here.items.map(\.firstByte) == [0, 1, 2])
             #expect(here.ends.isEmpty)
@@ -137,7 +137,7 @@ struct DrivingTests {
         let code = await withCheckedContinuation { continuation in
             EventLoop.shared.perform {
                 do {
-                    _ = try a.driveReading(until: { true }, deadline: nil)
+                    _ = try a.readWhileWaiting(until: { true }, deadline: nil)
                     continuation.resume(returning: TransportError.Code?.none)
                 } catch {
                     continuation.resume(returning: (error as? TransportError)?.code)

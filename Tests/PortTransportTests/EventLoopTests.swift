@@ -318,7 +318,7 @@ struct EventLoopTests {
                 let clock = Guarded<ThreadClock?>(nil)
                 async let result = onPlainThread {
                     clock.withLock { $0 = ThreadClock() }
-                    return try? a.driveReading(until: { !here.items.isEmpty }, deadline: nil)
+                    return try? a.readWhileWaiting(until: { !here.items.isEmpty }, deadline: nil)
                 }
                 while clock.withLock({ $0 == nil }) { await Task.yield() }
                 try await clock.withLock { $0 }?.goesOn()
@@ -363,7 +363,7 @@ struct EventLoopTests {
             if loop.isAlive { _exit(1) }
             if channel.send([9]) != 0 || channel.isWritten(1) { _exit(2) }
             do {
-                _ = try channel.driveReading(until: { true }, deadline: nil)
+                _ = try channel.readWhileWaiting(until: { true }, deadline: nil)
                 _exit(3)
             } catch {
                 if error.code != .forked { _exit(4) }

@@ -192,7 +192,7 @@ extension Channel {
     /// A blocking call that finds its answer as soon as it reads.
     func readOnce() {
         var reads = false
-        _ = try? driveReading(
+        _ = try? readWhileWaiting(
             until: {
                 defer { reads = true }
                 return reads

@@ -45,7 +45,7 @@ final class Recorder: FrameHandler {
     func receive(_ frame: borrowing InboundFrame) throws {
         let body = [UInt8](frame.bytes)
         let number = frame.number
-        if let length = frame.bulkLength {
+        if let length = frame.messageLength {
             add(.opener(number: number, body, length: length))
         } else {
             add(
@@ -65,7 +65,7 @@ final class Recorder: FrameHandler {
             return state.channel
         }
         onTurn?(onLoop)
-        if onLoop { channel?.signalDrivers() }
+        if onLoop { channel?.signalBlockingReaders() }
     }
 
     func inputFailed(_ error: TransportError) {

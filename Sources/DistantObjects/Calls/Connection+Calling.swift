@@ -293,7 +293,7 @@ extension Connection {
         var end = deadline.map { monotonicNow(after: .microseconds(Int64(clamping: $0.microseconds(at: loop.now)))) }
         while !call.isDone {
             var isLate = false
-            switch try channel.driveReading(until: { call.isDone }, deadline: end, flushing: true) {
+            switch try channel.readWhileWaiting(until: { call.isDone }, deadline: end, flushing: true) {
             case .done:
                 return
             case .deadlineExceeded:

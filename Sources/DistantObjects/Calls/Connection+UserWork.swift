@@ -99,7 +99,7 @@ extension Connection {
         case .flush:
             channel.setNeedsFlush()
         case .awaitAnswers(let count):
-            channel.tellWhenAnswers(areAtMost: count)
+            channel.notifyWhenAnswers(areAtMost: count)
         case .startAnswerTimer:
             _ = loop.addTimer(after: configuration.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
                 self?.answersTick()

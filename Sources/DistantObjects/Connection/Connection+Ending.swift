@@ -143,7 +143,7 @@ extension Connection {
 
     package func ended(_ reason: ChannelEnd) {
         let end = failCalls(reason, onLoop: true)
-        channel.signalDrivers()
+        channel.signalBlockingReaders()
         handshakeEnded(ConnectionError(end.handshakeCode, end.description, context: name))
         var work = tearDown()
         guard case .lost = end, let child else {

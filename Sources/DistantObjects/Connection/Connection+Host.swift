@@ -18,16 +18,16 @@ extension Connection: PortHost {
         return proxy.place.id
     }
 
-    var isQueueFull: Bool { channel.isLaneFull }
-    func hasRoom(forLargeMessage byteCount: Int) -> Bool { channel.hasBulkRoom(for: byteCount) }
+    var isQueueFull: Bool { channel.isFrameQueueFull }
+    func hasRoom(forLargeMessage byteCount: Int) -> Bool { channel.hasMessageRoom(for: byteCount) }
     var unsentAnswers: Int { channel.unsentAnswers }
     var writtenAnswers: UInt64 { channel.writtenAnswers }
     func isWritten(_ number: UInt64) -> Bool { channel.isWritten(number) }
     func mayBeWritten(_ number: UInt64) -> Bool { channel.mayBeWritten(number) }
-    func creditLargeMessages(_ byteCount: UInt64) -> BulkCredit { channel.bulkCredit(byteCount) }
+    func creditLargeMessages(_ byteCount: UInt64) -> MessageCredit { channel.messageCredit(byteCount) }
 
     var isPeerTrusted: Bool { channel.peer?.isOfThisUser == true }
-    var hasSharedMemory: Bool { channel.hasPath }
+    var hasSharedMemory: Bool { channel.hasSharedMemory }
 }
 
 extension Connection {

@@ -216,7 +216,7 @@ extension Connection {
         let loop = try configuration.loop ?? eventLoop(configuration)
         // No message can carry descriptors.
         var bounds = ChannelConfiguration(
-            maximumBulk: UInt64(configuration.limits.message), acceptsDescriptors: false,
+            maximumMessage: UInt64(configuration.limits.message), acceptsDescriptors: false,
             answerKind: FrameKind.return.rawValue, countedKinds: 1 << UInt32(FrameKind.failed.rawValue))
         bounds.asksKernel = configuration.asksKernel
         let channel = Channel(endpoint: endpoint, loop: loop, configuration: bounds)

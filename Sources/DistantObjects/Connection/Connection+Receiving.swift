@@ -20,28 +20,28 @@ extension Connection: FrameHandler {
         case .none: break
         case .outliveInput: channel.outliveInput()
         case .expectMemory:
-            channel.expectPath()
+            channel.expectSharedMemory()
             state.withContent { content in
                 content.port.askForMemory()
                 content.owesFlush = true
             }
         case .makeMemory:
-            let descriptors = channel.makePath()
+            let descriptors = channel.makeSharedMemory()
             state.withContent { content in
                 content.port.memoryWasMade(descriptors)
                 content.owesFlush = true
             }
         case .takeMemory: try takeMemory(frame.descriptors)
         case .moveInput: channel.moveInput()
-        case .dropMemory: channel.dropPath()
+        case .dropMemory: channel.dropSharedMemory()
         }
     }
 
     private func takeMemory(_ descriptors: [CInt]) throws {
         let outcome: MemoryOutcome
         do {
-            let wasLost = try channel.expectPathNoLonger()
-            let isTaken = try !descriptors.isEmpty && channel.takePath(descriptors)
+            let wasLost = try channel.stopExpectingSharedMemory()
+            let isTaken = try !descriptors.isEmpty && channel.takeSharedMemory(descriptors)
             outcome = isTaken ? .taken : .none(isOffered: wasLost || !descriptors.isEmpty)
         } catch let error as TransportError {
             let violation = ProtocolViolation(.malformed, error.message)

@@ -179,7 +179,7 @@ public final class Connection: Sendable {
 
     /// Returns the credit of a large message that was decoded.
     func consumed(bulk bytes: Int) {
-        channel.consumedBulk(UInt64(bytes))
+        channel.consumedMessageBytes(UInt64(bytes))
         state.withLock { $0.writeLargeMessageCredit(bytes) }
         channel.setNeedsFlush()
     }

@@ -144,7 +144,7 @@ extension Channel {
                 kind: kind, flags: frame.flags, prefix: bytes,
                 segments: segments.map { OutboundSegment(owner: $0.owner, bytes: $0.bytes) })
         case .withDescriptors:
-            enqueuePath(kind: kind, flags: frame.flags, prefix: bytes, descriptors: descriptors)
+            enqueueSharedMemory(kind: kind, flags: frame.flags, prefix: bytes, descriptors: descriptors)
         case .lastOnSocket:
             enqueueLast(kind: kind, flags: frame.flags, prefix: bytes)
         case .last:

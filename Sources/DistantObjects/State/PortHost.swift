@@ -37,7 +37,7 @@ protocol PortHost: AnyObject {
     /// Whether every byte of a frame may have reached the peer.
     func mayBeWritten(_ number: UInt64) -> Bool
     /// Counts bytes of large messages that the peer has consumed.
-    func creditLargeMessages(_ byteCount: UInt64) -> BulkCredit
+    func creditLargeMessages(_ byteCount: UInt64) -> MessageCredit
 
     /// Whether the peer is a process of the same user, so that both may share memory.
     var isPeerTrusted: Bool { get }

@@ -15,7 +15,7 @@ extension PortState {
             throw ProtocolViolation(.outOfStep, "a second Return to one question")
         }
         let tables = try readTables(&reader, host, &actions.others)
-        if frame.bulkLength != nil {
+        if frame.messageLength != nil {
             try checkOpener(reader, tables, &actions.others)
             questions.setArriving(index)
             partials[frame.number] = PartialMessage(purpose: .reply(question: question, status, tables))

@@ -100,7 +100,7 @@ extension PortState {
         if phase == .handshake, !allowance.contains(.beforeHello) {
             throw ProtocolViolation(.outOfStep, "a frame came before both sides had said Hello")
         }
-        if frame.bulkLength != nil, !allowance.contains(.fragments) {
+        if frame.messageLength != nil, !allowance.contains(.fragments) {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) cannot come in fragments")
         }
         if frame.flags & 0x7F != 0, !allowance.contains(.flags) {

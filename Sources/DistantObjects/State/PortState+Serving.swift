@@ -22,7 +22,7 @@ extension PortState {
         }
         let argumentCount = Int(clamping: try reader.number())
         let tables = try readTables(&reader, host, &actions)
-        if frame.bulkLength != nil { try checkOpener(reader, tables, &actions) }
+        if frame.messageLength != nil { try checkOpener(reader, tables, &actions) }
         // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
         // references were entered, and are released as those of any message.
         guard !ending.saidGoodbye else {
@@ -31,7 +31,7 @@ extension PortState {
         }
         if let question { try answers.enter(question) }
         unfinished += 1
-        let startsAtOnce = frame.bulkLength == nil && export.begin()
+        let startsAtOnce = frame.messageLength == nil && export.begin()
         let mailbox = Unmanaged.passUnretained(export.mailbox)
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
@@ -46,7 +46,7 @@ extension PortState {
     private mutating func readBody(
         _ frame: borrowing InboundFrame, from offset: Int, of export: Export, startsAtOnce: Bool
     ) -> InboundBody {
-        guard frame.bulkLength == nil else {
+        guard frame.messageLength == nil else {
             let partial = PartialMessage(purpose: .call(export))
             partials[frame.number] = partial
             return .arriving(partial)

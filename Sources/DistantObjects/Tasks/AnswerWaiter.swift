@@ -16,7 +16,7 @@ enum AnswerWaiter {
             connection.answer(scope, .success(reply))
         case .blocking(let call):
             guard call.complete(.success(reply)) else { return connection.perform([.discard(reply)], onLoop: false) }
-            if !call.isOwn { connection.channel.signalDrivers() }
+            if !call.isOwn { connection.channel.signalBlockingReaders() }
         }
     }
 
@@ -31,7 +31,7 @@ enum AnswerWaiter {
                 guard case .success(let reply) = result else { return }
                 return connection.perform([.discard(reply)], onLoop: false)
             }
-            if !call.isOwn { connection.channel.signalDrivers() }
+            if !call.isOwn { connection.channel.signalBlockingReaders() }
         }
     }
 }

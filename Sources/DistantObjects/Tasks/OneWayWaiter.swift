@@ -9,7 +9,7 @@ enum OneWayWaiter {
             if let error { continuation.resume(throwing: error) } else { continuation.resume() }
         case .blocking(let call):
             _ = call.complete(error.map { .failure($0) } ?? .success(nil))
-            if !call.isOwn { connection.channel.signalDrivers() }
+            if !call.isOwn { connection.channel.signalBlockingReaders() }
         }
     }
 }

@@ -6,18 +6,18 @@ extension Channel {
     /// channel ends.
     ///
     /// While another thread reads, this one waits. `done` is called with no lock held, after every delivery and every
-    /// `signalDrivers`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`.
+    /// `signalBlockingReaders`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`.
     /// With shared memory the loop reads as well, mainly what is no answer. A thread that acts on frames the loop has
-    /// delivered calls `signalDrivers`.
+    /// delivered calls `signalBlockingReaders`.
     ///
     /// The thread gets what it needs to read, above all a poller, before anything is written. If the system has no
     /// descriptor left for one, the thread waits without it and the loop reads.
     ///
     /// - Parameter flushing: Writes what is enqueued once the thread is ready to read the answer.
     /// - Throws: `wouldBlockLoop` on a loop's thread, which must read itself; `forked` in a child.
-    package func driveReading(
+    package func readWhileWaiting(
         until done: () -> Bool, deadline: UInt64?, flushing: Bool = false
-    ) throws(TransportError) -> DriveResult {
+    ) throws(TransportError) -> BlockingReadResult {
         guard LoopThread.current == nil else {
             throw TransportError(.wouldBlockLoop, "A blocking call would stop the loop that its answer comes from.")
         }
@@ -98,7 +98,7 @@ extension Channel {
     }
 
     /// To be called when something may have become true that a blocking reader waits for; allowed under any lock.
-    package func signalDrivers() {
+    package func signalBlockingReaders() {
         guard !isForked else { return }
         gate.withLock { signalReaders($0) }
     }
@@ -116,7 +116,7 @@ extension Channel {
     /// Counts the signals so far.
     package var signals: UInt64 { readerSignals.load(ordering: .acquiring) }
 
-    /// Waits for a signal after the first `count`, without reading; for a thread that `driveReading` has told the
+    /// Waits for a signal after the first `count`, without reading; for a thread that `readWhileWaiting` has told the
     /// end.
     ///
     /// - Returns: False at the deadline.
@@ -184,7 +184,7 @@ extension Channel {
 
     private func read(
         with resources: BlockingReaderResources, until done: () -> Bool, _ deadline: UInt64?
-    ) -> DriveResult {
+    ) -> BlockingReadResult {
         /// When the thread last looked whether the peer has gone, or found for the first time that it had nothing to
         /// read.
         var looked: UInt64?

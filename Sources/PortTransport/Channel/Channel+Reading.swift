@@ -288,13 +288,13 @@ extension Channel {
         defer { if frames > 0 { count(frames) } }
         while true {
             switch try reading.pointee.reader.next(bytes, &cursor) {
-            case .frame(let header, let number, let body, let bulkLength):
+            case .frame(let header, let number, let body, let messageLength):
                 frames += 1
                 let descriptors = header.descriptors == 0 ? [] : try claim(header.descriptors, number)
                 try handler.receive(
                     InboundFrame(
                         header, number: number, bytes: UnsafeRawBufferPointer(rebasing: bytes[body]),
-                        bulkLength: bulkLength, descriptors: descriptors, buffer: buffer))
+                        messageLength: messageLength, descriptors: descriptors, buffer: buffer))
                 if reading.pointee.input == .moving {
                     guard cursor == end else {
                         throw TransportError(

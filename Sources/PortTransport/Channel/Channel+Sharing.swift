@@ -22,7 +22,7 @@ extension Channel {
     /// The peer is about to send the descriptors of memory it has made.
     ///
     /// To be called while a frame is delivered.
-    package func expectPath() {
+    package func expectSharedMemory() {
         passDescriptors()
         reading.pointee.arrival.expect()
         reading.pointee.reader.carriesDescriptors = true
@@ -33,7 +33,7 @@ extension Channel {
     /// To be called while a frame is delivered.
     /// - Returns: Whether they were lost on their way, because this process has no room for them; then the frame has none.
     /// - Throws: `protocolViolation` if there are more than the frame had.
-    package func expectPathNoLonger() throws(TransportError) -> Bool {
+    package func stopExpectingSharedMemory() throws(TransportError) -> Bool {
         let isLost = reading.pointee.arrival.take()
         reading.pointee.reader.carriesDescriptors = false
         refuseDescriptors()
@@ -46,7 +46,7 @@ extension Channel {
     /// Makes memory to share, while a frame is delivered.
     ///
     /// Returns the descriptors to be sent to the peer, nil if there is none to be had.
-    package func makePath() -> [CInt]? {
+    package func makeSharedMemory() -> [CInt]? {
         guard canShare, sharedMemory == nil, let made = SharedMemoryTransport.make() else { return nil }
         sharedMemory = made.path
         return made.descriptors
@@ -56,7 +56,7 @@ extension Channel {
     ///
     /// The system may refuse to send the descriptors: too many of this user's are on their way already, or the peer
     /// takes none. Then the frame leaves without them, and the memory is released.
-    package func enqueuePath(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
+    package func enqueueSharedMemory(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
         let held = queueLock.lock()
         let isOpen = writing.pointee.output.isOpen
@@ -71,12 +71,12 @@ extension Channel {
     /// Whether there is memory that this end has made or taken.
     ///
     /// To be called while a frame is delivered.
-    package var hasPath: Bool { sharedMemory != nil }
+    package var hasSharedMemory: Bool { sharedMemory != nil }
 
     /// Releases memory that the peer will not use, while a frame is delivered.
     ///
     /// Does nothing once it is used.
-    package func dropPath() {
+    package func dropSharedMemory() {
         // After the end it goes with the link.
         guard reading.pointee.input == .endpoint, let dropped = sharedMemory else { return }
         sharedMemory = nil
@@ -85,14 +85,14 @@ extension Channel {
 
     /// The peer was not given the memory made for it.
     func sharedMemoryWasWithdrawn() {
-        loop.perform { [self] in withReadLock { dropPath() } }
+        loop.perform { [self] in withReadLock { dropSharedMemory() } }
     }
 
     /// Takes the memory that the peer has made, while a frame is delivered; the descriptors stay the caller's.
     ///
     /// False if this process cannot open it.
     /// - Throws: `protocolViolation` if it is not what the peer has to make.
-    package func takePath(_ descriptors: [CInt]) throws(TransportError) -> Bool {
+    package func takeSharedMemory(_ descriptors: [CInt]) throws(TransportError) -> Bool {
         guard canShare, sharedMemory == nil else { return false }
         sharedMemory = try SharedMemoryTransport.take(descriptors)
         return sharedMemory != nil

@@ -74,18 +74,18 @@ extension Channel {
     ///
     /// The handler is notified on the loop when half of them are written. Answers do not count; they never wait.
     @inline(__always)
-    package var isLaneFull: Bool { frameQueueIsFull.load(ordering: .relaxed) }
+    package var isFrameQueueFull: Bool { frameQueueIsFull.load(ordering: .relaxed) }
 
     /// Whether a large message of that size may be enqueued; one that is alone always may.
     ///
     /// If not, the handler is notified on the loop when there is room and at most half of the limit is unsent. Answers
     /// do not count.
-    package func hasBulkRoom(for count: Int) -> Bool {
+    package func hasMessageRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
             let unsent = writing.pointee.queue.unsentOwnMessages
-            if unsent == 0 || count <= unsentBulk && unsent <= unsentBulk - count { return true }
-            let mark = max(0, min(unsentBulk / 2, unsentBulk - count))
+            if unsent == 0 || count <= unsentMessages && unsent <= unsentMessages - count { return true }
+            let mark = max(0, min(unsentMessages / 2, unsentMessages - count))
             writing.pointee.messageMark = max(writing.pointee.messageMark ?? 0, mark)
             return false
         }
@@ -140,7 +140,7 @@ extension Channel {
     }
 
     /// Counts bytes of large messages that the peer has consumed; flushing is left to the caller.
-    package func bulkCredit(_ bytes: UInt64) -> BulkCredit {
+    package func messageCredit(_ bytes: UInt64) -> MessageCredit {
         guard !isForked else { return .counted }
         return queueLock.withLock {
             guard writing.pointee.queue.credit(bytes) else { return .notOwed }
@@ -149,7 +149,7 @@ extension Channel {
     }
 
     /// Counts bytes of large messages that this side has consumed; the caller tells the peer.
-    package func consumedBulk(_ bytes: UInt64) {
+    package func consumedMessageBytes(_ bytes: UInt64) {
         consumed.wrappingAdd(bytes, ordering: .relaxed)
     }
 
@@ -186,7 +186,7 @@ extension Channel {
     }
 
     /// Notifies the handler on the loop once at most that many bytes of answers are unsent.
-    package func tellWhenAnswers(areAtMost count: Int) {
+    package func notifyWhenAnswers(areAtMost count: Int) {
         guard !isForked else { return }
         let isSo = queueLock.withLock { () -> Bool in
             guard writing.pointee.queue.unsentAnswers > count else { return true }
@@ -234,7 +234,7 @@ extension Channel {
 }
 
 /// What came of the news that the peer has consumed bytes of large messages.
-package enum BulkCredit: Sendable {
+package enum MessageCredit: Sendable {
     /// More than was begun cannot have been consumed.
     case notOwed
     case counted

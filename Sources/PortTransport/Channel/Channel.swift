@@ -128,7 +128,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let answerKind: UInt8?
     let countedKinds: UInt32
     let unsentFrames: Int
-    let unsentBulk: Int
+    let unsentMessages: Int
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
@@ -202,7 +202,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         answerKind = configuration.answerKind
         countedKinds = configuration.countedKinds
         unsentFrames = configuration.unsentFrames
-        unsentBulk = configuration.unsentBulk
+        unsentMessages = configuration.unsentMessages
         forkCount = port_fork_count()
         let locks = Lock.make(3)
         queueLock = locks[0].protecting(WriteState.self)
@@ -214,7 +214,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         reading.initialize(
             to: ReadState(
                 limits: FrameReader.Limits(
-                    frame: configuration.maximumFrame, bulk: configuration.maximumBulk, window: configuration.window,
+                    frame: configuration.maximumFrame, bulk: configuration.maximumMessage, window: configuration.window,
                     carriesDescriptors: acceptsDescriptors)))
         gated = .allocate(capacity: 1)
         gated.initialize(to: GateState())

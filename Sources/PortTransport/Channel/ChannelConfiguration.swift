@@ -7,7 +7,7 @@ package struct ChannelConfiguration: Sendable {
     /// The most bytes in one large message received.
     ///
     /// Its memory is allocated at its first byte.
-    package var maximumBulk: UInt64
+    package var maximumMessage: UInt64
     /// The most bytes of large messages under way, each way, unless it is a single message.
     ///
     /// Both peers must agree.
@@ -25,17 +25,17 @@ package struct ChannelConfiguration: Sendable {
     /// How much of this side's own may lie unsent before the owner should wait: bytes in whole frames, and in large
     /// messages.
     package var unsentFrames = 4 << 20
-    package var unsentBulk = 32 << 20
+    package var unsentMessages = 32 << 20
 
     package static var largestFrame: Int { ReadBuffer.size / 2 - FrameHeader.size }
 
     package init(
-        maximumFrame: Int = 72 << 10, maximumBulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20,
+        maximumFrame: Int = 72 << 10, maximumMessage: UInt64 = 1 << 30, window: UInt64 = 8 << 20,
         acceptsDescriptors: Bool = true, answerKind: UInt8? = nil,
         countedKinds: UInt32 = 0
     ) {
         self.maximumFrame = min(max(maximumFrame, 64), Self.largestFrame)
-        self.maximumBulk = maximumBulk
+        self.maximumMessage = maximumMessage
         self.window = window
         self.acceptsDescriptors = acceptsDescriptors
         self.answerKind = answerKind

@@ -30,9 +30,9 @@ package struct FrameReader: ~Copyable {
     }
 
     package enum Event {
-        /// A whole frame, or the opener of a large message of `bulkLength` bytes; `body` are offsets in the bytes
+        /// A whole frame, or the opener of a large message of `messageLength` bytes; `body` are offsets in the bytes
         /// shown.
-        case frame(FrameHeader, number: UInt64, body: Range<Int>, bulkLength: UInt64?)
+        case frame(FrameHeader, number: UInt64, body: Range<Int>, messageLength: UInt64?)
         /// A large message is complete, or given up by its sender.
         case bulk(number: UInt64, ByteSlice?)
         /// What begins at the cursor has `needed` bytes, as far as is known; 0 if nothing begins there.
@@ -137,7 +137,7 @@ package struct FrameReader: ~Copyable {
         }
         lastNumber += 1
         guard header.flags & FrameHeader.fragmentedFlag != 0 else {
-            return .frame(header, number: lastNumber, body: body, bulkLength: nil)
+            return .frame(header, number: lastNumber, body: body, messageLength: nil)
         }
         guard body.count >= 8 else { throw violation("a large message without a length") }
         let total = UInt64(littleEndian: (base + body.lowerBound).loadUnaligned(as: UInt64.self))
@@ -149,7 +149,7 @@ package struct FrameReader: ~Copyable {
         }
         guard let count = Int(exactly: total) else { throw violation("a message of \(total) bytes") }
         messages.append(Message(number: lastNumber, total: count))
-        return .frame(header, number: lastNumber, body: (body.lowerBound + 8)..<body.upperBound, bulkLength: total)
+        return .frame(header, number: lastNumber, body: (body.lowerBound + 8)..<body.upperBound, messageLength: total)
     }
 
     private mutating func continuation(_ header: FrameHeader, _ number: UInt64) throws(TransportError) -> Event? {

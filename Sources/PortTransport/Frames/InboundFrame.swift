@@ -7,7 +7,7 @@ package struct InboundFrame: ~Copyable, @unchecked Sendable {  // Shown for the 
     /// The body; of the opener of a large message, what follows the length.
     package let bytes: UnsafeRawBufferPointer
     /// The bytes that follow in continuations; nil for a whole frame.
-    package let bulkLength: UInt64?
+    package let messageLength: UInt64?
     /// Descriptors that came with the frame.
     ///
     /// The handler owns them, whatever it does with the frame.
@@ -15,7 +15,7 @@ package struct InboundFrame: ~Copyable, @unchecked Sendable {  // Shown for the 
     private let buffer: Unmanaged<ReadBuffer>
 
     init(
-        _ header: FrameHeader, number: UInt64, bytes: UnsafeRawBufferPointer, bulkLength: UInt64?,
+        _ header: FrameHeader, number: UInt64, bytes: UnsafeRawBufferPointer, messageLength: UInt64?,
         descriptors: [CInt],
         buffer: Unmanaged<ReadBuffer>
     ) {
@@ -23,7 +23,7 @@ package struct InboundFrame: ~Copyable, @unchecked Sendable {  // Shown for the 
         flags = header.flags
         self.number = number
         self.bytes = bytes
-        self.bulkLength = bulkLength
+        self.messageLength = messageLength
         self.descriptors = descriptors
         self.buffer = buffer
     }

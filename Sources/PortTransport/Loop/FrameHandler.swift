@@ -39,7 +39,7 @@ package enum ChannelEnd: Sendable {
 }
 
 /// Why a blocking reader came back.
-package enum DriveResult: Sendable {
+package enum BlockingReadResult: Sendable {
     case done
     case deadlineExceeded
     /// The channel is over or can deliver nothing more.

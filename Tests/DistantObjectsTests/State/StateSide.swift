@@ -39,7 +39,7 @@ final class StateHost: PortHost {
     var writtenAnswers: UInt64 = 0
     /// The last frame that is written.
     var writtenFrames = UInt64.max
-    var largeMessageCredit = BulkCredit.counted
+    var largeMessageCredit = MessageCredit.counted
     var isPeerTrusted = true
     var hasSharedMemory = false
     let dead = DeadProxies()
@@ -51,7 +51,7 @@ final class StateHost: PortHost {
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
     func mayBeWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
-    func creditLargeMessages(_ byteCount: UInt64) -> BulkCredit { largeMessageCredit }
+    func creditLargeMessages(_ byteCount: UInt64) -> MessageCredit { largeMessageCredit }
 }
 
 /// A frame between two states.
@@ -169,7 +169,7 @@ final class StateSide {
         let header = FrameHeader(length: UInt32(frame.bytes.count), kind: frame.kind.rawValue, flags: frame.flags)
         let inbound = InboundFrame(
             header, number: number, bytes: UnsafeRawBufferPointer(bytes),
-            bulkLength: frame.fragments.map { UInt64($0.count) }, descriptors: frame.descriptors,
+            messageLength: frame.fragments.map { UInt64($0.count) }, descriptors: frame.descriptors,
             buffer: .passUnretained(buffer))
         var actions = Actions<StateHost>()
         let step: DeliveryStep
