@@ -1,5 +1,6 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Remotes: proxies that the compiler checks", .bounded())
@@ -25,7 +26,7 @@ struct RemoteTests {
         let book = try await library.find("Atlas")
         #expect(book?.title == "Atlas")
         #expect(try await library.find("nothing") == nil)
-        #expect(try await library.add.call(Book(title: "Bible"), deadline: Patience.wait) == 2)
+        #expect(try await library.add.call(Book(title: "Bible"), deadline: TestTimeout.wait) == 2)
         try await library.slow.oneWay(1)
         #expect(try library.slow.offer(1))
         await visit.served.slept.wait(for: 2)

@@ -1,4 +1,5 @@
 import DistantObjects
+import TestSupport
 import Testing
 
 @Suite("Interfaces of different versions", .bounded())
@@ -17,7 +18,7 @@ struct VersionTests {
         let (pair, library) = try await visit(OldLibrary(), as: NewLibraryInterface.self)
         #expect(try await library.add(Book(title: "Atlas")) == 1)
         #expect(library.add.isAvailable && !library.clear.isAvailable && !library.lend.isAvailable)
-        try await pair.goOver()
+        try await pair.awaitSharedMemory()
         let sent = pair.client.statistics.framesOut
         await expectCode(.notAvailable) { try await library.clear() }
         await expectCode(.notAvailable) { try await library.lend(Book(title: "Atlas"), "Tom") }
@@ -83,16 +84,16 @@ struct VersionTests {
     }
 
     /// A connection whose peer says what a test has it say.
-    private func bereaved(features: UInt64) async throws -> Bereaved {
-        try await Bereaved(.socketpair, hello: RawPeer.greeting(features: features))
+    private func peer(features: UInt64) async throws -> RawPeerConnection {
+        try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(features: features))
     }
 
     @Test("A peer that does not describe its classes is found out by the first message it does not know")
     func undescribed() async throws {
-        let bereaved = try await bereaved(features: 0)
-        let library = try Remote<NewLibraryInterface>(await bereaved.root())
+        let peer = try await peer(features: 0)
+        let library = try Remote<NewLibraryInterface>(await peer.root())
         #expect(library.clear.isAvailable)
-        let raw = bereaved.raw
+        let raw = peer.raw
         func refuse() async throws {
             _ = try await onThread { raw.read() }
             // Refused with code 4, the sentence "x" and no context.
@@ -104,15 +105,15 @@ struct VersionTests {
         async let second: Void = expectCode(.notAvailable) { try await library.clear() }
         try await refuse()
         await second
-        bereaved.raw.close()
-        await bereaved.expectEnd(Bereaved.isLost)
+        peer.raw.close()
+        await peer.expectEnd(RawPeerConnection.isLost)
     }
 
     @Test("A description that cannot be read speaks against the interface, and not against the connection")
     func damaged() async throws {
-        let bereaved = try await bereaved(features: 16)
-        async let root = bereaved.connection.root
-        let raw = bereaved.raw
+        let peer = try await peer(features: 16)
+        async let root = peer.connection.root
+        let raw = peer.raw
         _ = try await onThread { raw.read() }
         // One reference of the sender's, in slot 1, with a class whose description is three bytes of nothing.
         raw.send(3, [0, 1, 2, 1, 0, 0, 3, 9, 9, 9, 0] + [0, 2, 0xD7, 0])
@@ -120,7 +121,7 @@ struct VersionTests {
         let error = #expect(throws: ConnectionError.self) { try Remote<ShelfInterface>(object) }
         #expect(error?.code == .interfaceMismatch && error?.message.contains("cannot be read") == true)
         raw.close()
-        await bereaved.expectEnd(Bereaved.isLost)
+        await peer.expectEnd(RawPeerConnection.isLost)
     }
 
     /// A class for each type it is made with.

@@ -1,5 +1,6 @@
 import DistantObjects
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -70,13 +71,13 @@ struct RecordedConversationTests {
         .enabled(if: ProcessInfo.processInfo.environment["DISTANT_RECORD"] != nil))
     func record() async throws {
         let name = ProcessInfo.processInfo.environment["DISTANT_RECORD"] ?? ""
-        let (left, clientEnd) = try Bereaved.ends(.socketpair)
-        let (right, serverEnd) = try Bereaved.ends(.socketpair)
+        let (left, clientEnd) = try RawPeerConnection.ends(.socketpair)
+        let (right, serverEnd) = try RawPeerConnection.ends(.socketpair)
         let recorder = Recorder()
         async let toServer: Void = recorder.listen(to: .client, on: left, handingTo: right)
         async let toClient: Void = recorder.listen(to: .server, on: right, handingTo: left)
-        async let accepted = Bereaved.adopt(serverEnd, isInitiator: false, configuration("server"))
-        let client = try await Bereaved.adopt(clientEnd, isInitiator: true, configuration("client"))
+        async let accepted = RawPeerConnection.adopt(serverEnd, isInitiator: false, configuration("server"))
+        let client = try await RawPeerConnection.adopt(clientEnd, isInitiator: true, configuration("client"))
         let server = try await accepted
         server.vend(Directory())
         try await converse(client)
@@ -106,9 +107,9 @@ struct RecordedConversationTests {
     @Test("A client of an earlier version is served as it was then", arguments: names)
     func serve(_ name: String) async throws {
         let recording = try Recording(named: name)
-        let (raw, end) = try Bereaved.ends(.socketpair)
+        let (raw, end) = try RawPeerConnection.ends(.socketpair)
         async let played = onThread { recording.play(.client, by: raw) }
-        let server = try await Bereaved.adopt(end, isInitiator: false, configuration("server"))
+        let server = try await RawPeerConnection.adopt(end, isInitiator: false, configuration("server"))
         server.vend(Directory())
         let outcome = await server.ended
         guard case .closedByPeer = outcome else {
@@ -122,9 +123,9 @@ struct RecordedConversationTests {
     @Test("A server of an earlier version is called as it was then", arguments: names)
     func call(_ name: String) async throws {
         let recording = try Recording(named: name)
-        let (raw, end) = try Bereaved.ends(.socketpair)
+        let (raw, end) = try RawPeerConnection.ends(.socketpair)
         async let played = onThread { recording.play(.server, by: raw) }
-        let client = try await Bereaved.adopt(end, isInitiator: true, configuration("client"))
+        let client = try await RawPeerConnection.adopt(end, isInitiator: true, configuration("client"))
         try await converse(client)
         compare(try await played, recording, .client)
         #expect(client.statistics.isAtRest)
