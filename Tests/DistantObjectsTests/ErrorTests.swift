@@ -58,7 +58,7 @@ struct ErrorTests {
         }
         let (client, server) = try await Connection.pair(first: first, second: second)
         server.vend(Middle())
-        try await client.root.fails.oneWay(1)
+        try await client.root.fails.oneWay(ConnectionError.Code.notSent.rawValue)
         await reported.wait()
         await here.wait()
         await client.close()
