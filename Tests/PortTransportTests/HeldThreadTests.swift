@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Peers that have the kernel hold the loop's thread in a read or a write.
-@Suite("A loop whose thread is held in the kernel", .serialized)
+@Suite("A loop whose thread is held in the kernel", .serialized, .bounded())
 struct HeldThreadTests {
     /// Two channels over a socketpair on a loop of their own.
     struct Bystanders {
