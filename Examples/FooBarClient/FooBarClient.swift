@@ -39,7 +39,8 @@ struct FooBarClient {
     private static func show(_ options: Options) async throws {
         let connection = try await connect(options.way)
         try await Tour(
-            directory: try await connection.root(as: DirectoryInterface.self), waitsAtSteps: options.waitsAtSteps).run()
+            directory: try await connection.root(as: DirectoryInterface.self), waitsAtSteps: options.waitsAtSteps
+        ).run()
         try await stop(connection)
     }
 

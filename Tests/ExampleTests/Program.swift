@@ -171,6 +171,9 @@ func eventually(within limit: Duration = TestTimeout.wait, _ condition: () -> Bo
 func isAlive(_ pid: Int32) -> Bool {
     guard kill(pid, 0) == 0 else { return false }
     // A zombie has ended.
-    guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
+    guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else {
+        // There is no such folder, or the process has been reaped since.
+        return kill(pid, 0) == 0
+    }
     return stat.split(separator: ")").last?.hasPrefix(" Z") != true
 }

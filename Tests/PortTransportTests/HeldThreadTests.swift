@@ -1,5 +1,6 @@
 // The shims' headers bring `sigset_t`, which then counts as theirs.
 import CPortShims
+import TestSupport
 import Testing
 
 @testable import PortTransport

@@ -106,11 +106,3 @@ extension Remote: CustomStringConvertible {
     /// The interface, and where the object lives; not a message to it.
     public var description: String { "Remote<\(I.self)>(\(object))" }
 }
-
-extension MessagePlace {
-    /// The class of the object, if it is known.
-    var described: DescribedClass? {
-        guard let object else { return describedClass }
-        return ClassMessages.of(object)._withUnsafeGuaranteedRef { $0.described }
-    }
-}

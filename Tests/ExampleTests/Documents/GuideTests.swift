@@ -95,7 +95,7 @@ struct GuideTests {
         }
         #expect(try await InterfacesCode.callLocal() == 1)
         #expect(try await InterfacesCode.callDynamically(client) == 5)
-        let description = try #require(ClassDescription(of: await client.root))
+        let description = try #require(DistantObject.classDescription(of: await client.root))
         #expect(description.name == "Bank")
         #expect(
             description.messages.map(\.description) == [
