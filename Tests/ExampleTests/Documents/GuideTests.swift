@@ -86,15 +86,15 @@ struct GuideTests {
     @Test("Interfaces: a bank is called over a connection, in this process, and without an interface")
     func interfaces() async throws {
         let (client, server) = try await Connection.pair(first: .patient, second: .patient)
-        try server.vend(InterfacesCode.Bank())
+        try server.vend(CheckedCallsCode.Bank())
         do {
-            let balances = try await InterfacesCode.call(client)
+            let balances = try await CheckedCallsCode.call(client)
             #expect(balances == [5, 12])
         } catch let error as ConnectionError where error.code == .deadlineExceeded {
             // Ten seconds may pass on a busy machine.
         }
-        #expect(try await InterfacesCode.callLocal() == 1)
-        #expect(try await InterfacesCode.callDynamically(client) == 5)
+        #expect(try await CheckedCallsCode.callLocal() == 1)
+        #expect(try await CheckedCallsCode.callDynamically(client) == 5)
         let description = try #require(DistantObject.classDescription(of: await client.root))
         #expect(description.name == "Bank")
         #expect(

@@ -1,12 +1,12 @@
 // swift-format-ignore-file
-// It is laid out as Interfaces.md shows it.
+// It is laid out as CheckedCalls.md shows it.
 
 import DistantObjects
 import Synchronization
 
-/// The code of Interfaces.md.
-enum InterfacesCode {
-    // Interfaces.md: interfaces
+/// The code of CheckedCalls.md.
+enum CheckedCallsCode {
+    // CheckedCalls.md: interfaces
     struct AccountInterface: Interface {
         let balance = Signature<Int>("balance")
         let deposit = Signature<Int, Int>("deposit")
@@ -45,7 +45,7 @@ enum InterfacesCode {
         }
     }
 
-    // Interfaces.md: bank
+    // CheckedCalls.md: bank
     final class Bank: Vendable, Implements {
         typealias I = BankInterface
 
@@ -75,11 +75,11 @@ enum InterfacesCode {
         }
 
         private let state = Mutex(State())
-    // Interfaces.md: bank
+    // CheckedCalls.md: bank
     }
     // end
 
-    // Interfaces.md: extending
+    // CheckedCalls.md: extending
     struct AuditedBankInterface: Extending {
         typealias Base = BankInterface
         let audit = Signature<Int>("audit")
@@ -87,7 +87,7 @@ enum InterfacesCode {
     // end
 
     static func call(_ connection: Connection) async throws -> [Int] {
-        // Interfaces.md: call
+        // CheckedCalls.md: call
         let bank = try await connection.root(as: BankInterface.self)
         let account = try await bank.open("Ada")
         let balance = try await account.deposit(5)
@@ -98,7 +98,7 @@ enum InterfacesCode {
     }
 
     static func callLocal() async throws -> Int {
-        // Interfaces.md: local
+        // CheckedCalls.md: local
         let bank = Remote<BankInterface>(local: Bank())
         let account = try await bank.open("Ada")
         // end
@@ -106,7 +106,7 @@ enum InterfacesCode {
     }
 
     static func callDynamically(_ connection: Connection) async throws -> Int {
-        // Interfaces.md: without
+        // CheckedCalls.md: without
         let bank = try await connection.root
         let account: DistantObject = try await bank.open("Ada")
         let balance: Int = try await account.deposit(5)
