@@ -32,7 +32,7 @@ let package = Package(
             dependencies: ["KeyedArchive", "PortTransport", "CPortShims"],
             swiftSettings: settings
         ),
-        .executableTarget(name: "distant", dependencies: ["KeyedArchive"], swiftSettings: settings),
+        .executableTarget(name: "distant", dependencies: ["KeyedArchive", "DistantObjects"], swiftSettings: settings),
         .target(name: "ExampleConsole", path: "Examples/Console", swiftSettings: settings),
         .target(name: "FooBar", dependencies: ["DistantObjects"], path: "Examples/FooBar", swiftSettings: settings),
         .executableTarget(

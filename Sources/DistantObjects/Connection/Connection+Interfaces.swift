@@ -45,4 +45,12 @@ extension Connection {
     public func rootNames(deadline: Duration? = nil) async throws -> [String] {
         try await peerRoots.message("names").call(deadline: deadline ?? configuration.lookupDeadline)
     }
+
+    /// Returns the names under which the peer vends its roots, sorted, to a plain thread: blocks until they are there.
+    ///
+    /// - Parameter deadline: As for `root(named:deadline:)`.
+    /// - Throws: As `rootNames(deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
+    public func blockingRootNames(deadline: Duration? = nil) throws -> [String] {
+        try peerRoots.message("names").blocking(deadline: deadline ?? configuration.lookupDeadline)
+    }
 }

@@ -6,6 +6,7 @@ enum Command {
     case dump(path: String, asJSON: Bool)
     case convert(from: String, to: String, Target)
     case check(paths: [String])
+    case interfaces(path: String)
 
     /// What an archive can be converted to.
     enum Target {
@@ -21,6 +22,7 @@ enum Command {
         Usage: distant dump [--json] FILE
                distant convert --to binary|xml|compact|json IN OUT
                distant check FILE...
+               distant interfaces PATH
 
         Looks into archives of object graphs: those of Apple's NSKeyedArchiver, as binary property
         lists or XML, and compact ones. The format is recognised by the content.
@@ -31,6 +33,9 @@ enum Command {
           convert   write the same objects in another format; OUT is replaced as a whole or not at all
             --to    binary and xml are Apple's format, json is what dump --json prints
           check     open each file and say in a line what it is, or what is wrong with it
+          interfaces
+                    connect to the service that listens at the socket PATH, and list its roots with the
+                    messages that they answer
           --help    this text
 
         FILE and IN may be “-” for standard input, OUT for standard output.
@@ -46,7 +51,9 @@ enum Command {
             self = .help
             return
         }
-        guard let name = arguments.first else { throw UsageError("a command is needed: dump, convert or check") }
+        guard let name = arguments.first else {
+            throw UsageError("a command is needed: dump, convert, check or interfaces")
+        }
         var words = Words(arguments.dropFirst())
         switch name {
         case "dump":
@@ -63,8 +70,10 @@ enum Command {
             self = .convert(from: paths[0], to: paths[1], target)
         case "check":
             self = .check(paths: try words.files())
+        case "interfaces":
+            self = .interfaces(path: try words.rest(named: ["the path of a socket"])[0])
         default:
-            throw UsageError("“\(name)” is not a command: there are dump, convert and check")
+            throw UsageError("“\(name)” is not a command: there are dump, convert, check and interfaces")
         }
     }
 
@@ -74,6 +83,7 @@ enum Command {
         case .dump(let path, let asJSON): try dump(path, asJSON)
         case .convert(let source, let target, let format): try convert(source, target, format)
         case .check(let paths): try check(paths)
+        case .interfaces(let path): try interfaces(path)
         }
     }
 }

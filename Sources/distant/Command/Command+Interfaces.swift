@@ -1,0 +1,55 @@
+import DistantObjects
+
+extension Command {
+    /// Lists what the objects answer that a running service vends.
+    func interfaces(_ path: String) throws {
+        let service: Service
+        do { service = try Service(at: path) } catch { throw FileError(path, Self.sentence(for: error)) }
+        defer { _ = try? service.connection.blockingClose() }
+        let progress = Progress(for: 1)
+        progress.show("asking for the roots")
+        let roots: [(name: String, description: ClassDescription?)]
+        do { roots = try service.roots() } catch { throw FileError(path, Self.sentence(for: error)) }
+        progress.finish()
+        if roots.isEmpty { return try Console.say("\(PlainText.name(path)): no roots") }
+        for (name, description) in roots {
+            let root = name.isEmpty ? "root" : "root “\(PlainText.name(name))”"
+            guard let description else {
+                try Console.say("\(root): a program of an older version, which does not describe its classes")
+                continue
+            }
+            try Console.say("\(root): \(PlainText.name(description.name))")
+            for message in description.messages { try Console.say("    \(PlainText.name("\(message)"))") }
+        }
+    }
+
+    /// The transport's sentence names the path, and so does the connection's error.
+    private static func sentence(for error: any Error) -> String {
+        (error as? ConnectionError)?.message ?? "\(error)"
+    }
+}
+
+/// A connection to a running service.
+private struct Service {
+    let connection: Connection
+
+    init(at path: String) throws {
+        var configuration = Connection.Configuration()
+        configuration.programName = "distant"
+        configuration.accept = .anyone
+        connection = try Connection.blockingOpen(.path(path), configuration: configuration)
+    }
+
+    /// The roots by name, each with its class.
+    func roots() throws -> [(name: String, description: ClassDescription?)] {
+        var names = [""]
+        do {
+            names = try connection.blockingRootNames()
+        } catch let error as ConnectionError where error.code == .noSuchMessage {
+            // An older version cannot list them.
+        }
+        return try names.map { name in
+            (name, DistantObject.classDescription(of: try connection.blockingRoot(named: name)))
+        }
+    }
+}
