@@ -7,7 +7,7 @@ import Synchronization
 class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
     let name: String
     let signatures: [SignatureRecord]
-    fileprivate let baseShape: AnyInterfaceShape?
+    @usableFromInline let baseShape: AnyInterfaceShape?
 
     fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
 
@@ -53,7 +53,9 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
         }
     }
 
-    @usableFromInline
+    /// Inlined, so that the compiler makes an access of a literal key path.
+    @inlinable
+    @inline(__always)
     func record<Result, each Argument>(
         _ path: KeyPath<I, Signature<Result, repeat each Argument>>
     ) -> SignatureRecord {
@@ -63,7 +65,7 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
 
 extension InterfaceShape where I: Extending {
     /// That of the interface that this one extends.
-    @usableFromInline var base: InterfaceShape<I.Base> {
+    @inlinable var base: InterfaceShape<I.Base> {
         // Made with it in `of`.
         unsafeDowncast(baseShape!, to: InterfaceShape<I.Base>.self)
     }

@@ -6,7 +6,7 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     @usableFromInline let message: RemoteMessage
     @usableFromInline let signature: SignatureRecord
 
-    @usableFromInline
+    @inlinable
     init(_ object: DistantObject, _ signature: SignatureRecord) {
         message = object.message(signature.name)
         self.signature = signature

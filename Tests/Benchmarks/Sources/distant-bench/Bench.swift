@@ -57,9 +57,19 @@ struct Bench {
             for transport in [Transport.socket, .pipe] {
                 try await measure(
                     work, transport, cores, peers, metric: "p50_us", { try $0.ping(count: count) },
-                    { $0.nullCall(count: count) })
+                    { $0.nullCall(count: count) }, typed: { try $0.typedNullCall(count: count) })
             }
             if cores == .free { try await measureSpinning(count) }
+        case .messageNaming:
+            let results = try await interleaved(
+                rounds: options.scale.rounds, [{ try MessageNaming.sample(count: count) }])
+            for result in results {
+                Line(
+                    work: work, via: "typed", transport: .socket, api: .blocking, cores: cores, metric: "ns",
+                    value: result,
+                    floor: nil
+                ).print()
+            }
         case .callback:
             for transport in [Transport.socket, .pipe] {
                 try await measure(
@@ -99,24 +109,30 @@ struct Bench {
 
     private func measure(
         _ work: Work, _ transport: Transport, _ cores: Cores, _ peers: Peers, metric: String,
-        _ floor: @escaping (Floor) throws -> Double, _ subject: (Peer) -> Subject
+        _ floor: @escaping (Floor) throws -> Double, _ subject: (Peer) -> Subject,
+        typed: ((Peer) throws -> Subject)? = nil
     ) async throws {
         let bare = peers.floors[transport]
         let ours = peers.ours[transport]
         var samplers: [() async throws -> Double] = []
         if let bare { samplers.append({ try floor(bare) }) }
-        var apis: [API] = []
+        var ways: [(via: String, api: API)] = []
         if let ours {
-            let subject = subject(ours)
-            apis = API.allCases.filter { $0 != .blocking || subject.blocking != nil }
-            for api in apis { samplers.append({ try await ours.sample(subject, api) }) }
+            let subjects = [("table", subject(ours))] + (try typed.map { [("typed", try $0(ours))] } ?? [])
+            for api in API.allCases {
+                for (via, subject) in subjects where api != .blocking || subject.blocking != nil {
+                    ways.append((via, api))
+                    samplers.append({ try await ours.sample(subject, api) })
+                }
+            }
         }
         let results = try await interleaved(rounds: options.scale.rounds, samplers)
         guard let floorResult = results.first else { return }
         if options.isFloorOnly { printFloor(work, transport, cores, metric, floorResult) }
-        for (api, result) in zip(apis, results.dropFirst()) {
+        for (way, result) in zip(ways, results.dropFirst()) {
             Line(
-                work: work, transport: transport, api: api, cores: cores, metric: metric, value: result,
+                work: work, via: way.via, transport: transport, api: way.api, cores: cores, metric: metric,
+                value: result,
                 floor: floorResult
             ).print()
         }

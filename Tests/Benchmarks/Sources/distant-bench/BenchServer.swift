@@ -51,7 +51,7 @@ final class BenchServer: Vendable {
         let listener = try Listener(at: .path(path), configuration: configuration)
         Task {
             for await connection in listener {
-                connection.vend(self)
+                connection.vend(["": self])
                 held.withLock { $0.append(connection) }
             }
         }
@@ -61,7 +61,7 @@ final class BenchServer: Vendable {
     func welcome(_ path: String) throws {
         let listener = try Listener(at: .path(path))
         Task {
-            for await connection in listener { connection.vend(self) }
+            for await connection in listener { connection.vend(["": self]) }
         }
     }
 
@@ -81,7 +81,7 @@ final class BenchServer: Vendable {
     static func serve(_ configuration: Connection.Configuration) async throws {
         _ = floorRaiseDescriptorLimit()
         let connection = try await Connection.parent(configuration: configuration)
-        connection.vend(BenchServer())
+        try connection.vend(BenchServer())
         _ = await connection.ended
     }
 }

@@ -1,7 +1,7 @@
 /// One result: a JSON object on a line of its own.
 struct Line {
     var work: Work
-    /// `table` for messages by name through a message table; `floor` for bare system calls alone.
+    /// `table` for messages by name through a message table; `typed` for the same by an interface; `floor` for bare system calls alone.
     var via = "table"
     var transport: Transport
     var api: API

@@ -50,6 +50,15 @@ struct Peer: Sendable {
             expecting: { $0 + 1 })
     }
 
+    /// As `nullCall`, by an interface.
+    func typedNullCall(count: Int) throws -> Subject {
+        let bench = try Remote<BenchInterface>(bench)
+        return latency(
+            count: count,
+            suspending: { try await bench.null($0) }, blocking: { try bench.null.blocking($0) },
+            expecting: { $0 + 1 })
+    }
+
     func callback(count: Int) -> Subject {
         let (bench, caller) = (bench, Caller())
         return latency(

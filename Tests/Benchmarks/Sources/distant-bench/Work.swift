@@ -1,6 +1,7 @@
 /// The works that are measured.
 enum Work: String, CaseIterable {
     case nullCall = "null-call"
+    case messageNaming = "message-naming"
     case callback
     case graph100 = "graph-100"
     case graph10000 = "graph-10000"
@@ -53,6 +54,7 @@ struct Scale {
     func count(_ work: Work) -> Int {
         switch work {
         case .nullCall: 1000 * factor
+        case .messageNaming: 100_000 * factor
         case .callback: 500 * factor
         case .graph100: 300 * factor
         case .graph10000: 10 * factor
