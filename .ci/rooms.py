@@ -2,11 +2,11 @@
 """rooms.py [MODULE_DIR[=PAIRS]...]: which folders of a Swift module use which, by the names of types, and which circles there are.
 
 A file uses another if it names a type that the other declares; comments, strings and generic parameters are left out. A
-name that several files declare at the top level is used by whoever names it in each of them that its own folder does not
+name that several files declare at the top level is used by each file that names it, in each of them that its own folder does not
 declare. A file that only extends types of this module counts with the file that declares the first of them (in circles,
 not for its folder). Prints for each module the pairs of folders that use each other both ways, with the names on the
 smaller side, folders of more than 15 files, and the largest circle. Exits with 1 if a module has more pairs than PAIRS, 0 if
-that is not given."""
+that is not given, if a folder holds more than 15 files of its own, or if a circle has more than 12 types."""
 import os, re, sys
 MOD = (r'^(?P<indent>[ \t]*)(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate|open|final|indirect|nonisolated|@frozen)(?:\(\w+\))?\s+)*')
 DECL = re.compile(MOD + r'(?P<kind>struct|class|enum|protocol|actor|typealias)\s+(?P<name>[A-Z]\w*)', re.M)
@@ -52,6 +52,7 @@ def module(root):
         for g, ws in gs.items():
             if room(f) != room(g): pairs.setdefault((room(f), room(g)), set()).update(ws)
     sizes = {r: sum(room(f) == r for f in files) for r in sorted(set(map(room, files)))}
+    crowded = sorted(d for d in set(map(os.path.dirname, files)) if sum(os.path.dirname(f) == d for f in files) > 15)
     print('%s: %d files, rooms %s' % (root, len(files), ' '.join('%s(%d)' % x for x in sizes.items())))
     bad = 0
     for a, b in sorted(pairs):
@@ -59,8 +60,7 @@ def module(root):
             bad += 1
             less = min((pairs[a, b], a, b), (pairs[b, a], b, a), key=lambda x: len(x[0]))
             print('  both ways: %s <-> %s; the smaller side, %s uses of %s: %s' % (a, b, less[1], less[2], ' '.join(sorted(less[0])[:12])))
-    big = [r for r, n in sizes.items() if n > 15]
-    if big: print('  rooms of more than 15 files: ' + ' '.join(big))
+    if crowded: print('  folders of more than 15 files: ' + ' '.join(crowded))
     # Circles of types: a file of extensions counts with the file of what it extends.
     fold = {}
     for f, t in files.items():
@@ -89,8 +89,11 @@ def module(root):
         if v not in index: visit(v)
     circle = max(out, key=len)
     print('  two-way pairs of rooms: %d; largest circle of types: %d of %d' % (bad, len(circle) if len(circle) > 1 else 0, len(nodes)))
-    return bad
+    return bad, len(crowded) + (len(circle) > 12)
 roots = sys.argv[1:] or sorted(os.path.join('Sources', d) for d in os.listdir('Sources') if os.path.isdir(os.path.join('Sources', d)) and d[0] not in '.C')
-tooMany = [r for r, most in ((r.partition('=')[0], int(r.partition('=')[2] or 0)) for r in roots) if module(r) > most]
-if tooMany: print('too many pairs of rooms that use each other: ' + ' '.join(tooMany), file=sys.stderr)
-sys.exit(1 if tooMany else 0)
+failed = []
+for root, _, most in (r.partition('=') for r in roots):
+    pairs, others = module(root)
+    if pairs > int(most or 0) or others: failed.append(root)
+if failed: print('too many pairs, files in a folder, or types in a circle: ' + ' '.join(failed), file=sys.stderr)
+sys.exit(1 if failed else 0)

@@ -123,7 +123,7 @@ struct FormatTests {
 
     // MARK: What it forbids
 
-    /// Expects that a file is refused as corrupt by whoever looks at it without its classes.
+    /// Expects that a file is refused as corrupt by readers that do not know its classes.
     private func expectCorrupt(_ bytes: [UInt8], location: SourceLocation = #_sourceLocation) {
         let error = #expect(throws: ArchiveError.self, sourceLocation: location) { try ArchivedGraph(bytes) }
         #expect(error?.code == .corrupt, "\(String(describing: error))", sourceLocation: location)

@@ -103,7 +103,7 @@ import Testing
             init(_ doorbell: CInt) {
                 #expect(port_poller_open(&poller) >= 0)
                 #expect(port_poller_add(&poller, doorbell, 7, UInt32(PORT_READABLE | PORT_EDGE)) >= 0)
-                // Whoever begins to listen is told once.
+                // A reader that begins to wait is notified once.
                 #expect(hears)
             }
 

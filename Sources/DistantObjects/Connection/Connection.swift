@@ -22,7 +22,7 @@ public final class Connection: Sendable {
     let channel: Channel
     let loop: any PortLoop
     /// Encodes and decodes the messages of this connection.
-    public let coder: PortCoder
+    let coder: PortCoder
     private let shared: SharedConfiguration
     let roots: RootDirectory
     let isInitiator: Bool

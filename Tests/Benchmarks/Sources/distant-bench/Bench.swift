@@ -147,8 +147,8 @@ struct Bench {
 
     /// Calls between two processes that poll before they sleep, beside the floor that sleeps at once.
     ///
-    /// Left to itself the system may keep the floor's two processes on one core, which is the faster place for whoever
-    /// sleeps and the slower for whoever polls; so both are also measured on two.
+    /// Left to itself the system may keep the floor's two processes on one core, which is the faster place for
+    /// processes that sleep and the slower for those that poll. So both are also measured on two.
     private func measureSpinning(_ count: Int) async throws {
         guard !options.isFloorOnly else { return }
         for cores in [Cores.free, .two] {

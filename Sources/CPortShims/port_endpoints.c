@@ -1,0 +1,284 @@
+#define _GNU_SOURCE
+#include "include/port_closing.h"
+#include "include/port_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// Making and asking descriptors; what goes through them is in port_io.c.
+
+static int prepared(int socket) {
+#if __APPLE__
+    int on = 1;
+    if (socket >= 0) setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+    if (socket >= 0) fcntl(socket, F_SETFD, FD_CLOEXEC);
+#endif
+    return socket;
+}
+
+#if __APPLE__
+#define STREAM SOCK_STREAM
+#else
+#define STREAM (SOCK_STREAM | SOCK_CLOEXEC)
+#endif
+
+int port_socketpair(int ends[2]) {
+    if (socketpair(AF_UNIX, STREAM, 0, ends) < 0) return -1;
+    prepared(ends[0]);
+    prepared(ends[1]);
+    return 0;
+}
+
+int port_pipe(int ends[2]) {
+#if __APPLE__
+    if (pipe(ends) < 0) return -1;
+    port_set_close_on_exec(ends[0]);
+    port_silence_pipe(ends[1]);
+    return port_set_close_on_exec(ends[1]);
+#else
+    return pipe2(ends, O_CLOEXEC);
+#endif
+}
+
+int port_longest_path(void) { return (int)sizeof(((struct sockaddr_un *)0)->sun_path) - 1; }
+
+static int make_address(const char *path, struct sockaddr_un *address, socklen_t *length) {
+    size_t count = strlen(path);
+    if (count > (size_t)port_longest_path()) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, count);
+    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + count + 1);
+    return 0;
+}
+
+static int fail_closing(int descriptor) {
+    int error = errno;
+    close(descriptor);
+    errno = error;
+    return -1;
+}
+
+int port_connect(const char *path) {
+    struct sockaddr_un address;
+    socklen_t length;
+    if (make_address(path, &address, &length) < 0) return -1;
+    int socket_ = prepared(socket(AF_UNIX, STREAM, 0));
+    if (socket_ < 0) return -1;
+    // A blocking connect() waits for room in the listener's queue, and a listener that never accepts makes none.
+    if (port_set_nonblocking(socket_) < 0) return fail_closing(socket_);
+    // Before the peer can send: what follows from a descriptor that was not asked for would follow here.
+    port_pass_descriptors(socket_, false);
+    if (connect(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
+    return socket_;
+}
+
+static bool is_socket_of_mode(const char *path, uint32_t mode) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) && (status.st_mode & 0777) == mode;
+}
+
+int port_bind(const char *path, uint32_t mode) {
+    struct sockaddr_un address;
+    socklen_t length;
+    if (make_address(path, &address, &length) < 0) return -1;
+    int socket_ = prepared(socket(AF_UNIX, STREAM, 0));
+    if (socket_ < 0) return -1;
+#if !__APPLE__
+    // Before bind(), which gives the file the socket's mode: at no moment is it open to others.
+    if (fchmod(socket_, (mode_t)mode) < 0) return fail_closing(socket_);
+#endif
+    if (bind(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
+    if (port_set_mode(path, mode) < 0 && !is_socket_of_mode(path, mode)) return fail_closing(socket_);
+    return socket_;
+}
+
+int port_set_mode(const char *path, uint32_t mode) {
+    return fchmodat(AT_FDCWD, path, (mode_t)mode, AT_SYMLINK_NOFOLLOW);
+}
+
+int port_listen(int socket, int backlog) {
+    int flags = fcntl(socket, F_GETFL);
+    if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0) return -1;
+    // For the sockets it accepts, which a peer can send to before they are.
+    port_pass_descriptors(socket, false);
+    return listen(socket, backlog);
+}
+
+bool port_is_listener(int descriptor) {
+    struct sockaddr_un address;
+    socklen_t length = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &length) < 0 || address.sun_family != AF_UNIX) return false;
+    int type = 0;
+    length = sizeof type;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type != SOCK_STREAM) return false;
+    int listens = 0;
+    length = sizeof listens;
+    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens;
+}
+
+void port_bound_path(int socket, char *path, size_t size) {
+    struct sockaddr_un address = {0};
+    socklen_t length = sizeof address;
+    if (getsockname(socket, (struct sockaddr *)&address, &length) < 0 || address.sun_family != AF_UNIX) length = 0;
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    snprintf(path, size, "%.*s", length > start ? (int)(length - start) : 0, address.sun_path);
+}
+
+int port_accept(int listener) {
+    int accepted;
+    do {
+#if __APPLE__
+        accepted = prepared(accept(listener, NULL, NULL));
+#else
+        accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+#endif
+    } while (accepted < 0 && (errno == EINTR || errno == ECONNABORTED));
+    return accepted;
+}
+
+bool port_is_unnamed(int socket) {
+    struct sockaddr_un address;
+    socklen_t length = sizeof address;
+    if (getsockname(socket, (struct sockaddr *)&address, &length) < 0) return false;
+    if (length > offsetof(struct sockaddr_un, sun_path) && address.sun_path[0]) return false;
+    length = sizeof address;
+    if (getpeername(socket, (struct sockaddr *)&address, &length) < 0) return false;
+    return !(length > offsetof(struct sockaddr_un, sun_path) && address.sun_path[0]);
+}
+
+int port_peer_credentials(int socket, port_credentials *credentials) {
+#if __APPLE__
+    uid_t uid;
+    gid_t gid;
+    pid_t pid = 0;
+    socklen_t length = sizeof pid;
+    if (getpeereid(socket, &uid, &gid) < 0) return -1;
+    getsockopt(socket, SOL_LOCAL, LOCAL_PEERPID, &pid, &length);
+    *credentials = (port_credentials){pid, uid, gid};
+#else
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0) return -1;
+    *credentials = (port_credentials){peer.pid, peer.uid, peer.gid};
+#endif
+    return 0;
+}
+
+int port_pass_credentials(int socket, bool on) {
+#if __APPLE__
+    (void)socket;
+    (void)on;
+    return 0;
+#else
+    int value = on;
+    return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &value, sizeof value);
+#endif
+}
+
+int port_kind(int descriptor) {
+    struct stat status;
+    if (fstat(descriptor, &status) < 0) return -1;
+    if (S_ISSOCK(status.st_mode)) return PORT_KIND_SOCKET;
+    if (S_ISFIFO(status.st_mode)) return PORT_KIND_PIPE;
+    return PORT_KIND_OTHER;
+}
+
+bool port_same_file(int first, int second) {
+    struct stat a, b;
+    return fstat(first, &a) == 0 && fstat(second, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+int port_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 10); }
+
+int port_reopen(int descriptor, bool writing) {
+#if __APPLE__
+    (void)descriptor;
+    (void)writing;
+    errno = ENOTSUP;
+    return -1;
+#else
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
+#endif
+}
+
+int port_set_nonblocking(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    return flags < 0 ? -1 : fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+}
+
+int port_prepare_channel(int socket) {
+#if __APPLE__
+    return port_set_nonblocking(socket);
+#else
+    (void)socket;
+    return 0;
+#endif
+}
+
+int port_set_close_on_exec(int descriptor) { return fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
+int port_detach_standard_streams(void) {
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0) return -1;
+    int result = dup2(null, 0) < 0 || dup2(2, 1) < 0 ? -1 : 0;
+    if (null > 2) close(null);
+    return result;
+}
+
+int port_set_send_buffer(int socket, int bytes) {
+    return setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+int port_send_buffer(int socket) {
+    int bytes = 0;
+    socklen_t length = sizeof bytes;
+    return getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, &length) < 0 ? -1 : bytes;
+}
+
+int port_shutdown(int socket, bool reading, bool writing) {
+    return shutdown(socket, reading && writing ? SHUT_RDWR : reading ? SHUT_RD : SHUT_WR);
+}
+
+void port_close(int descriptor) { close(descriptor); }
+
+void port_error_text(int number, char *text, size_t size) {
+    char buffer[128];
+#if defined(__GLIBC__)
+    // This variant may answer with a text of its own instead of filling the buffer.
+    snprintf(text, size, "%s", strerror_r(number, buffer, sizeof buffer));
+#else
+    if (strerror_r(number, buffer, sizeof buffer) != 0) snprintf(buffer, sizeof buffer, "error %d", number);
+    snprintf(text, size, "%s", buffer);
+#endif
+}
+
+int port_lock_file(const char *path) {
+    for (;;) {
+        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (file < 0) return -1;
+        int locked;
+        do {
+            locked = flock(file, LOCK_EX | LOCK_NB);
+        } while (locked < 0 && errno == EINTR);
+        if (locked < 0) return fail_closing(file);
+        // The last owner may have removed the file between our open() and flock(): then the lock is of no name.
+        struct stat opened, named;
+        if (fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_ino == named.st_ino
+            && opened.st_dev == named.st_dev)
+            return file;
+        close(file);
+    }
+}
