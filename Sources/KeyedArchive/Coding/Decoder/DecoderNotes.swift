@@ -5,7 +5,7 @@
 #endif
 
 /// What a decoder notes about objects and references; most messages have neither.
-struct DecoderNotes {
+struct DecoderNotes: ~Copyable {
     /// The heights of objects, if there are enough for too long a chain; see `ObjectDecoder+Chains`.
     ///
     /// Those that refer to nothing never write theirs, so that for them it takes no memory.

@@ -1,5 +1,5 @@
 /// Everything a decoder changes while it works, behind a pointer as in `EncoderState`.
-struct DecoderState {
+struct DecoderState: ~Copyable {
     var frame: DecoderFrame
     var depth = 0
     var serials = 1

@@ -1,7 +1,7 @@
 /// Everything an encoder changes while it works.
 ///
 /// It lives behind a pointer: class properties would be checked for exclusive access at each use.
-struct EncoderState {
+struct EncoderState: ~Copyable {
     var out = ByteSink(capacity: 512)
     var scope = EncoderScope.closed
     var header = ByteSink(capacity: 32)

@@ -1,7 +1,7 @@
 /// What an archive has in addition to plain values: objects, shapes, large data and references.
 ///
 /// Most messages have none of it, so that little has to be forgotten after them.
-struct EncoderTables {
+struct EncoderTables: ~Copyable {
     var identity = IdentityTable()
     /// The objects met, in the order of their numbers.
     var objects = ContiguousArray<QueuedObject>()
