@@ -79,7 +79,7 @@ extension Connection {
             } catch {
                 return .failed(error)
             }
-            if reportsLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
+            if reportsLosses, state.oneWays.hasLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
             return state.offerOneWay(message, self) ? .written(()) : .waiting(())
         }
         switch outcome {

@@ -11,11 +11,25 @@ struct OneWayRecord {
     /// An existential, because it takes less space than a `ConnectionError?` and is rarely set.
     private var firstLoss: (any Error)?
 
+    /// Whether there are losses that were not reported yet.
+    var hasLosses: Bool {
+        @inline(__always) get { lost > 0 }
+    }
+
     /// The losses that were not reported yet.
     var losses: OneWayLosses { OneWayLosses(count: lost, first: firstLoss as? ConnectionError) }
 
     /// Notes that a one-way message was written.
+    @inline(__always)
     mutating func sent(_ number: UInt64) {
+        // As a rule the frame before is one as well.
+        guard number == last + 1, last > 0 else { return sentBehindOthers(number) }
+        self[number] = true
+        last = number
+    }
+
+    @inline(never)
+    private mutating func sentBehindOthers(_ number: UInt64) {
         if bits.isEmpty { bits = Array(repeating: 0, count: Int(Self.window / 64)) }
         if number - last >= Self.window {
             for index in bits.indices { bits[index] = 0 }
@@ -32,7 +46,7 @@ struct OneWayRecord {
 
     private subscript(number: UInt64) -> Bool {
         get { bits[Int(number % Self.window / 64)] & 1 << (number % 64) != 0 }
-        set {
+        @inline(__always) set {
             let bit = UInt64(1) << (number % 64)
             if newValue {
                 bits[Int(number % Self.window / 64)] |= bit
