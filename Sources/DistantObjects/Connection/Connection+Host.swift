@@ -13,6 +13,8 @@ extension Connection: PortHost {
         DistantObject(id, of: described, on: self)
     }
 
+    static func describe(_ proxy: DistantObject, as described: DescribedClass) { proxy.place.describe(as: described) }
+
     static func id(ofProxy object: AnyObject) -> ObjectID? {
         guard let proxy = object as? DistantObject, proxy.place.connection != nil else { return nil }
         return proxy.place.id

@@ -154,9 +154,9 @@ extension ConnectionError.Code {
     ///
     /// Nothing was sent to it.
     public static let interfaceMismatch = Self(rawValue: "interfaceMismatch")
-    /// The peer is of an earlier version than the message that was to be sent.
+    /// The object does not have this message yet, or has it with other types: the peer is of another version.
     ///
-    /// It was not sent.
+    /// It was not sent, or the peer has refused it. Nothing has run.
     public static let notAvailable = Self(rawValue: "notAvailable")
 
     /// Whether a call may have run that failed with this code, if nothing else is known.

@@ -63,7 +63,7 @@ extension ClassDescription {
         bytes.copyBytes(from: definition)
         var reader = WireReader(UnsafeRawBufferPointer(bytes))
         let name = try reader.text(limit: limit)
-        let count = try reader.count(minimum: 4)
+        let count = try reader.count(minimum: 5)
         var messages: [MessageDescription] = []
         messages.reserveCapacity(count)
         for _ in 0..<count {

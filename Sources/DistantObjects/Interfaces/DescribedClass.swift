@@ -1,14 +1,14 @@
 import Synchronization
 
-/// A class as its process describes it, and what that means for the interfaces it is used by.
+/// A class as its process describes it, and which interfaces its objects can be used by.
 ///
-/// It is read when it is first asked for: most references are used without.
+/// The description is read when it is asked about, and only the answers are kept: read, it takes many times the memory of
+/// its bytes, which a peer chooses.
 final class DescribedClass: Sendable {
     private struct Findings {
-        var description: Result<ClassDescription, ProtocolViolation>?
-        /// What is wrong with each interface that was asked about.
+        /// The problems with each interface that was asked about.
         var problems: [ObjectIdentifier: [String]] = [:]
-        /// What is wrong with each signature that was asked about.
+        /// The obstacle to each signature that was asked about.
         var obstacles: [ObjectIdentifier: String?] = [:]
     }
 
@@ -21,68 +21,61 @@ final class DescribedClass: Sendable {
     ///
     /// - Throws: If it is damaged.
     var description: ClassDescription {
-        get throws(ProtocolViolation) { try findings.withLock { described(&$0) }.get() }
+        get throws(ProtocolViolation) { try ClassDescription(definition: definition) }
     }
 
-    private func described(_ findings: inout Findings) -> Result<ClassDescription, ProtocolViolation> {
-        if let known = findings.description { return known }
-        let read: Result<ClassDescription, ProtocolViolation>
-        do { read = .success(try ClassDescription(definition: definition)) } catch { read = .failure(error) }
-        findings.description = read
-        return read
-    }
-
-    /// The signatures that objects of the class cannot answer, though they have to; each with what is wrong.
+    /// Returns the signatures that the objects cannot answer although they have to, each with the reason.
+    ///
+    /// A description that cannot be read has none, as if the class were not described.
     func problems(with interface: AnyInterfaceShape) -> [String] {
-        findings.withLock { findings in
-            if let known = findings.problems[ObjectIdentifier(interface)] { return known }
-            let problems = interface.signatures.filter { $0.version == nil }.compactMap { obstacle(to: $0, &findings) }
-            findings.problems[ObjectIdentifier(interface)] = problems
-            return problems
+        let key = ObjectIdentifier(interface)
+        if let known = findings.withLock({ $0.problems[key] }) { return known }
+        let description = try? description
+        let missing = interface.signatures.filter { $0.version == nil }.compactMap { signature in
+            description.flatMap { signature.obstacle(in: $0) }
         }
+        let problems = interface.faults + missing
+        findings.withLock { $0.problems[key] = problems }
+        return problems
     }
 
-    /// Why objects of the class cannot answer a message, if they cannot.
+    /// Returns why the objects cannot answer a message, if they cannot.
     func obstacle(to signature: SignatureRecord) -> String? {
-        findings.withLock { obstacle(to: signature, &$0) }
-    }
-
-    private func obstacle(to signature: SignatureRecord, _ findings: inout Findings) -> String? {
-        if let known = findings.obstacles[ObjectIdentifier(signature)] { return known }
-        let found: String? =
-            switch described(&findings) {
-            case .success(let description): signature.obstacle(in: description)
-            case .failure(let violation):
-                "\(signature.description): the peer's description cannot be read: \(violation.message)"
-            }
-        findings.obstacles[ObjectIdentifier(signature)] = .some(found)
+        // Only these live as long as the process. The address of another one may be that of the next.
+        guard signature.isStored else { return (try? description).flatMap { signature.obstacle(in: $0) } }
+        let key = ObjectIdentifier(signature)
+        if let known = findings.withLock({ $0.obstacles[key] }) { return known }
+        let found = (try? description).flatMap { signature.obstacle(in: $0) }
+        findings.withLock { $0.obstacles[key] = .some(found) }
         return found
     }
 }
 
 extension DescribedClass {
-    /// Descriptions that peers sent, so that those of one class which come over many connections are one.
+    /// The descriptions that peers have sent, so that connections to programs of one kind share them.
     private static let known = Mutex(Known())
 
     private struct Known {
         struct Entry { weak var found: DescribedClass? }
 
-        var entries: [[UInt8]: Entry] = [:]
-        /// When entries of classes that nobody uses any more are looked for.
+        /// By a hash of the description: an entry that is left behind holds none of the peer's bytes.
+        var entries: [Int: Entry] = [:]
+        /// The number of entries at which those of freed classes are removed.
         var limit = 64
     }
 
-    /// The class of that description.
+    /// Returns the class of a description.
     static func of(_ definition: UnsafeRawBufferPointer) -> DescribedClass {
         let bytes = Array(definition)
+        let hash = bytes.hashValue
         return known.withLock { known in
-            if let found = known.entries[bytes]?.found { return found }
+            if let found = known.entries[hash]?.found, found.definition == bytes { return found }
             let made = DescribedClass(definition: bytes)
             if known.entries.count >= known.limit {
                 known.entries = known.entries.filter { $0.value.found != nil }
                 known.limit = max(64, known.entries.count * 2)
             }
-            known.entries[bytes] = Known.Entry(found: made)
+            known.entries[hash] = Known.Entry(found: made)
             return made
         }
     }

@@ -26,8 +26,10 @@ public protocol Interface: Sendable {
 /// }
 /// ```
 ///
-/// A `Remote<AdminInterface>` has the messages of the base and, if that is `Extending`, too, those of two more levels. It
-/// becomes a `Remote<DirectoryInterface>` with `Remote(admin)`.
+/// A `Remote<AdminInterface>` has the messages of up to three levels below it as well. It becomes a
+/// `Remote<DirectoryInterface>` with `Remote<DirectoryInterface>(admin)`.
+///
+/// - Precondition: No interface extends itself, directly or through others.
 public protocol Extending: Interface {
     /// The interface that is extended.
     associatedtype Base: Interface
@@ -45,8 +47,10 @@ public protocol Extending: Interface {
 /// }
 /// ```
 ///
-/// The compiler checks each line of the table against its signature. Whether a line is missing is found when an object is
-/// first vended or sent.
+/// The compiler checks each line of the table against its signature. A missing line is found when an object is first vended
+/// by `vend(_:as:)` or sent; where objects are vended by names, the peer's look-up fails.
+///
+/// A class implements one interface, which may extend others. A subclass implements that of its superclass.
 public protocol Implements {
     /// The interface.
     associatedtype I: Interface

@@ -7,6 +7,8 @@ import Synchronization
 class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
     let name: String
     let signatures: [SignatureRecord]
+    /// What is wrong with the interface itself: names on the wire that two signatures share.
+    let faults: [String]
     @usableFromInline let baseShape: AnyInterfaceShape?
 
     fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
@@ -15,6 +17,9 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
         self.name = name
         baseShape = base
         signatures = own + (base?.signatures ?? [])
+        for signature in own { signature.markStored() }
+        let names = Dictionary(grouping: signatures) { $0.name }.filter { $0.value.count > 1 }.keys.sorted()
+        faults = names.map { "the interface has “\($0)” twice" }
     }
 
     /// What an object that cannot be used by the interface is refused with.
@@ -72,5 +77,21 @@ extension InterfaceShape where I: Extending {
 }
 
 private func shape<Extended: Extending>(ofBaseOf type: Extended.Type) -> AnyInterfaceShape {
-    InterfaceShape<Extended.Base>.of(Extended.Base.self)
+    precondition(!extends(Extended.Base.self, type), "\(type) extends itself")
+    return InterfaceShape<Extended.Base>.of(Extended.Base.self)
 }
+
+/// Whether an interface extends another one, or is it.
+private func extends(_ type: Any.Type, _ other: Any.Type) -> Bool {
+    var next: Any.Type? = type
+    var passed = 0
+    // A circle that the other one is not part of ends as well.
+    while let current = next, passed < 100 {
+        if current == other { return true }
+        next = (current as? any Extending.Type).map { base(of: $0) }
+        passed += 1
+    }
+    return passed == 100
+}
+
+private func base<Extended: Extending>(of type: Extended.Type) -> Any.Type { Extended.Base.self }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One message of an ``Interface``: its result and its arguments, known to both sides and to the compiler.
 ///
 /// `Signature<Int, Person>("add")` takes a `Person` and answers with an `Int`; `Signature<Void>("clear")` takes nothing and
@@ -12,7 +14,8 @@ public struct Signature<Result, each Argument: Codable & SendableMetatype>: Send
     ///   - version: The version of the interface that brought it. Peers of earlier versions are used all the same: calling it
     ///     there throws `ConnectionError.notAvailable`, and `isAvailable` tells. `nil`: every peer has to have it.
     ///   - olderTypeNames: Types of the result or the arguments that have another name in peers of earlier versions: their
-    ///     name here, and the one there.
+    ///     name here, and the one there. It helps this side use such peers. They cannot use objects of this side, because
+    ///     they do not know the new name.
     public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:]) {
         record = SignatureRecord(
             MessageDescription(
@@ -26,6 +29,8 @@ public struct Signature<Result, each Argument: Codable & SendableMetatype>: Send
 /// A class, so that reading it through a key path counts one reference.
 @usableFromInline
 final class SignatureRecord: Sendable {
+    /// Whether it is a stored property of an interface, which lives as long as the process.
+    private let storage = Atomic<Bool>(false)
     let description: MessageDescription
     /// What a peer may lack.
     let version: Int?
@@ -38,6 +43,11 @@ final class SignatureRecord: Sendable {
     }
 
     @usableFromInline var name: String { description.name }
+
+    var isStored: Bool { storage.load(ordering: .relaxed) }
+
+    /// Notes that it is a stored property of an interface.
+    func markStored() { storage.store(true, ordering: .relaxed) }
 
     /// Why objects of a class cannot answer the message, if they cannot.
     func obstacle(in other: ClassDescription) -> String? {

@@ -110,10 +110,30 @@ protocol DescribedType {
     static var typeDescription: TypeDescription { get }
 }
 
+// What is invisible to a peer at an element's place, as `ByCopy`, is left out of the names of these types, too.
+
 extension Optional: DescribedType {
     static var typeDescription: TypeDescription {
         let wrapped = TypeDescription.of(Wrapped.self)
-        guard wrapped.kind == .reference else { return TypeDescription(.value, String(describing: Self.self)) }
+        guard wrapped.kind == .reference else { return TypeDescription(.value, "Optional<\(wrapped)>") }
         return TypeDescription(.reference, wrapped.name + "?")
+    }
+}
+
+extension Array: DescribedType {
+    static var typeDescription: TypeDescription {
+        TypeDescription(.value, "Array<\(TypeDescription.of(Element.self))>")
+    }
+}
+
+extension Set: DescribedType {
+    static var typeDescription: TypeDescription {
+        TypeDescription(.value, "Set<\(TypeDescription.of(Element.self))>")
+    }
+}
+
+extension Dictionary: DescribedType {
+    static var typeDescription: TypeDescription {
+        TypeDescription(.value, "Dictionary<\(TypeDescription.of(Key.self)), \(TypeDescription.of(Value.self))>")
     }
 }

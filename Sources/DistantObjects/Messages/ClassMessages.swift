@@ -24,7 +24,7 @@ final class ClassMessages: Sendable {
         byName = Dictionary(bodies.map { ($0.name, $0) }, uniquingKeysWith: { _, later in later })
         let description = ClassDescription(className, byName.values.map(\.description))
         described = description.definition.map { DescribedClass(definition: $0) }
-        let problems = interface?.signatures.compactMap { $0.obstacle(in: description) } ?? []
+        let problems = interface.map { $0.faults + $0.signatures.compactMap { $0.obstacle(in: description) } } ?? []
         if let unrelated {
             mismatch = ConnectionError(
                 .notEncodable, "its messages list “\(unrelated.name)” of the unrelated class \(unrelated.targetName)",

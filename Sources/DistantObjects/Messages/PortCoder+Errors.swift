@@ -73,7 +73,8 @@ extension PortCoder {
                 mayHaveRun: true)
         }
         return ConnectionError(
-            own?.code == .tooLarge ? .tooLarge : .notEncodable, sentence, context: call, mayHaveRun: true)
+            own.flatMap { [.tooLarge, .interfaceMismatch].contains($0.code) ? $0.code : nil } ?? .notEncodable,
+            sentence, context: call, mayHaveRun: true)
     }
 
     /// The error of a one-way message in the form its sender gets: a code and a text, without references or content.

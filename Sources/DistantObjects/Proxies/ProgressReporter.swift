@@ -1,6 +1,7 @@
 /// Reports the progress of a call.
 ///
-/// It is a parameter of the method; the caller passes a ``ProgressReceiver``.
+/// It is a parameter of the method. The caller passes a ``ProgressReceiver``, or by an interface, whose signature says
+/// `ProgressReporter`, a reporter to one.
 ///
 /// ```swift
 /// func index(_ path: String, _ progress: ProgressReporter) async throws -> Int
@@ -8,7 +9,7 @@
 public struct ProgressReporter: Codable, Sendable {
     private let receiver: DistantObject
 
-    /// Makes a reporter for a method that is called directly in this process.
+    /// Makes a reporter to a receiver of this process, to be passed to a method here or by an interface.
     public init(to receiver: ProgressReceiver) {
         self.receiver = DistantObject(standingFor: receiver)
     }

@@ -9,6 +9,14 @@ extension Remote where I: Extending {
     ) -> RemoteMethod<Result, repeat each Argument> {
         RemoteMethod(object, shape.base.record(path))
     }
+
+    /// As with a dot, for a message that has the name of a member of `Remote`.
+    @inlinable
+    public subscript<Result, each Argument: Codable & SendableMetatype>(
+        path: KeyPath<I.Base, Signature<Result, repeat each Argument>>
+    ) -> RemoteMethod<Result, repeat each Argument> {
+        RemoteMethod(object, shape.base.record(path))
+    }
 }
 
 extension Remote where I: Extending, I.Base: Extending {
@@ -19,6 +27,14 @@ extension Remote where I: Extending, I.Base: Extending {
     ) -> RemoteMethod<Result, repeat each Argument> {
         RemoteMethod(object, shape.base.base.record(path))
     }
+
+    /// As with a dot, for a message that has the name of a member of `Remote`.
+    @inlinable
+    public subscript<Result, each Argument: Codable & SendableMetatype>(
+        path: KeyPath<I.Base.Base, Signature<Result, repeat each Argument>>
+    ) -> RemoteMethod<Result, repeat each Argument> {
+        RemoteMethod(object, shape.base.base.record(path))
+    }
 }
 
 extension Remote where I: Extending, I.Base: Extending, I.Base.Base: Extending {
@@ -26,6 +42,14 @@ extension Remote where I: Extending, I.Base: Extending, I.Base.Base: Extending {
     @inlinable
     public subscript<Result, each Argument: Codable & SendableMetatype>(
         dynamicMember path: KeyPath<I.Base.Base.Base, Signature<Result, repeat each Argument>>
+    ) -> RemoteMethod<Result, repeat each Argument> {
+        RemoteMethod(object, shape.base.base.base.record(path))
+    }
+
+    /// As with a dot, for a message that has the name of a member of `Remote`.
+    @inlinable
+    public subscript<Result, each Argument: Codable & SendableMetatype>(
+        path: KeyPath<I.Base.Base.Base, Signature<Result, repeat each Argument>>
     ) -> RemoteMethod<Result, repeat each Argument> {
         RemoteMethod(object, shape.base.base.base.record(path))
     }

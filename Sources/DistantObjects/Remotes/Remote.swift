@@ -11,9 +11,9 @@ import KeyedArchive
 /// A property of the interface is a message of the remote: ``RemoteMethod`` says how to send it. Where the remote has a
 /// member of the same name, as `object`, write `remote[\.object]`.
 ///
-/// That the object answers what the interface asks is checked before it is used: where a `Remote` is made of a
-/// ``DistantObject``, looked up, or received in a message, and without asking the peer. Peers of versions that do not describe
-/// their classes are found out by the first message that they do not know.
+/// Whether the object answers what the interface asks is checked when a `Remote` is looked up, received in a message or made
+/// of a ``DistantObject``, without asking the peer. If the object's class is not described, as by programs of an older
+/// version, a missing message is noticed when it is sent.
 ///
 /// `Remote` is a `Codable` value: as an argument, result or part of either it goes by reference.
 @dynamicMemberLookup
@@ -52,6 +52,8 @@ public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Send
 
     /// An object of this process in the place of a remote one, as for a test: messages to it run here, and copies are made as
     /// between processes.
+    ///
+    /// Only tasks can send messages to it: `blocking`, `blockingOneWay` and `offer` throw `ConnectionError.wouldBlock`.
     public init<Object: Vendable & Implements>(local object: Object) where Object.I == I {
         self.init(vending: object)
     }

@@ -1,4 +1,4 @@
-// Messages whose signature is known: what a peer of an earlier version lacks is told as that.
+// Messages whose signature is known: a message that an older peer lacks is reported as `notAvailable`.
 extension RemoteMessage {
     /// Why the object does not answer the message, if that is known.
     func obstacle(to signature: SignatureRecord) -> String? {
@@ -17,24 +17,32 @@ extension RemoteMessage {
     func result<Result: Codable>(
         of message: consuming OutboundMessage, as signature: SignatureRecord
     ) async throws -> Result {
-        do { return try await result(of: message) } catch { throw signature.explained(error) }
+        do { return try await result(of: message) } catch { throw explained(error, signature) }
     }
 
     @usableFromInline
     func completion(of message: consuming OutboundMessage, as signature: SignatureRecord) async throws {
-        do { try await completion(of: message) } catch { throw signature.explained(error) }
+        do { try await completion(of: message) } catch { throw explained(error, signature) }
     }
 
     @usableFromInline
     func blockingResult<Result: Codable>(
         of message: consuming OutboundMessage, as signature: SignatureRecord
     ) throws -> Result {
-        do { return try blockingResult(of: message) } catch { throw signature.explained(error) }
+        do { return try blockingResult(of: message) } catch { throw explained(error, signature) }
     }
 
     @usableFromInline
     func blockingCompletion(of message: consuming OutboundMessage, as signature: SignatureRecord) throws {
-        do { try blockingCompletion(of: message) } catch { throw signature.explained(error) }
+        do { try blockingCompletion(of: message) } catch { throw explained(error, signature) }
+    }
+
+    /// Explains the refusal of a peer that does not describe its classes and does not know the message.
+    private func explained(_ error: any Error, _ signature: SignatureRecord) -> any Error {
+        guard signature.mayBeMissing, place.connection != nil, let refusal = error as? ConnectionError,
+            refusal.code == .noSuchMessage
+        else { return error }
+        return signature.notAvailable(refusal.message, refusal)
     }
 }
 
@@ -45,7 +53,7 @@ extension SignatureRecord {
     fileprivate func notAvailable(_ reason: String, _ underlying: (any Error)? = nil) -> ConnectionError {
         ConnectionError(
             .notAvailable,
-            "the other process is of a version before \(version ?? 0) of the interface: \(reason)", context: name,
+            "the other process does not answer version \(version ?? 0) of the interface: \(reason)", context: name,
             underlying: underlying)
     }
 

@@ -12,9 +12,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
         self.signature = signature
     }
 
-    /// Whether the peer has the message, as far as it is known here.
+    /// Whether the object has the message, as far as this side knows.
     ///
-    /// Only messages with a version (`since:`) can be missing. Peers that do not describe their classes seem to have all.
+    /// It is false only for messages with a version (`since:`), and true where the object's class is not described.
     public var isAvailable: Bool { message.obstacle(to: signature) == nil }
 
     /// Sends the message and waits for nothing but room, no longer than the deadline if there is one.

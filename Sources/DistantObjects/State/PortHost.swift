@@ -21,6 +21,8 @@ protocol PortHost: AnyObject {
     ///
     /// - Parameter described: The object's class, if the peer describes it.
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
+    /// Notes the class of a proxy's object, unless it is known.
+    static func describe(_ proxy: Proxy, as described: DescribedClass)
     /// The id of a proxy's object; `nil` if the object is no proxy for one of the peer's.
     static func id(ofProxy object: AnyObject) -> ObjectID?
 

@@ -252,9 +252,12 @@ extension PortState {
     /// - Parameter classBytes: What the classes of this message may still take.
     private mutating func writeMention(of object: AnyObject, _ classBytes: inout Int) {
         let messages = ClassMessages.known(object)
-        let reference = classBytes > 0 ? classReference(messages, within: classBytes) : nil
+        let id = exports.mention(object, messages: messages, number: sent + 1)
+        // The peer has known the root directory from the start.
+        let mayHaveClass = classBytes > 0 && id != .rootDirectory
+        let reference = mayHaveClass ? classReference(messages, within: classBytes) : nil
         outbox.append(byte: reference == nil ? 1 : 2)
-        outbox.append(exports.mention(object, messages: messages, number: sent + 1))
+        outbox.append(id)
         guard let reference else { return }
         let idEnd = outbox.count
         outbox.append(reference)

@@ -50,7 +50,9 @@ extension PortState {
                 references.append(try imports.proxy(for: id) { host.makeProxy(for: id, of: nil) })
             case 2:
                 let described = try readClass(&reader)
-                references.append(try imports.proxy(for: id) { host.makeProxy(for: id, of: described) })
+                let proxy = try imports.proxy(for: id) { host.makeProxy(for: id, of: described) }
+                Host.describe(proxy, as: described)
+                references.append(proxy)
             default:
                 throw ProtocolViolation(.malformed, "a reference belongs to neither side")
             }

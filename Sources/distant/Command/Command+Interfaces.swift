@@ -15,7 +15,7 @@ extension Command {
         for (name, description) in roots {
             let root = name.isEmpty ? "root" : "root “\(PlainText.name(name))”"
             guard let description else {
-                try Console.say("\(root): a program of an older version, which does not describe its classes")
+                try Console.say("\(root): its class is not described")
                 continue
             }
             try Console.say("\(root): \(PlainText.name(description.name))")
@@ -25,7 +25,8 @@ extension Command {
 
     /// The transport's sentence names the path, and so does the connection's error.
     private static func sentence(for error: any Error) -> String {
-        (error as? ConnectionError)?.message ?? "\(error)"
+        // The peer may have written it.
+        PlainText.name((error as? ConnectionError)?.message ?? "\(error)")
     }
 }
 

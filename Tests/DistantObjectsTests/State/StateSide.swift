@@ -47,6 +47,7 @@ final class StateHost: PortHost {
     init(isInitiator: Bool) { self.isInitiator = isInitiator }
 
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(id, dead) }
+    static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
     static func id(ofProxy object: AnyObject) -> ObjectID? { (object as? StateProxy)?.id }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }

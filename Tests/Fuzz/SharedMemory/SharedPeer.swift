@@ -78,7 +78,7 @@ final class SharedPeer: @unchecked Sendable {
         for _ in 0..<20 where !memory.isRead { usleep(100) }
     }
 
-    private func tell() { for bell in memory.bells { port_bell_ring(bell) } }
+    private func tell() { for bell in memory.bells { port_doorbell_ring(bell) } }
 
     private func socket(_ way: UInt8) {
         switch way {

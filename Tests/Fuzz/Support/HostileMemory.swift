@@ -30,7 +30,7 @@ final class HostileMemory: @unchecked Sendable {
         var descriptors = [port_memory_make(Self.size)]
         for _ in 0..<2 {
             var (own, given): (CInt, CInt) = (-1, -1)
-            guard port_bell_make(&own, &given) >= 0 else { return nil }
+            guard port_doorbell_make(&own, &given) >= 0 else { return nil }
             port_close(own)
             descriptors.append(given)
         }
@@ -55,7 +55,7 @@ final class HostileMemory: @unchecked Sendable {
         self.isMaker = isMaker
         self.area = area
         self.memory = memory
-        bells = descriptors[1...].map { port_bell_open($0) }
+        bells = descriptors[1...].map { port_doorbell_open($0) }
     }
 
     deinit {
@@ -97,7 +97,7 @@ final class HostileMemory: @unchecked Sendable {
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         guard tells else { return }
         if word(others, 76).pointee.exchange(0, ordering: .relaxed) == 1 { port_word_wake(word(others, 76)) }
-        if word(others, 72).pointee.exchange(0, ordering: .relaxed) != 0 { port_bell_ring(bells[others]) }
+        if word(others, 72).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(bells[others]) }
     }
 
     /// Reads the bytes that the connection has written.
@@ -114,7 +114,7 @@ final class HostileMemory: @unchecked Sendable {
         taken &+= available
         counter(own, 64).pointee.store(taken, ordering: .releasing)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
-        if word(own, 8).pointee.exchange(0, ordering: .relaxed) != 0 { port_bell_ring(bells[others]) }
+        if word(own, 8).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(bells[others]) }
         return found
     }
 
@@ -173,7 +173,7 @@ final class HostileMemory: @unchecked Sendable {
         let (opened, given) = (bells[bell], descriptors[1 + bell])
         let junk = [UInt8](repeating: 7, count: 4_096)
         switch way & 7 {
-        case 0: for _ in 0..<Int(way >> 3) + 1 { port_bell_ring(opened) }
+        case 0: for _ in 0..<Int(way >> 3) + 1 { port_doorbell_ring(opened) }
         case 1: for _ in 0..<64 where Glibc.write(opened, junk, junk.count) <= 0 { break }
         case 2: for _ in 0..<64 where Glibc.write(opened, junk, 1) <= 0 { break }
         case 3:
