@@ -127,13 +127,13 @@ extension AppleReader {
         }
     }
 
-    /// The step to the value of a key.
+    /// The step of an error's path for the value under a key; nil if the key is not a string.
     private func step(_ key: Int) -> ArchiveError.Step? {
         let node = content(key)
         return node.isString ? table.string(node).map { .key($0) } : nil
     }
 
-    /// The indexes of elements that are all objects of the user's classes.
+    /// The object indexes of the elements; nil unless every element is an object of one of the user's classes.
     private mutating func objects(_ elements: [Int]) -> [Int]? {
         guard !elements.isEmpty else { return nil }
         var indexes: [Int] = []
@@ -253,7 +253,7 @@ extension AppleReader {
         out.string((isNegative ? "-" : "") + magnitude.description)
     }
 
-    /// A decimal that was written as text, as some archivers do.
+    /// Writes a decimal that the archive stores as text, as some archivers do.
     private mutating func decimalText(_ entry: PlistNode) throws {
         guard let field = find(entry, "$0"), let text = try text(field), let value = Decimal(string: text) else {
             throw missing("NS.mantissa")

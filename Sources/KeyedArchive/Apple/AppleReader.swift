@@ -4,18 +4,18 @@
     import Foundation
 #endif
 
-/// Turns an archive of Apple's layout into a compact body, in one pass over the objects its roots lead to.
+/// Converts an archive in Apple's layout to a compact body, in one pass over the objects reachable from its roots.
 ///
-/// Objects of the user's classes stay objects. Those of Foundation classes that stand for Swift values become these
-/// values where they are used. One that is used several times is written several times, within bounds.
+/// Objects of the user's classes stay objects. Objects of Foundation classes that represent Swift values become values,
+/// written at each place that refers to them. A shared object is therefore written several times, up to a bound.
 struct AppleReader {
     /// The shape of the objects of a class that have the same keys.
     private struct Variant {
-        /// The keys as numbers of nodes, the one of the class included.
+        /// The node numbers of the keys, including the class key.
         let keys: [Int]
         let classPosition: Int
         let shape: UInt16
-        /// Set if the keys are inline.
+        /// The names of the keys, if they are written inline.
         let inline: [String]?
     }
 
@@ -34,11 +34,11 @@ struct AppleReader {
     var out = ByteSink(capacity: 4096)
     private var lengths = ByteSink()
     private var shapes: [Shape] = []
-    /// For shapes whose classes have any.
+    /// The class hints by shape, for shapes whose class has any.
     private var hints: [Int: [String]] = [:]
-    /// The number of an object plus one; 0 if it has none yet.
+    /// For each object its number plus one, or 0 while it has none.
     private var numbers: ContiguousArray<UInt32>
-    /// The objects by their numbers.
+    /// The indexes of the objects, in order of their numbers.
     private var queue = ContiguousArray<UInt32>()
     private var infos: [Int: ClassInfo] = [:]
     private var lastClass = -1
@@ -56,12 +56,13 @@ struct AppleReader {
         self.limits = limits
         self.classes = classes
         numbers = ContiguousArray(repeating: 0, count: layout.objectCount)
-        // Shared values are written out each time: a small archive must not become a large one.
+        // Shared values are written once for each use. The budget keeps a small archive from expanding into a large
+        // one.
         budget = (1 << 18) + 16 * table.count
         mostBytes = min(limits.bytes, (16 << 20) + 64 * table.file.count)
     }
 
-    /// What a decoder needs to read the archive, and whether it needs the file for some bytes too.
+    /// Converts an archive to what a decoder reads; `needsFile` says whether large data stays in the file.
     static func body(
         of layout: KeyedLayout, classes: ClassRegistry, limits: ArchiveLimits
     ) throws -> (shapes: [Shape], body: [UInt8], hints: [Int: [String]], needsFile: Bool) {
@@ -119,7 +120,7 @@ struct AppleReader {
         }
     }
 
-    /// Makes a shape; one with inline keys if there are too many shapes, or too many keys.
+    /// Makes a shape, with inline keys if there are too many shapes or keys.
     private mutating func shape(
         name: String, version: Int, kind: Shape.Kind, keys: [Int]
     ) throws -> (number: UInt16, inline: [String]?) {
@@ -179,7 +180,7 @@ struct AppleReader {
             throw ArchiveError(.corrupt, "an object without class")
         }
         keys.remove(at: position)
-        // One shape serves all records with inline keys.
+        // All records with inline keys share one shape.
         if let known = info.variants.first(where: { $0.inline != nil && info.variants.count > 64 }) {
             return Variant(keys: all, classPosition: position, shape: known.shape, inline: keys.map(text))
         }
@@ -207,13 +208,13 @@ struct AppleReader {
         return lastInfo
     }
 
-    /// The Foundation class of a name, or else the first of the hints that is known.
+    /// The Foundation class with this name, or else the first known one among the hints.
     private func foundationClass(_ name: String, _ hints: [String]) -> FoundationClass? {
         for name in [name] + hints {
-            // A user's class may have been given the name of a Foundation class.
+            // The user may have registered a class under the name of a Foundation class.
             if classes.renamed[name] != nil { return nil }
             if let foundation = FoundationClass.named(name) { return foundation }
-            // The classes that the reading code will name are not known yet.
+            // An allowed class belongs to the user. Classes that only the reading code names are not known yet.
             if classes.allowed[name] != nil { return nil }
         }
         return nil
@@ -221,7 +222,7 @@ struct AppleReader {
 
     // MARK: Values
 
-    /// Counts a value that is written.
+    /// Charges written values to the budget; throws when it is exceeded.
     @inline(__always)
     mutating func spend(_ count: Int = 1) throws {
         budget -= count
@@ -232,9 +233,9 @@ struct AppleReader {
         ArchiveError(.limit, "values shared so often that they would exceed the limit")
     }
 
-    // Nested values are nested calls: each of these functions is kept small, to save stack.
+    // Nested values recurse. These functions are small to keep their stack frames small.
 
-    /// Counts a level of nesting; `leave` ends it.
+    /// Enters a level of nesting; `leave` ends it.
     @inline(never)
     mutating func enter() throws {
         guard depth - 32 < limits.depth else {
@@ -245,7 +246,7 @@ struct AppleReader {
 
     mutating func leave() { depth -= 1 }
 
-    /// The class that stands for a Swift value, if an object is of one.
+    /// The Foundation class of an object; nil for objects of the user's classes.
     mutating func foundationClass(_ index: Int) -> FoundationClass? {
         guard layout.kind(index) == .instance,
             let type = layout.classIndex(table.node(layout.node(index)))
@@ -253,7 +254,7 @@ struct AppleReader {
         return classInfo(type).foundation
     }
 
-    /// The number of a user's object, which is written later.
+    /// The number of a user's object; the first request queues the object for writing.
     mutating func number(of index: Int) -> UInt32 {
         if numbers[index] == 0 {
             queue.append(UInt32(truncatingIfNeeded: index))
@@ -266,7 +267,7 @@ struct AppleReader {
     mutating func reference(_ index: Int) throws {
         switch layout.kind(index) {
         case .value:
-            // A plain object that is itself a reference may lead back here.
+            // A plain object may itself be a reference that leads back here.
             try enter()
             defer { leave() }
             try value(layout.node(index))
@@ -281,7 +282,7 @@ struct AppleReader {
 
     /// Writes a node of the property list.
     ///
-    /// - Parameter isText: Whether the string `$null` is a string, not nil.
+    /// - Parameter isText: Whether the string `$null` means that string rather than nil.
     mutating func value(_ number: Int, isText: Bool = false) throws {
         try spend()
         switch table.marker(number) & 0xF0 {
@@ -353,10 +354,10 @@ struct AppleReader {
         out.string(utf8: bytes)
     }
 
-    /// The size from which on bytes are not copied twice.
+    /// Data of at least this many bytes stays in the file instead of being copied.
     private static let smallestOutside = 16 << 10
 
-    /// Writes bytes; for large ones only their place in the file.
+    /// Writes bytes, or only their position in the file if there are many.
     mutating func data(_ node: PlistNode) {
         guard node.count >= Self.smallestOutside else {
             out.counted(Tag.bytes, node.count)

@@ -5,7 +5,7 @@
 #endif
 
 extension AppleWriter {
-    /// Writes the next value as the value of an object's key: numbers as they are, everything else as a reference.
+    /// Writes the next value as a field of an object: numbers inline, everything else as a reference.
     mutating func field() throws -> UInt32 {
         var next = source
         let tag = try next.byte()
@@ -27,7 +27,7 @@ extension AppleWriter {
 
     /// Writes the next value as an object, and returns its index.
     ///
-    /// - Parameter inValue: Whether the value is part of a `Codable` one, which holds plain values only.
+    /// - Parameter inValue: Whether the value is inside a `Codable` value, which contains plain values only.
     mutating func object(inValue: Bool) throws -> UInt32 {
         let start = source.position
         let tag = try source.byte()
@@ -77,7 +77,7 @@ extension AppleWriter {
         return index(of: Int(number))
     }
 
-    /// Writes the body of an object whose class is only `Codable` as a value.
+    /// Writes an object whose class is `Codable` but not `ObjectCoding`: its body becomes a value.
     private mutating func plain(at start: Int) throws -> UInt32 {
         let outer = source.position
         defer { source.seek(to: outer) }
@@ -107,7 +107,7 @@ extension AppleWriter {
         try source.advance(length)
         let bytes = UnsafeRawBufferPointer(start: source.base + start, count: length)
         let node = try builder.string(utf8: bytes)
-        // As a plain value this text would mean nil.
+        // As a plain string, `$null` would mean nil.
         if isMutable || length == 5 && bytes.elementsEqual("$null".utf8) {
             return try add("NSMutableString", ["NSString"], [("NS.string", node)])
         }
@@ -131,7 +131,7 @@ extension AppleWriter {
         }
     }
 
-    /// The bytes that come next, which may be a blob.
+    /// The next bytes, from the body or from a blob.
     private mutating func bytes() throws -> (bytes: UnsafeRawBufferPointer, owner: AnyObject?) {
         let length = try source.varint()
         if !blobs.isEmpty, let blob = blob(at: source.position) { return (blob.bytes, blob.owner) }
@@ -311,7 +311,7 @@ extension AppleWriter {
             let isInteger = tag < 0x80 || tag == Tag.integer || tag == Tag.unsigned
             let isString = tag == Tag.string || (tag >= Tag.firstString && tag <= Tag.lastString)
             if inValue && isInteger {
-                // Coders of values have string keys only.
+                // Inside `Codable` values, dictionaries have string keys only.
                 var next = source
                 let digits = tag == Tag.unsigned ? "\(try next.unsignedValue())" : "\(try next.integerValue())"
                 source = next
@@ -342,7 +342,7 @@ extension AppleWriter {
         return try array("NSArray", try elements(count, true), isMutable)
     }
 
-    /// An optional with a value: what it holds, unless that is nil or an optional itself.
+    /// Writes a non-nil optional as its content; keeps a wrapper only around nil or another optional.
     private mutating func optional(_ inValue: Bool) throws -> UInt32 {
         var next = source
         let tag = try next.byte()
@@ -359,7 +359,7 @@ extension AppleWriter {
 }
 
 extension ByteSource {
-    /// Moves past a nil if one comes next.
+    /// Consumes a nil if it comes next; returns whether it did.
     mutating func takesNil() throws -> Bool {
         var next = self
         guard try next.byte() == Tag.none else { return false }
@@ -367,7 +367,7 @@ extension ByteSource {
         return true
     }
 
-    /// An integer of up to 64 bits with its tag.
+    /// Reads a tagged integer of up to 64 bits.
     mutating func integerValue() throws -> Int64 {
         let tag = try byte()
         return tag == Tag.integer ? try zigzag() : Int64(tag)

@@ -4,15 +4,15 @@
     import Foundation
 #endif
 
-/// Turns a finished compact body into an archive of Apple's layout, in one pass.
+/// Converts a finished compact body to an archive in Apple's layout, in one pass.
 ///
-/// Objects stay objects. Values that are more than a number become objects of the Foundation class that stands for them;
-/// `Codable` values become what `encodeEncodable(_:forKey:)` makes of them: dictionaries and arrays of plain values.
+/// Objects stay objects. Other values, except numbers, become objects of the Foundation classes that represent them.
+/// `Codable` values become dictionaries and arrays of plain values, as `encodeEncodable(_:forKey:)` writes them.
 struct AppleWriter {
-    /// What the writer knows of a shape of objects.
+    /// The nodes that all objects of one shape share.
     struct ObjectShape {
         let keys: [UInt32]
-        /// The node that is a UID of the class record.
+        /// The node with the UID of the class record.
         let type: UInt32
     }
 
@@ -22,16 +22,16 @@ struct AppleWriter {
     let limits: ArchiveLimits
     /// Large data that is not part of the body, in order.
     let blobs: [Blob]
-    /// Where all bodies begin, if there are objects whose class is only `Codable`.
+    /// Where each body begins; empty unless the class of some object is `Codable` but not `ObjectCoding`.
     private var bodies: [Int] = []
-    /// For those objects where their bodies begin.
+    /// Where the bodies of those objects begin, by object number.
     var plainBodies: [Int: Int] = [:]
     /// The node of each object of the archive; 0 until it is written.
     var objects: [UInt32] = []
-    /// The index in `objects` of an object of the body plus one; 0 if it has none yet.
+    /// For each object of the body its index in `objects` plus one, or 0 while it has none.
     private var indexes: [UInt32]
     var objectLimit: Int { indexes.count }
-    /// The index in `objects` of a node plus one; 0 if it is not an object.
+    /// For each node its index in `objects` plus one, or 0 if it is not an object.
     private var objectsOfNodes: [UInt32] = []
     private var classRecords: [String: UInt32] = [:]
     private var objectShapes: [ObjectShape?]
@@ -51,7 +51,7 @@ struct AppleWriter {
         objectShapes = [ObjectShape?](repeating: nil, count: shapes.count)
     }
 
-    /// The archive of a finished encoder.
+    /// Writes the archive of a finished encoder.
     static func write(_ encoder: ObjectEncoder) throws -> ArchivePieces {
         let body = ByteSource(encoder.output.bytes)
         var writer = AppleWriter(
@@ -61,11 +61,11 @@ struct AppleWriter {
         return try writer.write { encoder.superclasses(of: $0) }
     }
 
-    /// The archive of a graph, whose classes are not known.
+    /// Writes the archive of a graph; the superclasses of its classes are unknown.
     ///
     /// - Parameters:
     ///   - body: The values at the top, then the objects' bodies in their order.
-    ///   - blobs: Large data that is not part of it.
+    ///   - blobs: Large data that is not part of the body.
     static func write(
         body: UnsafeRawBufferPointer, blobs: [Blob], shapes: [Shape], objectCount: Int, limits: ArchiveLimits
     ) throws -> ArchivePieces {
@@ -130,7 +130,7 @@ struct AppleWriter {
         return try builder.dictionary(keys, values)
     }
 
-    /// Visits the keys of a record; `body` writes the value.
+    /// Calls `body` for each key of a record, to write the key's value.
     mutating func eachField(_ shape: Shape, _ body: (inout AppleWriter, String) throws -> Void) throws {
         guard shape.layout == .explicit else {
             for key in shape.keyNames {
@@ -189,7 +189,7 @@ struct AppleWriter {
         return ObjectShape(keys: keys, type: try builder.uid(UInt64(record)))
     }
 
-    /// The index of a class record, which is written if there is none yet.
+    /// The index of a class record, which is written on first use.
     mutating func classRecord(_ name: String, _ superclasses: [String], version: Int = 0) throws -> UInt32 {
         let id = version == 0 ? name : "\(name) \(version)"
         if let known = classRecords[id] { return known }
@@ -210,7 +210,7 @@ struct AppleWriter {
 
     // MARK: Nodes
 
-    /// Names of fields that this file knows, found by their address.
+    /// A field name that is a constant of this program, identified by its address.
     struct StaticName: Hashable {
         let address: UInt
     }
@@ -225,7 +225,7 @@ struct AppleWriter {
         return node
     }
 
-    /// The index of the object that is a plain node; equal ones are one object.
+    /// The index of the object for a plain node; equal values share one object.
     mutating func object(of node: UInt32) -> UInt32 {
         let place = Int(node)
         if place >= objectsOfNodes.count {
@@ -254,7 +254,7 @@ struct AppleWriter {
         return UInt32(objects.count - 1)
     }
 
-    /// The index of the object for nil in containers, which cannot hold nothing.
+    /// The index of the `NSNull` object that represents nil inside containers.
     mutating func null() throws -> UInt32 {
         if let nullObject { return nullObject }
         let made = try add("NSNull", [], [])
@@ -266,7 +266,7 @@ struct AppleWriter {
 }
 
 extension AppleWriter {
-    /// Finds where the bodies of objects begin whose classes are only `Codable`, as they are written where they are used.
+    /// Finds the bodies of objects whose class is `Codable` but not `ObjectCoding`; they are written at each use.
     fileprivate mutating func findPlainBodies(_ encoder: ObjectEncoder) throws {
         let isPlain = encoder.tables.objects.map { if case .plain = $0 { true } else { false } }
         guard isPlain.contains(true) else { return }
@@ -288,7 +288,7 @@ extension AppleWriter {
 }
 
 extension ObjectEncoder {
-    /// The names of the superclasses of an object met, nearest first.
+    /// The names of an encoded object's superclasses, nearest first.
     func superclasses(of number: Int) -> [String] {
         guard case .coding(let object) = tables.objects[number] else { return [] }
         var names: [String] = []

@@ -1,8 +1,8 @@
-/// A decimal as Foundation keeps it: a number of up to 128 bits in words of 16, and the power of ten.
+/// A decimal as Foundation stores it: a number of up to 128 bits in 16-bit words, and a power of ten.
 struct DecimalParts {
     let isNegative: Bool
     let words: [UInt16]
-    /// Words in use; 0 for zero, and with the sign for NaN.
+    /// The number of words in use: 0 for zero, and for NaN, which is also negative.
     let length: Int
 
     init(digits: String) throws {

@@ -1,4 +1,4 @@
-/// The classes of Foundation that stand for Swift's own values in Apple's archives.
+/// The Foundation classes that represent Swift values in Apple's archives.
 enum FoundationClass: UInt8 {
     case string
     case data
@@ -24,6 +24,6 @@ enum FoundationClass: UInt8 {
         "NSDecimalNumber": .decimal, optionalName: .optional,
     ]
 
-    /// The class of a name; nil for all that are objects.
+    /// The class with a name; nil if instances of that class stay objects.
     static func named(_ name: String) -> FoundationClass? { names[name] }
 }

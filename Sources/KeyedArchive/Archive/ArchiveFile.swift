@@ -14,8 +14,8 @@
 
 /// An archive in a file, which is replaced as a whole or not at all.
 ///
-/// The new content goes into a temporary file of the same folder and to the disk before it takes the old one's name, so
-/// that a crash at any moment leaves one of the two.
+/// A write goes to a temporary file in the same folder, syncs it to disk and renames it over the old file. A crash at
+/// any moment leaves the old file or the new one, complete.
 package struct ArchiveFile {
     let path: String
 
@@ -39,14 +39,14 @@ package struct ArchiveFile {
                 "the file \(path) is larger than \(limits.bytes) bytes: raise ArchiveLimits.bytes if you trust it"
             )
         }
-        // One byte more, so that the end is seen without another allocation; a block if the size is not known.
+        // One byte more than the file's size shows its end without another allocation. The size may be unknown.
         var bytes = [UInt8]()
         var capacity = max(Int(info.st_size) + 1, 64 << 10)
         while true {
             let chunk = try chunk(descriptor, capacity)
             if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
             if chunk.count < capacity { break }
-            // The file grows, or has no size: what is not an archive may not end at all.
+            // The file is growing, or has no size and may never end: stop unless it begins like an archive.
             do {
                 _ = try bytes.withUnsafeBytes { try ArchiveFormat.detect($0, limits: limits) }
             } catch let error as ArchiveError {
@@ -76,7 +76,7 @@ package struct ArchiveFile {
         return bytes
     }
 
-    /// An error in what the file holds.
+    /// Adds the file's path to an error in its content.
     func naming(_ error: ArchiveError) -> ArchiveError {
         ArchiveError(error.code, "the file \(path) cannot be opened: \(error.message)")
     }
@@ -85,13 +85,13 @@ package struct ArchiveFile {
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws { try write { try $0(bytes) } }
 
-    /// Replaces the file with what `content` hands over, piece by piece.
+    /// Replaces the file with the bytes that `content` passes on, piece by piece.
     func write(_ content: ((UnsafeRawBufferPointer) throws -> Void) throws -> Void) throws {
         // A symbolic link is kept: its target is replaced.
         let target = Self.resolved(path)
         try checkKind(of: target)
         let folder = target.lastIndex(of: "/").map { String(target[..<$0]) } ?? "."
-        // In the same folder, with the name of the file in its own if there is room for that.
+        // The temporary file is in the same folder; its name contains the file's name unless that is too long.
         let isLong = target.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count > 200
         let temporary = "\(isLong ? folder + "/" : target).\(UInt32.random(in: .min ... .max)).new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
@@ -112,7 +112,7 @@ package struct ArchiveFile {
             unlink(temporary)
             throw failure("cannot be replaced", problem)
         }
-        // The name is part of the folder, which is synchronised separately; not all file systems can do that.
+        // The new name is part of the folder, which needs its own sync; not all file systems support that.
         let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_CLOEXEC)
         if directory >= 0 {
             fsync(directory)
@@ -156,7 +156,7 @@ package struct ArchiveFile {
         }
     }
 
-    /// Bytes for one system call: Apple's take less than 2 GiB.
+    /// The most bytes for one system call: Apple's systems accept less than 2 GiB.
     private static let most = 1 << 30
 
     private static func retrying(_ body: () -> Int) -> Int {

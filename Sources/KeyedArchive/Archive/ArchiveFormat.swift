@@ -6,12 +6,12 @@ public struct ArchiveFormat: Sendable, Hashable {
 
     /// This library's own format: small, fast, self-describing.
     ///
-    /// Described byte by byte in <doc:CompactFormat>.
+    /// <doc:CompactFormat> describes it byte by byte.
     public static let compact = ArchiveFormat("compact")
 
     /// The format of Apple's `NSKeyedArchiver`, as a binary property list.
     ///
-    /// How values are written: <doc:AppleFormat>.
+    /// <doc:AppleFormat> describes how values are written.
     public static let binary = ArchiveFormat("binary")
 
     /// The format of Apple's `NSKeyedArchiver`, as a property list in XML.
@@ -22,9 +22,9 @@ extension ArchiveFormat: CustomStringConvertible {
     /// The name of the format.
     public var description: String { name }
 
-    /// The format of an archive, by what it begins with; nil if it begins like none.
+    /// Detects the format of an archive from its first bytes; nil if they match none.
     ///
-    /// Only the beginning is looked at: what follows may still be broken.
+    /// The rest is not checked and may still be corrupt.
     ///
     /// - Parameter bytes: The archive.
     public init?(detecting bytes: some Collection<UInt8>) {
@@ -50,7 +50,7 @@ extension ArchiveFormat: CustomStringConvertible {
         return isMark || isName
     }
 
-    /// The format, or an error that says what the bytes may be instead.
+    /// Detects the format; throws an error that says what else the bytes may be.
     static func detect(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws -> ArchiveFormat {
         guard bytes.count <= limits.bytes else {
             throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
@@ -73,7 +73,7 @@ extension ArchiveFormat: CustomStringConvertible {
 }
 
 extension PlistTable {
-    /// Checks a property list in binary form or XML.
+    /// Opens and checks a property list, binary or XML.
     static func open(_ owner: ArchiveBytes, _ format: ArchiveFormat, limits: ArchiveLimits) throws -> PlistTable {
         if format == .binary { return try PlistTable(owner.bytes, owner: owner, limits: limits) }
         let binary = try XMLPlistReader.binary(owner.bytes, limits: limits)

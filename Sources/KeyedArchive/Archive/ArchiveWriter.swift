@@ -1,4 +1,4 @@
-/// Writes a whole archive, whose values have keys, with an encoder.
+/// Writes a whole archive, with values under keys, through an encoder.
 struct ArchiveWriter {
     let encoder: ObjectEncoder
     let format: ArchiveFormat
@@ -32,7 +32,7 @@ struct ArchiveWriter {
         }
     }
 
-    /// Ends the archive and hands it over in pieces, each of which is valid during the call.
+    /// Ends the archive and passes it to `receiver` in pieces; each is valid during the call.
     func finish(to receiver: (UnsafeRawBufferPointer) throws -> Void) throws {
         try encoder.closeRoots()
         if format == .binary { return try AppleWriter.write(encoder).write(to: receiver) }

@@ -5,26 +5,26 @@
 #endif
 
 extension ArchivedGraph {
-    /// Reads a whole archive of any format, which is recognised by its content.
+    /// Reads a whole archive in any format, which is detected from its content.
     ///
     /// - Parameters:
     ///   - bytes: The archive, which is kept while the graph is in use.
     ///   - limits: Bounds beyond which reading throws.
-    ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
+    ///   - anyArchiver: Whether to accept archives in Apple's layout from archivers other than `NSKeyedArchiver`.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
-    /// - Complexity: Linear; the archive is checked once, and its objects are made when asked for.
+    /// - Complexity: Linear; the archive is checked once, and objects are made on demand.
     public init(_ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), anyArchiver: Bool = false) throws {
         try self.init(ArchiveBytes(bytes), limits, anyArchiver)
     }
 
-    /// Reads a whole archive of any format, which is recognised by its content.
+    /// Reads a whole archive in any format, which is detected from its content.
     ///
     /// - Parameters:
     ///   - data: The archive, which is kept while the graph is in use.
     ///   - limits: Bounds beyond which reading throws.
-    ///   - anyArchiver: Whether archives in Apple's layout by other archivers than `NSKeyedArchiver` are taken, too.
+    ///   - anyArchiver: Whether to accept archives in Apple's layout from archivers other than `NSKeyedArchiver`.
     /// - Throws: `ArchiveError` if the bytes are not such an archive, or exceed the limits.
-    /// - Complexity: Linear; the archive is checked once, and its objects are made when asked for.
+    /// - Complexity: Linear; the archive is checked once, and objects are made on demand.
     public init(_ data: Data, limits: ArchiveLimits = ArchiveLimits(), anyArchiver: Bool = false) throws {
         try self.init(ArchiveBytes(data), limits, anyArchiver)
     }

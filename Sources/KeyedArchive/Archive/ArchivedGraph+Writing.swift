@@ -7,14 +7,13 @@
 extension ArchivedGraph {
     /// The graph as a whole archive; reading it gives an equal graph.
     ///
-    /// Two things differ afterwards. A graph of the compact format's layout is laid out anew in Apple's formats: values become
-    /// objects of Foundation's classes, as archivers do it. And in the compact format, lists and maps of `sharedValues` are
-    /// objects.
+    /// Two things may differ. In Apple's formats, a graph in the compact layout is converted: values become objects of
+    /// Foundation classes. In the compact format, the lists and maps of `sharedValues` become objects.
     /// - Parameters:
     ///   - format: The format to write.
     ///   - limits: Bounds beyond which writing throws.
-    /// - Throws: `ArchiveError` if values are nested deeper than the limits allow or refer to no object, if shared values
-    ///   would take too much room where none can be shared, or if the other layout has no place for something.
+    /// - Throws: `ArchiveError` if values are nested deeper than the limits allow or refer to no object, if shared
+    ///   values would take too much room where they cannot be shared, or if the other layout cannot express something.
     /// - Complexity: Linear in the size of the archive.
     public func bytes(format: ArchiveFormat, limits: ArchiveLimits = ArchiveLimits()) throws -> [UInt8] {
         switch format {
@@ -24,15 +23,16 @@ extension ArchivedGraph {
         }
     }
 
-    /// Hands the graph over as a whole archive, piece by piece and in order, so that it need not be held in memory.
+    /// Passes the graph as a whole archive to `receiver`, piece by piece and in order, without holding it in memory.
     ///
-    /// What is written is what `bytes(format:limits:)` returns. Large `Data` that was read is handed over from where it lies.
+    /// The pieces together are what `bytes(format:limits:)` returns. Large `Data` values are passed in place, without a
+    /// copy.
     /// - Parameters:
     ///   - format: The format to write.
     ///   - limits: Bounds beyond which writing throws.
-    ///   - receiver: Takes the bytes that follow, which are valid during the call. What it throws ends the writing.
-    /// - Throws: What `receiver` throws, and `ArchiveError` as `bytes(format:limits:)` does; in XML pieces may have been handed
-    ///   over by then.
+    ///   - receiver: Receives the next bytes, which are valid during the call. An error it throws ends the writing.
+    /// - Throws: What `receiver` throws, and `ArchiveError` as `bytes(format:limits:)` does; in XML, `receiver` may
+    ///   have received some pieces by then.
     /// - Complexity: Linear in the size of the archive.
     public func write(
         format: ArchiveFormat, limits: ArchiveLimits = ArchiveLimits(),
@@ -77,7 +77,7 @@ extension ArchivedGraph {
 
     /// Writes the values at the top and all objects.
     private func compactWriter(_ limits: ArchiveLimits) throws -> GraphWriter {
-        // Lists and maps that are shared follow the objects.
+        // Shared lists and maps come after the objects.
         let shared = archiver == nil ? 0 : sharedValues.count
         let total = objects.count + shared
         guard total <= limits.objects else { throw ArchiveError(.limit, "more than \(limits.objects) objects") }
@@ -96,14 +96,16 @@ extension ArchivedGraph {
         }
     }
 
-    /// The bytes the archive may take: strings and bytes that occur several times in a property list are written out
-    /// each, and a small archive must not become a large one.
+    /// The most bytes the archive may take.
+    ///
+    /// Strings and data that a property list shares are written once for each use. The bound keeps a small archive from
+    /// expanding into a large one.
     private func mostCompactBytes(_ limits: ArchiveLimits) -> Int {
         guard let table = objects.layout?.table else { return .max }
         return min(limits.bytes, (16 << 20) + 64 * table.file.count)
     }
 
-    /// An object as the compact format has it, or one of the shared values that follow them.
+    /// The record of an object, or of one of the shared values that come after the objects.
     private func compactRecord(_ index: Int) throws -> ArchivedRecord {
         guard archiver != nil else {
             guard let record = objects.lent(index).record else {
@@ -118,11 +120,11 @@ extension ArchivedGraph {
     }
 }
 
-/// Writes values as the compact format has them.
+/// Writes values in the compact format.
 private struct GraphWriter {
     /// The values at the top, then the bodies of the objects.
     private(set) var out = ByteSink()
-    /// Large data, which stays in place and belongs into `out`.
+    /// Large data, which stays in place; each blob knows its position in `out`.
     private(set) var blobs: [Blob] = []
     private var blobBytes = 0
     /// The lengths of the bodies.
@@ -174,7 +176,7 @@ private struct GraphWriter {
     }
 
     private mutating func number(of key: ShapeKey) throws -> UInt16 {
-        // Most records are like the one before.
+        // Most records have the same shape as the one before.
         if let last, last.key == key { return last.number }
         let number = try numbers[key] ?? add(key)
         last = (key, number)
@@ -195,7 +197,7 @@ private struct GraphWriter {
         return number
     }
 
-    /// The layout of a record: its keys are inline only if they are too many for a shape.
+    /// The layout of a record, with inline keys only if there are too many keys or shapes.
     private func layout(_ record: ArchivedRecord, _ kind: Shape.Kind) throws -> Shape.Layout {
         if record.storedKeys.count == record.values.count {
             return record.storedKeys.count > limits.keys || shapes.count > limits.shapes / 2 ? .explicit : .keyed
@@ -238,7 +240,7 @@ private struct GraphWriter {
         }
     }
 
-    // One function for each kind of value: a nested value takes stack for its own kind only.
+    // One function for each kind of value keeps the stack frames of nested values small.
 
     private mutating func container(_ value: ArchivedValue) throws {
         guard depth - 32 < limits.depth else {

@@ -1,11 +1,11 @@
 extension KeyedArchiver {
-    /// A copy of a value and of all objects it leads to, made by archiving and unarchiving it in memory.
+    /// Copies a value and all objects reachable from it, by archiving and unarchiving it in memory.
     ///
-    /// Sharing and cycles are kept within the copy. No class needs to be registered: the classes found are allowed.
+    /// The copy keeps sharing and cycles. No class needs to be registered: all classes found in the value are allowed.
     /// - Parameters:
     ///   - value: The value or object to copy. It is only read.
-    ///   - limits: Bounds beyond which it throws.
-    /// - Returns: The copy, of the same type. It shares nothing with the value, so that it may go to another task or actor.
+    ///   - limits: Bounds beyond which copying throws.
+    /// - Returns: The copy, of the same type. It shares nothing with the value and may go to another task or actor.
     /// - Throws: What the classes' coding code throws, and `ArchiveError`.
     /// - Complexity: Linear in the size of the archive.
     public static func deepCopy<T: Codable>(of value: T, limits: ArchiveLimits = ArchiveLimits()) throws -> sending T {
@@ -16,7 +16,7 @@ extension KeyedArchiver {
         return try copy(of: bytes, encoder.shapes, limits, encoder.classesMet())
     }
 
-    /// Decodes a value from bytes: apart, so that the compiler sees that nothing of the encoder's is in it.
+    /// Decodes the copy in a separate function, which shows the compiler that it shares nothing with the encoder.
     private static func copy<T: Codable>(
         of bytes: CopiedBytes, _ shapes: [Shape], _ limits: ArchiveLimits, _ classes: ClassRegistry
     ) throws -> sending T {
@@ -40,7 +40,7 @@ private final class CopiedBytes: @unchecked Sendable {  // Written once, before 
 }
 
 extension ObjectEncoder {
-    /// The classes of the objects met, under the names they were written with.
+    /// The classes of the encoded objects, by the names they were written with.
     func classesMet() -> ClassRegistry {
         var registry = ClassRegistry()
         for object in tables.objects {

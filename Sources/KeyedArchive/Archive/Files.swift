@@ -7,8 +7,8 @@
 extension KeyedArchiver {
     /// Completes the archive and writes it into a file; nothing can be encoded afterwards.
     ///
-    /// The file is replaced as a whole: a crash on the way leaves the old one. Its permissions are kept; a new file's are
-    /// those of the process's mask.
+    /// The file is replaced as a whole: a crash while writing leaves the old one. It keeps its permissions; a new file
+    /// gets its permissions from the process's umask.
     /// - Parameter url: The file, in a folder that exists.
     /// - Throws: `ArchiveError`, which names the file, if it cannot be written.
     public func finish(to url: URL) throws {
@@ -36,13 +36,13 @@ extension KeyedArchiver {
 }
 
 extension KeyedUnarchiver {
-    /// Opens the archive in a file, of any format.
+    /// Opens the archive in a file, in any format.
     ///
     /// - Parameters:
     ///   - url: The file; it is read as a whole.
     ///   - limits: Bounds; a file larger than `ArchiveLimits.bytes` is not read.
     ///   - classes: Classes allowed beyond those the reading code names.
-    /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none, and others that name the file.
+    /// - Throws: `ArchiveError` with the code `noSuchFile` if the file does not exist; other errors name the file.
     public convenience init(
         contentsOf url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
@@ -53,9 +53,10 @@ extension KeyedUnarchiver {
         }
     }
 
-    /// Decodes the root of an archive in a file, written by `KeyedArchiver.archive(_:to:)` or by others under `root`.
+    /// Decodes the value under `root` from an archive in a file, such as `KeyedArchiver.archive(_:to:)` writes.
     ///
-    /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none; others name the file or the path to the value.
+    /// - Throws: `ArchiveError` with the code `noSuchFile` if the file does not exist; other errors name the file or
+    ///   the path to the value.
     public static func unarchive<T: Decodable>(
         _ type: T.Type, from url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws -> T {

@@ -4,7 +4,7 @@
     public import Foundation
 #endif
 
-/// Writes a whole archive: values and object graphs under keys, in one piece of bytes.
+/// Writes a whole archive: values and object graphs under keys.
 ///
 /// ```swift
 /// let archiver = KeyedArchiver()
@@ -34,9 +34,7 @@ public final class KeyedArchiver {
         writer = ArchiveWriter(format, limits: limits, classes: classes)
     }
 
-    /// Observes each object.
-    ///
-    /// Not retained.
+    /// Observes each object that is encoded; not retained.
     public weak var delegate: (any KeyedArchiverDelegate)? {
         didSet {
             encoder.delegate = delegate
@@ -44,7 +42,7 @@ public final class KeyedArchiver {
         }
     }
 
-    /// Encodes a value or object under a key of the archive's own.
+    /// Encodes a value or object under a top-level key.
     ///
     /// - Parameters:
     ///   - value: Any `Codable` value, or an object.
@@ -74,21 +72,21 @@ public final class KeyedArchiver {
 
     /// Completes the archive; nothing can be encoded afterwards.
     ///
-    /// - Throws: `ArchiveError` if encoding failed before, the archive is larger than the limits allow, or was
-    ///   finished.
+    /// - Throws: `ArchiveError` if encoding failed before, if the archive is larger than the limits allow, or if it is
+    ///   already finished.
     /// - Complexity: Linear in the size of the archive.
     public func finish() throws -> [UInt8] { try writer.finish() }
 
     /// Completes the archive; nothing can be encoded afterwards.
     ///
-    /// `let data: Data = try archiver.finish()`; without a type there, the bytes are an array.
+    /// Write `let data: Data = try archiver.finish()`: without the type, the result is an array.
     ///
-    /// - Throws: `ArchiveError` as `finish()` with an array does.
+    /// - Throws: `ArchiveError`, like the `finish()` that returns an array.
     /// - Complexity: Linear in the size of the archive.
     @_disfavoredOverload
     public func finish() throws -> Data { Data(try finish() as [UInt8]) }
 
-    /// An archive with one root, under the key `root`.
+    /// Archives one value or object, under the key `root`.
     ///
     /// - Parameters:
     ///   - root: The value or object.
@@ -106,7 +104,7 @@ public final class KeyedArchiver {
         return try archiver.finish()
     }
 
-    /// An archive with one root, under the key `root`.
+    /// Archives one value or object, under the key `root`.
     ///
     /// - Parameters:
     ///   - root: The value or object.

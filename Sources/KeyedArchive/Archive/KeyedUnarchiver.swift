@@ -11,20 +11,20 @@
 /// let foo = try unarchiver.decode(Foo.self, forKey: "myfoo")
 /// ```
 ///
-/// A class is made only if the reading code names it: as the type expected, as one of its `codingSubclasses`, in the
-/// `ClassRegistry`, or in a list given with a key.
+/// Objects are made only of classes that the reading code names: as the expected type, among its `codingSubclasses`, in
+/// the `ClassRegistry`, or in a list passed with a key.
 public final class KeyedUnarchiver {
     /// The format the archive is in.
     public let format: ArchiveFormat
     private let decoder: ObjectDecoder
 
-    /// Opens an archive of any format, whose bytes are kept without copying them.
+    /// Opens an archive in any format and keeps its bytes, without a copy.
     ///
     /// - Parameters:
     ///   - bytes: The archive.
     ///   - limits: Bounds beyond which reading throws.
     ///   - classes: Classes allowed beyond those the reading code names.
-    /// - Throws: `ArchiveError` if it is none, or beyond the limits.
+    /// - Throws: `ArchiveError` if the bytes are not an archive, or exceed the limits.
     /// - Complexity: Linear in the number of objects; in Apple's format in the size of the archive.
     public convenience init(
         _ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
@@ -32,13 +32,13 @@ public final class KeyedUnarchiver {
         try self.init(owner: ArchiveBytes(bytes), limits, classes)
     }
 
-    /// Opens an archive of any format, whose bytes are kept without copying them.
+    /// Opens an archive in any format and keeps its bytes, without a copy.
     ///
     /// - Parameters:
     ///   - data: The archive.
     ///   - limits: Bounds beyond which reading throws.
     ///   - classes: Classes allowed beyond those the reading code names.
-    /// - Throws: `ArchiveError` if it is none, or beyond the limits.
+    /// - Throws: `ArchiveError` if the bytes are not an archive, or exceed the limits.
     /// - Complexity: Linear in the number of objects; in Apple's format in the size of the archive.
     public convenience init(
         _ data: Data, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
@@ -50,9 +50,7 @@ public final class KeyedUnarchiver {
         (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
     }
 
-    /// Observes each object.
-    ///
-    /// Not retained.
+    /// Observes each object that is decoded; not retained.
     public weak var delegate: (any KeyedUnarchiverDelegate)? {
         didSet {
             decoder.delegate = delegate
@@ -63,38 +61,38 @@ public final class KeyedUnarchiver {
     /// The keys at the top of the archive, in the order written.
     public var keys: [String] { decoder.openKeys }
 
-    /// Whether something was encoded under the key; also if it was nil.
+    /// Whether anything was encoded under the key, including nil.
     public func contains(_ key: String) -> Bool { decoder.contains(key) }
 
     /// Decodes the value or object under a key.
     ///
-    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key. Its code
     ///   is `thrownByType` where the type's own code throws.
     /// - Complexity: Linear in the size of what is decoded.
     public func decode<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T {
         try decoder.completeTop { try decoder.decode(type, forKey: key) }
     }
 
-    /// Decodes the value or object under a key; nil if nil was encoded, or nothing.
+    /// Decodes the value or object under a key; nil if the key is missing or holds nil.
     ///
-    /// - Throws: `ArchiveError` if something else is under the key; its path ends in the key.
+    /// - Throws: `ArchiveError` if the key holds another type; the error's path ends in the key.
     /// - Complexity: Linear in the size of what is decoded.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: String) throws -> T? {
         try decoder.completeTop { try decoder.decodeIfPresent(type, forKey: key) }
     }
 
-    /// Decodes the value or object under a key; the default if nil was encoded, or nothing.
+    /// Decodes the value or object under a key; the default if the key is missing or holds nil.
     ///
-    /// - Throws: `ArchiveError` if something else is under the key; its path ends in the key; and what `value` throws.
+    /// - Throws: What `value` throws, and `ArchiveError` if the key holds another type; its path ends in the key.
     public func decode<T: Decodable>(
         _ type: T.Type, forKey key: String, default value: @autoclosure () throws -> T
     ) throws -> T {
         try decodeIfPresent(type, forKey: key) ?? value()
     }
 
-    /// Decodes a value that may contain only the classes in the list and the one asked for.
+    /// Decodes a value that may contain only objects of the listed classes and of the requested type.
     ///
-    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key. Its code
     ///   is `classNotAllowed` for another class.
     public func decode<T: Decodable>(
         _ type: T.Type, forKey key: String, allowing classes: [any (AnyObject & Decodable).Type]
@@ -104,7 +102,7 @@ public final class KeyedUnarchiver {
 
     /// Decodes an object of one of the classes in the list, nil if nil was encoded.
     ///
-    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key. Its code
     ///   is `classNotAllowed` for another class.
     public func decodeObject(
         forKey key: String, allowing classes: [any ObjectCoding.Type]
@@ -160,7 +158,7 @@ extension ObjectDecoder {
             bytes: body, owner: owner, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
         try decoder.openRoots()
         guard decoder.frame.storedKeys.first == KeyedCompact.archiverKey else { return (decoder, format) }
-        // Apple's layout in the compact format: what is read of it is what is read of Apple's.
+        // The compact format holds Apple's layout: convert it to a binary property list and read that.
         let graph = ArchivedGraph(try CompactLayout(owner, limits: limits))
         let binary = try graph.binaryPieces(limits: limits).inOnePiece()
         let table = try PlistTable(binary.bytes, owner: binary, limits: limits)
@@ -175,7 +173,7 @@ extension ObjectDecoder {
         let body = ArchiveBytes(bytes)
         let decoder = try ObjectDecoder(
             bytes: body.bytes, owner: body, shapes: shapes, limits: limits, classes: classes, handsOutSlices: false)
-        // A file whose content is all in the body is released here, before the objects made from it take memory.
+        // If the body has all the content, the file is released here, before the decoded objects take memory.
         let table = layout.table
         decoder.foreign = ForeignArchive(
             outside: needsFile ? table.file : UnsafeRawBufferPointer(start: nil, count: 0),
@@ -184,7 +182,7 @@ extension ObjectDecoder {
         return decoder
     }
 
-    /// Whether the open record has no key that is not a position.
+    /// Whether all keys of the open record are positions.
     var hasOnlyPositions: Bool {
         frame.storedKeys.allSatisfy { StoredKey.position($0) != nil }
     }
@@ -204,7 +202,7 @@ extension ObjectDecoder {
 
     var openKeys: [String] { frame.storedKeys.map(StoredKey.unescaped) }
 
-    /// Runs `body`, which reads values at the top of a whole archive, and makes what was only referred to.
+    /// Runs `body`, which reads top-level values, then makes the objects that only references asked for.
     func completeTop<R>(_ body: () throws -> R) throws -> R {
         try complete {
             let result = try body()
@@ -213,7 +211,7 @@ extension ObjectDecoder {
         }
     }
 
-    /// Runs `body`, then makes what was only referred to.
+    /// Runs `body`, then makes the objects that only references asked for.
     func complete<R>(_ body: () throws -> R) throws -> R {
         do {
             let result = try body()

@@ -6,8 +6,8 @@
 
 /// Writes a sequential archive: values and object graphs one after the other, without keys.
 ///
-/// Objects in it have no keys either: `ObjectEncoder.allowsKeyedCoding` is false, and a class that codes itself both ways
-/// asks for it. What is decoded later must be asked for in the same order.
+/// Objects in it have no keys either: `ObjectEncoder.allowsKeyedCoding` is false, and a class that supports both ways
+/// checks it. Values must be decoded in the order they were encoded.
 ///
 /// ```swift
 /// let archiver = SequentialArchiver()
@@ -28,7 +28,7 @@ public final class SequentialArchiver {
     /// Makes an archiver without content.
     ///
     /// - Parameters:
-    ///   - format: The format to write; in Apple's the values have the keys "$0", "$1" and so on.
+    ///   - format: The format to write; in Apple's formats the values have the keys "$0", "$1" and so on.
     ///   - limits: Bounds beyond which encoding throws.
     ///   - classes: Class names other than the classes' own.
     public init(
@@ -52,14 +52,14 @@ public final class SequentialArchiver {
 
     /// Completes the archive; nothing can be encoded afterwards.
     ///
-    /// - Throws: `ArchiveError` if encoding failed before, the archive is larger than the limits allow, or was
-    ///   finished.
+    /// - Throws: `ArchiveError` if encoding failed before, if the archive is larger than the limits allow, or if it is
+    ///   already finished.
     /// - Complexity: Linear in the size of the archive.
     public func finish() throws -> [UInt8] { try writer.finish() }
 
     /// Completes the archive; nothing can be encoded afterwards.
     ///
-    /// - Throws: `ArchiveError` as `finish()` with an array does.
+    /// - Throws: `ArchiveError`, like the `finish()` that returns an array.
     /// - Complexity: Linear in the size of the archive.
     @_disfavoredOverload
     public func finish() throws -> Data { Data(try finish() as [UInt8]) }

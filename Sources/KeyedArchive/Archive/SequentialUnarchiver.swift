@@ -6,38 +6,37 @@
 
 /// Reads a sequential archive: its values in the order they were encoded.
 ///
-/// Asking for a value of another type than comes next, or for more than there are, is a thrown error that names the
-/// position.
+/// Decoding another type than comes next, or more values than there are, throws an error that names the position.
 public final class SequentialUnarchiver {
     /// The format the archive is in.
     public let format: ArchiveFormat
     private let decoder: ObjectDecoder
 
-    /// Opens an archive of any format, whose bytes are kept without copying them.
+    /// Opens an archive in any format and keeps its bytes, without a copy.
     ///
-    /// - Throws: `ArchiveError` if it is none, or one with keys.
+    /// - Throws: `ArchiveError` if the bytes are not an archive, or one with keys.
     public convenience init(
         _ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(bytes), limits, classes)
     }
 
-    /// Opens an archive of any format, whose bytes are kept without copying them.
+    /// Opens an archive in any format and keeps its bytes, without a copy.
     ///
-    /// - Throws: `ArchiveError` if it is none, or one with keys.
+    /// - Throws: `ArchiveError` if the bytes are not an archive, or one with keys.
     public convenience init(
         _ data: Data, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
         try self.init(owner: ArchiveBytes(data), limits, classes)
     }
 
-    /// Opens the archive in a file, of any format.
+    /// Opens the archive in a file, in any format.
     ///
     /// - Parameters:
     ///   - url: The file; it is read as a whole.
     ///   - limits: Bounds; a file larger than `ArchiveLimits.bytes` is not read.
     ///   - classes: Classes allowed beyond those the reading code names.
-    /// - Throws: `ArchiveError` with the code `noSuchFile` if there is none, and others that name the file.
+    /// - Throws: `ArchiveError` with the code `noSuchFile` if the file does not exist; other errors name the file.
     public convenience init(
         contentsOf url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws {
@@ -61,14 +60,14 @@ public final class SequentialUnarchiver {
 
     /// Decodes the next value or object.
     ///
-    /// - Throws: `ArchiveError` if another type comes next, or nothing; its path ends in the position.
+    /// - Throws: `ArchiveError` if another type or nothing comes next; the error's path ends in the position.
     public func decode<T: Decodable>(_ type: T.Type) throws -> T {
         try decoder.completeTop { try decoder.decode(type) }
     }
 
     /// Decodes the next value or object; nil if nil was encoded.
     ///
-    /// - Throws: `ArchiveError` if another type comes next, or nothing; its path ends in the position.
+    /// - Throws: `ArchiveError` if another type or nothing comes next; the error's path ends in the position.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
         try decoder.completeTop { try decoder.decodeIfPresent(type) }
     }

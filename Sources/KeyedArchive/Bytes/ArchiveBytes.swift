@@ -9,9 +9,7 @@
 final class ArchiveBytes: @unchecked Sendable {
     /// The archive.
     let bytes: UnsafeRawBufferPointer
-    /// What keeps the memory.
-    ///
-    /// It is not changed as long as this object lives, so the memory stays in place.
+    /// Keeps the memory of `bytes` in place; never changed.
     private let owner: Owner
 
     private enum Owner {
@@ -42,10 +40,10 @@ final class ArchiveBytes: @unchecked Sendable {
 }
 
 extension Data {
-    /// Bytes of an archive: many are used in place, few are copied.
+    /// Uses the bytes of an archive in place if there are many, and copies few.
     ///
-    /// A `Data` with a unique reference is changed in place, and the memory may be the user's: what is lent must
-    /// not be handed to users, who could change it.
+    /// A `Data` with a unique reference is changed in place, and the memory may be the user's. So a `Data` that borrows
+    /// it must not reach user code, which could change it.
     ///
     /// - Parameter owner: Keeps the bytes.
     init(lending bytes: UnsafeRawBufferPointer, owner: AnyObject) {

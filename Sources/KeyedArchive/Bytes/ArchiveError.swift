@@ -10,7 +10,7 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
         /// The name of the code, as it is printed.
         public let rawValue: String
 
-        /// A code of that name.
+        /// Makes a code with this name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The name of the code.
@@ -24,9 +24,9 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
         public static let limit = Code(rawValue: "limit")
         /// No value is stored for the key.
         public static let missingKey = Code(rawValue: "missingKey")
-        /// The value stored is of another type than the one asked for.
+        /// The stored value has another type than requested.
         public static let typeMismatch = Code(rawValue: "typeMismatch")
-        /// The number stored does not fit the type asked for.
+        /// The stored number does not fit the requested type.
         public static let outOfRange = Code(rawValue: "outOfRange")
         /// The class of an object is not allowed at this place.
         public static let classNotAllowed = Code(rawValue: "classNotAllowed")
@@ -91,7 +91,7 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
     /// Path and message.
     public var description: String { reversedSteps.isEmpty ? message : "\(path): \(message)" }
 
-    // A chain of thousands of objects may fail at its end, and each of them keeps its error: the path is bounded.
+    // Each object of a failing chain keeps its error, and a chain may have thousands of objects: paths are bounded.
     private static let longestPath = 64
 
     package mutating func prepend(_ step: Step) {
@@ -102,7 +102,7 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
         reversedSteps.append(step)
     }
 
-    /// The error as it leaves a container: any foreign error wrapped, and the step added in front of its path.
+    /// The error as it leaves a container: wrapped if it is not an `ArchiveError`, with `step` in front of its path.
     static func wrapping(_ error: any Error, at step: Step?) -> ArchiveError {
         var result = (error as? ArchiveError) ?? foreign(error)
         if let step { result.prepend(step) }

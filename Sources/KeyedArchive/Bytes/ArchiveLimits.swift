@@ -1,7 +1,6 @@
 /// The bounds within which archives are written and read.
 ///
-/// Each is checked before memory is allocated or the stack is used for what it bounds, so that bytes from a stranger
-/// cost at most what the limits say.
+/// Each bound is checked before memory or stack is used: untrusted bytes cost at most what the limits allow.
 public struct ArchiveLimits: Sendable, Hashable {
     /// Bytes of one archive.
     ///

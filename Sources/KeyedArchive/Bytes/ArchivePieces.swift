@@ -4,13 +4,13 @@
     import Foundation
 #endif
 
-/// A part of an archive in place; `owner` keeps the memory.
+/// A part of an archive in place, in memory that `owner` keeps alive.
 package struct ArchiveSegment {
     package let owner: AnyObject
     package let bytes: UnsafeRawBufferPointer
 }
 
-/// Memory that was a sink's.
+/// Owns the memory of a finished sink.
 private final class SinkMemory {
     let sink: ByteSink
     init(_ sink: ByteSink) { self.sink = sink }
@@ -22,10 +22,10 @@ private final class SinkMemory {
 /// Large `Data` is not copied into the archive: its bytes are a piece of their own.
 struct ArchivePieces {
     private(set) var segments: [ArchiveSegment] = []
-    /// Bytes in all.
+    /// The total number of bytes.
     private(set) var count = 0
 
-    /// Appends the content of a sink, which it takes over, with its blobs.
+    /// Takes over a sink and appends its content, with the blobs at their positions.
     mutating func append(_ sink: ByteSink, _ blobs: [Blob] = []) {
         let owner = SinkMemory(sink)
         var position = 0
@@ -43,7 +43,7 @@ struct ArchivePieces {
         count += bytes.count
     }
 
-    /// Hands all pieces over, in order.
+    /// Passes all pieces to `receiver`, in order.
     func write(to receiver: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         for segment in segments { try withExtendedLifetime(segment.owner) { try receiver(segment.bytes) } }
     }

@@ -6,10 +6,10 @@
 
 /// Large data that stays in the user's memory until it is sent.
 struct Blob {
-    /// From this size on, in bytes, data is not copied.
+    /// Data of at least this many bytes is not copied.
     static let smallest = 32 << 10
 
-    /// Their position in the sink.
+    /// Where in the sink the data belongs.
     var position: Int
     let owner: AnyObject
     let bytes: UnsafeRawBufferPointer

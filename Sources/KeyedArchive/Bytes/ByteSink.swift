@@ -27,14 +27,13 @@ struct ByteSink {
 
     /// Allocates memory, or moves the content of `old` to memory of another size.
     ///
-    /// The system remaps the pages of large memory instead of copying them, so that growing does not need twice the
-    /// memory.
+    /// For large memory the system remaps pages instead of copying them: growing does not need twice the memory.
     private static func allocate(_ old: UnsafeMutableRawPointer?, _ size: Int) -> UnsafeMutableRawPointer {
         guard let memory = realloc(old, max(size, 1)) else { fatalError("no memory for \(size) bytes") }
         return memory
     }
 
-    /// Whether the memory is small enough to be kept in any case.
+    /// Whether the memory is small enough to keep in any case.
     var isSmall: Bool { capacity <= Self.small }
 
     private static let small = 4096

@@ -26,7 +26,7 @@ struct ByteSource {
     @inline(never)
     static func truncated() -> ArchiveError { ArchiveError(.truncated, "the archive ends too early") }
 
-    /// Throws if there are bytes after what is complete.
+    /// Throws unless all bytes were read.
     @inline(__always)
     func expectEnd() throws {
         if position != end { throw Self.leftOver() }
@@ -46,7 +46,7 @@ struct ByteSource {
         return base.load(fromByteOffset: position, as: UInt8.self)
     }
 
-    /// Moves past the next byte if it is this one; returns whether it is.
+    /// Consumes the next byte if it equals `byte`; returns whether it did.
     @inline(__always)
     mutating func take(_ byte: UInt8) -> Bool {
         guard position < end, base.load(fromByteOffset: position, as: UInt8.self) == byte else { return false }
@@ -113,7 +113,7 @@ struct ByteSource {
         return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
     }
 
-    /// A length of bytes that are all present.
+    /// Reads a length in bytes; throws if fewer are left.
     @inline(__always)
     mutating func length() throws -> Int {
         let length = try varint()
@@ -121,7 +121,7 @@ struct ByteSource {
         return Int(length)
     }
 
-    /// A count of things that take at least `least` bytes each, and are therefore present, and within `limit`.
+    /// Reads a count of elements of at least `least` bytes each; throws if bytes are missing or it exceeds `limit`.
     mutating func count(eachAtLeast least: Int, limit: Int, _ what: String) throws -> Int {
         let count = try varint()
         guard count <= UInt64(remaining / least) else { throw Self.truncated() }
@@ -129,12 +129,12 @@ struct ByteSource {
         return Int(count)
     }
 
-    /// A count of elements, each of which takes a byte at least.
+    /// Reads a count of elements that take at least one byte each.
     mutating func elementCount(_ limits: ArchiveLimits) throws -> Int {
         try count(eachAtLeast: 1, limit: limits.collection, "elements")
     }
 
-    /// A count of keys with their values.
+    /// Reads a count of pairs of key and value.
     mutating func pairCount(_ limits: ArchiveLimits) throws -> Int {
         try count(eachAtLeast: 2, limit: limits.collection, "elements")
     }
@@ -155,24 +155,24 @@ struct ByteSource {
         } else if length <= Self.smallString {
             text = smallText(length)
         } else {
-            // Nothing can need repair.
+            // ASCII needs no repair.
             text = String(decoding: utf8, as: UTF8.self)
         }
         position &+= length
         return text
     }
 
-    /// The size up to which a string is stored inline.
+    /// The most bytes of a string that is stored inline.
     private static let smallString = 15
 
-    /// A string of the next bytes, which are present, few and ASCII, without a copy on the way.
+    /// A small string of the next `length` bytes; the caller has checked that they are present and ASCII.
     @inline(__always)
     private func smallText(_ length: Int) -> String {
         let from = base + position
         return String(unsafeUninitializedCapacity: length) { target in
             let to = UnsafeMutableRawPointer(target.baseAddress.unsafelyUnwrapped)
             if length >= 8 {
-                // The two may overlap.
+                // The two words may overlap.
                 let end = length &- 8
                 to.storeBytes(of: from.loadUnaligned(as: UInt64.self), as: UInt64.self)
                 to.storeBytes(
@@ -187,10 +187,10 @@ struct ByteSource {
         }
     }
 
-    /// The string for bytes that are not all ASCII.
+    /// The string for bytes that are not all ASCII; throws if they are not UTF-8.
     ///
-    /// Bytes that are not UTF-8 are repaired and then compared, which takes a third of the validating initialiser's time:
-    /// a repaired string always differs.
+    /// Decodes with repair and compares the result with the bytes: a repaired string always differs. That takes a third
+    /// of the time of the validating initializer.
     @inline(never)
     private static func valid(_ utf8: UnsafeRawBufferPointer) throws -> String {
         let text = String(decoding: utf8, as: UTF8.self)
@@ -201,7 +201,7 @@ struct ByteSource {
         return text
     }
 
-    /// Moves past a string that `text` would have taken.
+    /// Moves past a string of `length` bytes; throws if it is not UTF-8.
     mutating func skipText(_ length: Int) throws {
         guard length <= remaining else { throw Self.truncated() }
         if !isASCII(length) { _ = try text(length) } else { position &+= length }

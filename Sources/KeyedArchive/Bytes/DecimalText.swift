@@ -10,7 +10,7 @@ enum DecimalText {
     /// The digits that stand for NaN.
     static let notANumber = "NaN"
 
-    /// Whether the digits are those of a decimal; stricter than the parsers of the system.
+    /// Whether digits and exponent form a valid decimal; stricter than Foundation's parser.
     static func isValid(_ digits: String, exponent: Int64) -> Bool {
         guard exponents.contains(exponent) else { return false }
         if digits == notANumber { return true }
@@ -25,13 +25,13 @@ enum DecimalText {
 
     static func magnitude(_ digits: String) -> Substring { isNegative(digits) ? digits.dropFirst() : digits[...] }
 
-    /// The number of digits that are valid.
+    /// The decimal for valid digits and exponent.
     static func decimal(_ digits: String, exponent: Int64) throws -> Decimal {
         if digits == notANumber { return .nan }
         guard let significand = Decimal(string: String(magnitude(digits))) else { throw broken() }
         let result = Decimal(
             sign: isNegative(digits) ? .minus : .plus, exponent: Int(exponent), significand: significand)
-        // Zeros at the end are made part of the exponent, which has no room for all.
+        // `Decimal` moves trailing zeros to the exponent, which may overflow.
         guard !result.isNaN else { throw ArchiveError(.outOfRange, "the number does not fit Decimal") }
         return result
     }
@@ -40,7 +40,7 @@ enum DecimalText {
 }
 
 extension ByteSource {
-    /// What follows the tag of a decimal.
+    /// Reads a decimal after its tag.
     mutating func decimal(_ limits: ArchiveLimits) throws -> (digits: String, exponent: Int64) {
         let exponent = try zigzag()
         let digits = try stringValue(limits)

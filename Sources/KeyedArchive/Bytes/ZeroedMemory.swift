@@ -6,7 +6,7 @@
     import Darwin
 #endif
 
-/// Elements whose bits are all 0 at first, which must be a valid value.
+/// Elements that are initially all zero bits, which must be a valid value.
 ///
 /// The system maps large memory zeroed, and only when it is written to: elements that stay 0 take no memory.
 struct ZeroedMemory<Element: BitwiseCopyable> {

@@ -1,20 +1,20 @@
-/// Where the bodies of an archive's objects lie.
+/// Where the bodies of an archive's objects begin.
 ///
-/// An archive has only their lengths. These are added up once, to be checked, and every sixteenth sum is kept; those
-/// between are added up again when they are asked for:
+/// An archive stores only their lengths. `init` adds them up once, to check them, and keeps every sixteenth sum; the
+/// sums between are computed again on demand:
 ///
 ///     lengths    0B 0C 0C 0D ... 0B | 0C 0C 0B ...
 ///     places     ^ of object 0        ^ of object 16: where its length stands and where its body begins
 ///
 /// That takes a byte per object. A table of all bodies would take eight, as much as a small body.
 struct BodyTable {
-    /// An object's length and body, as distances from where the archive begins.
+    /// The offsets of an object's length and body from the start of the archive.
     private struct Place {
         var length = 0
         var body = 0
     }
 
-    /// The places of every 2-to-this-power-th object are kept.
+    /// The place of every (1 << shift)th object is kept.
     private static let shift = 4
 
     /// The number of objects.
@@ -24,7 +24,7 @@ struct BodyTable {
     private var first = Place()
     /// The places of the objects 16, 32 and so on.
     private var others: UnsafeMutablePointer<Place>?
-    /// The object asked for next if they are asked for in order.
+    /// The next object, if objects are requested in order.
     private var next = 0
     private var nextPlace = Place()
 
@@ -35,10 +35,10 @@ struct BodyTable {
         end = 0
     }
 
-    /// Reads the header of an archive's body, and checks that the lengths are those of the bytes present.
+    /// Reads the header of an archive's body, and checks that the lengths add up to the bytes present.
     ///
-    /// - Parameter source: The body of an archive; left where its values are, which end at `source.end` afterwards.
-    /// - Throws: `ArchiveError`; there is nothing to deallocate then.
+    /// - Parameter source: The body of an archive; afterwards only the part with its values.
+    /// - Throws: `ArchiveError`; then there is nothing to deallocate.
     init(_ source: inout ByteSource, limits: ArchiveLimits) throws {
         base = source.base
         end = source.end
@@ -105,20 +105,19 @@ struct BodyTable {
         var place = first
         if let others, number >> Self.shift > 0 {
             place = others[number >> Self.shift - 1]
-            // The lengths had to be read before it was known where the bodies begin.
+            // Where the bodies begin is known only after all lengths.
             place.body += first.body
         }
         for _ in 0..<(number & (1 << Self.shift - 1)) { _ = step(&place) }
         return place
     }
 
-    /// The body at a place, which moves to the object that follows.
+    /// The body at a place; moves the place to the next object.
     @inline(__always)
     private func step(_ place: inout Place) -> ByteSource {
         var lengths = ByteSource(base: base, position: place.length, end: end)
         let start = place.body
-        // It was read before, so it cannot fail. Should the bytes have changed since, it still must not lead out of the
-        // archive.
+        // The length was checked before. If the bytes have changed since, the body must still stay within the archive.
         let length = Int(truncatingIfNeeded: (try? lengths.varint()) ?? 0)
         let stop = length >= 0 && length <= end &- start ? start &+ length : start
         place = Place(length: lengths.position, body: stop)

@@ -4,7 +4,7 @@ extension ByteSource {
         try walkValue(shapes) { _ in }
     }
 
-    /// Moves past one value without recursion, and names the objects it refers to, conditional ones left out.
+    /// Moves past one value without recursion; calls `visit` for each object it refers to unconditionally.
     @inline(__always)
     mutating func walkValue(_ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
         var pending = 1
@@ -61,7 +61,7 @@ extension ByteSource {
         }
     }
 
-    /// Adds values that are still to come; each takes a byte at least.
+    /// Adds values to expect; throws if fewer bytes are left, as each value takes at least one.
     private func expect(_ count: Int, _ pending: inout Int) throws {
         guard count <= remaining - pending else { throw Self.truncated() }
         pending += count
@@ -74,7 +74,7 @@ extension ByteSource {
         return kind
     }
 
-    /// The count of scalars of `kind`, all of which are present.
+    /// Reads a count of scalars of `kind`; throws if their bytes are missing.
     mutating func packedCount(_ kind: PackedKind) throws -> Int {
         let count = try varint()
         guard count <= UInt64(remaining / kind.width) else { throw Self.truncated() }
@@ -83,7 +83,7 @@ extension ByteSource {
 }
 
 extension ByteSource {
-    /// Moves past the body of an object, after its shape, and names the objects it refers to.
+    /// Moves past an object's body, behind its shape; calls `visit` for each object it refers to unconditionally.
     mutating func walkBody(_ shape: Shape, _ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
         switch shape.layout {
         case .keyed:

@@ -1,5 +1,5 @@
 extension ByteSource {
-    /// Moves past the next byte if it is the tag of a short string; returns the string's length.
+    /// Consumes the next byte if it is the tag of a short string; returns the string's length.
     @inline(__always)
     mutating func takeShortString() -> Int? {
         guard let tag = next, tag & 0xC0 == Tag.firstString else { return nil }
@@ -7,7 +7,7 @@ extension ByteSource {
         return Int(tag & 0x3F)
     }
 
-    /// Moves past the next byte if it is an integer below 128, and returns that.
+    /// Consumes the next byte if it is an integer below 128, and returns that.
     @inline(__always)
     mutating func takeSmall() -> UInt8? {
         guard let tag = next, tag < 0x80 else { return nil }
@@ -15,14 +15,14 @@ extension ByteSource {
         return tag
     }
 
-    /// A string with its tag.
+    /// Reads a tagged string.
     @inline(__always)
     mutating func stringValue(_ limits: ArchiveLimits) throws -> String { try text(try stringLength(limits)) }
 
-    /// Moves past a string with its tag, which `stringValue` would have taken.
+    /// Moves past a tagged string; throws as `stringValue` would.
     mutating func skipString(_ limits: ArchiveLimits) throws { try skipText(try stringLength(limits)) }
 
-    /// The tag and length of a string.
+    /// Reads the tag and length of a string.
     @inline(__always)
     private mutating func stringLength(_ limits: ArchiveLimits) throws -> Int {
         if let length = takeShortString() { return length }

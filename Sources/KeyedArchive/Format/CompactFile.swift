@@ -2,7 +2,7 @@
 enum CompactFile {
     /// Begins every compact archive.
     ///
-    /// The first byte is not ASCII and the last two show line end conversions.
+    /// The first byte is not ASCII, and the last two reveal line-end conversions.
     static let magic: [UInt8] = [0x89, 0x4B, 0x41, 0x52, 0x43, 0x01, 0x0D, 0x0A]
 
     static func parse(
@@ -16,7 +16,7 @@ enum CompactFile {
             throw ArchiveError(.corrupt, "not an archive, or of a version this library does not know")
         }
         var source = ByteSource(bytes, from: magic.count)
-        // Flags, name, version and a count of keys: four bytes at least.
+        // A shape takes at least four bytes: flags, name, version and a count of keys.
         let count = try source.count(eachAtLeast: 4, limit: min(limits.shapes, 0xFFFF), "shapes")
         var shapes: [Shape] = []
         shapes.reserveCapacity(count)
@@ -25,7 +25,7 @@ enum CompactFile {
         return (shapes, UnsafeRawBufferPointer(rebasing: bytes[offset...]))
     }
 
-    /// What stands before the body.
+    /// The bytes in front of the body.
     static func front(_ shapes: [Shape]) -> ByteSink {
         var front = ByteSink()
         for byte in magic { front.byte(byte) }

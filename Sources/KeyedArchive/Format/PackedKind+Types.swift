@@ -1,5 +1,5 @@
 extension PackedKind {
-    /// The kind of a scalar type whose arrays are archived as in memory; nil for other types.
+    /// The kind of a scalar type whose arrays are archived in their memory layout; nil for other types.
     static func of(_ type: Any.Type) -> PackedKind? {
         switch ObjectIdentifier(type) {
         case ObjectIdentifier(Int.self), ObjectIdentifier(Int64.self): .int64

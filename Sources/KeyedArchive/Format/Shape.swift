@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What instances of a class (or values of a type) with the same keys have in common: the name, the version
-/// and the keys in the order written. Bodies name their shape by number and hold only the values.
+/// The name, version and keys that instances of a class, or values of a type, have in common.
 ///
-/// Two shapes are equal if their definitions are the same bytes.
+/// The keys are in the order written. Bodies refer to their shape by number and contain only the values. Two shapes are
+/// equal if their definitions are the same bytes.
 // `keys` points to memory that is written once in `init`, before the shape is shared, and freed in `deinit`.
 package final class Shape: @unchecked Sendable, Hashable {
     package enum Kind: UInt8, Sendable {
@@ -28,10 +28,10 @@ package final class Shape: @unchecked Sendable, Hashable {
     package let layout: Layout
     let keys: UnsafePointer<String>
     package let keyCount: Int
-    /// The bytes that define this shape, as they stand in an archive.
+    /// The bytes that define this shape, as stored in an archive.
     package let definition: [UInt8]
     private let hash: Int
-    /// The address of the metatype of the class that has this shape's name, as found the last time.
+    /// The address of the metatype that was last found for this shape's name.
     let namesake = Atomic<UInt>(0)
     private let positions: [String: Int]
 
@@ -67,7 +67,7 @@ package final class Shape: @unchecked Sendable, Hashable {
     /// The keys in the order written.
     package let keyNames: [String]
 
-    /// Where `key` stands among the keys.
+    /// The position of `key` among the keys.
     func position(of key: String) -> Int? {
         if keyCount > 8 { return positions[key] }
         var index = 0

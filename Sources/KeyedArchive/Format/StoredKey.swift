@@ -1,5 +1,7 @@
-/// Keys as archives store them: a user's key that begins with "$" has another "$" in front, so that the keys of
-/// the format itself, "$class", "$0", are never taken for it.
+/// Keys as archives store them.
+///
+/// A user's key that begins with "$" gets another "$" in front, which distinguishes it from the format's own keys, such
+/// as "$class" and "$0".
 enum StoredKey {
     private static let mark = UInt8(ascii: "$")
 

@@ -46,16 +46,16 @@ enum Tag {
     static let conditional: UInt8 = 0xD6
     /// Varint index into the table of objects by reference.
     static let external: UInt8 = 0xD7
-    /// One value: an optional that is there, although its content may be none.
+    /// One value: the content of a non-nil optional, which may itself be nil.
     static let some: UInt8 = 0xD8
     /// Varint offset and varint length of bytes outside the body; never in files.
     static let outside: UInt8 = 0xD9
-    /// One value, a number that is an object in Apple's format; only in what the writer of that reads.
+    /// One value, a number that is an object in Apple's format; only in bodies for that format's writer.
     static let asObject: UInt8 = 0xDA
-    /// One value, which is mutable in Apple's format; only in what the writer of that reads.
+    /// One value, which is mutable in Apple's format; only in bodies for that format's writer.
     static let asMutable: UInt8 = 0xDB
 
-    /// The name in error messages of a value that begins with `tag`.
+    /// What error messages call a value that begins with `tag`.
     static func describe(_ tag: UInt8) -> String {
         switch tag {
         case 0...0x7F, integer: "Int"

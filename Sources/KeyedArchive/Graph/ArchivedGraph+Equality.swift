@@ -1,8 +1,7 @@
 extension ArchivedGraph: Hashable {
-    /// Graphs are equal if they have the same layout, the same objects in the same order and the same values at the top.
+    /// Graphs are equal if they have the same layout, the same objects in the same order and the same roots.
     ///
-    /// Whether a list or map of a property list is shared or written out twice makes no difference; whether an object is
-    /// does.
+    /// Whether a property list shares a list or map or contains it twice makes no difference; for objects it does.
     public static func == (a: ArchivedGraph, b: ArchivedGraph) -> Bool {
         guard a.archiver == b.archiver, a.version == b.version, a.objects.count == b.objects.count else {
             return false
@@ -24,7 +23,7 @@ extension ArchivedGraph: Hashable {
     }
 }
 
-/// Compares two graphs; what is shared is compared once, and later, so that no sharing or nesting is too deep.
+/// Compares two graphs; queues shared values and compares each pair once, so that depth is not limited.
 private struct GraphComparison {
     private struct SharedPair: Hashable {
         let a: Int

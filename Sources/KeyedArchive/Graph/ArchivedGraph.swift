@@ -1,8 +1,7 @@
-/// The content of an archive of any format, without the program's own classes: to inspect archives of unknown origin,
-/// change them and write them back.
+/// The content of an archive in any format, without the program's own classes.
 ///
-/// The depth of the graph is not bounded: it may have millions of objects in a chain. Reading, writing, comparing and
-/// printing follow no references.
+/// Use it to inspect archives of unknown origin, change them and write them back. The graph may have any depth, such as
+/// a chain of millions of objects: reading, writing, comparing and printing follow no references.
 ///
 /// ```swift
 /// var graph = try ArchivedGraph(bytes)
@@ -11,11 +10,10 @@
 /// let changed = try graph.bytes(format: .binary)
 /// ```
 public struct ArchivedGraph: Sendable {
-    /// The archiver, nearly always `NSKeyedArchiver`, if the graph has Apple's layout; nil for the compact format's.
+    /// The archiver of a graph in Apple's layout, usually `NSKeyedArchiver`; nil in the compact layout.
     ///
-    /// The two lay objects out differently: in Apple's, strings, numbers and classes are objects of their own and nil is
-    /// one too, at index 0; in the compact format's own, values stand where they are used. A file in the compact format may
-    /// have either.
+    /// In Apple's layout, strings, numbers and classes are objects, and so is nil, at index 0. In the compact layout,
+    /// values are stored where they are used. A file in the compact format may have either layout.
     public let archiver: String?
     /// The version of Apple's layout, always 100000 so far; 0 for the compact format.
     public let version: Int
@@ -23,16 +21,16 @@ public struct ArchivedGraph: Sendable {
     ///
     /// References are indices into this collection; cycles are possible.
     public private(set) var objects: ArchivedObjects
-    /// The values at the top, for inspection: large `Data` that was read is still part of the archive.
+    /// The top-level values, for inspection: large `Data` is lent from the archive.
     package private(set) var lentRoots: ArchivedRecord
     /// The content of `others`, for inspection.
     package private(set) var lentOthers: [ArchivedValue.Pair] = []
-    /// Whether there may be lent bytes in these two.
+    /// Whether `lentRoots` and `lentOthers` may contain lent bytes.
     private var isTopLent = false
     /// Where class records were found or added, by name and version.
     private var classIndexes: [String: Int] = [:]
 
-    /// Makes an empty graph of the compact format's layout.
+    /// Makes an empty graph in the compact layout.
     public init() {
         archiver = nil
         version = 0
@@ -40,7 +38,7 @@ public struct ArchivedGraph: Sendable {
         lentRoots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
     }
 
-    /// Makes a graph of Apple's layout that has nil, at index 0, and nothing else.
+    /// Makes a graph in Apple's layout that contains only nil, at index 0.
     ///
     /// - Parameter archiver: The name of the archiver it is for.
     public init(archiver: String) {
@@ -76,7 +74,7 @@ public struct ArchivedGraph: Sendable {
         isTopLent = lentRoots.values.contains(where: \.mayBeLent) || lentOthers.contains { $0.value.mayBeLent }
     }
 
-    /// The values at the top of the archive, by their keys.
+    /// The top-level values of the archive, by key.
     public var roots: ArchivedRecord {
         guard isTopLent else { return lentRoots }
         var record = lentRoots
@@ -84,7 +82,7 @@ public struct ArchivedGraph: Sendable {
         return record
     }
 
-    /// Other top-level content of an archive in Apple's format, by key; usually nothing.
+    /// Other top-level content of an archive in Apple's format, by key; usually empty.
     public var others: [ArchivedValue.Pair] { isTopLent ? lentOthers.map(\.copied) : lentOthers }
 
     /// Lists and maps that occur several times in a property list, which `ArchivedValue.shared` names.
@@ -94,13 +92,13 @@ public struct ArchivedGraph: Sendable {
 
     /// Adds an object.
     ///
-    /// In Apple's layout strings, lists and all else but numbers and bytes are objects of their own, to be added first and
-    /// referred to.
+    /// In Apple's layout, everything but numbers and bytes is an object: add strings, lists and so on first, and refer
+    /// to them by index.
     /// - Parameters:
     ///   - className: The name of its class.
     ///   - version: The version of its class.
     ///   - superclasses: In Apple's layout, the names of its superclasses, nearest first; used if the class is new.
-    ///   - fields: Keys and values; keys are given once each.
+    ///   - fields: Keys and values; each key at most once.
     /// - Returns: The index to refer to it by.
     public mutating func add(
         className: String, version: Int = 0, superclasses: [String] = ["NSObject"],
@@ -117,7 +115,7 @@ public struct ArchivedGraph: Sendable {
     /// Adds a value that is referred to like an object, or a class record; only in Apple's layout.
     ///
     /// - Returns: The index to refer to it by.
-    /// - Throws: `ArchiveError` in a graph of the compact format's layout, which has no such objects.
+    /// - Throws: `ArchiveError` in a graph in the compact layout, which has no such objects.
     public mutating func add(_ object: ArchivedObject) throws -> Int {
         if archiver == nil, object.record == nil {
             throw ArchiveError(.misuse, "in the compact format only instances of classes are objects")
@@ -139,7 +137,7 @@ public struct ArchivedGraph: Sendable {
         objects.set(object, at: index)
     }
 
-    /// Makes a value with keys, to stand inside of another; only in the compact format's layout.
+    /// Makes a value with keys, to use inside another value; only in the compact layout.
     public func record(typeName: String, fields: [(key: String, value: ArchivedValue)]) -> ArchivedRecord {
         ArchivedRecord(
             typeName: typeName, storedKeys: fields.map { StoredKey.escaped($0.key) }, values: fields.map(\.value))
@@ -186,7 +184,7 @@ public struct ArchivedGraph: Sendable {
         objects.set(.instance(record), at: object)
     }
 
-    /// Sets a value at the top of the archive.
+    /// Sets a top-level value of the archive.
     public mutating func setRoot(_ value: ArchivedValue, forKey key: String) {
         let stored = StoredKey.escaped(key)
         if let position = lentRoots.storedKeys.firstIndex(of: stored) {
@@ -197,6 +195,6 @@ public struct ArchivedGraph: Sendable {
         }
     }
 
-    /// Replaces all values at the top, with keys as they are stored.
+    /// Replaces all top-level values; the keys are in their stored form.
     package mutating func setRoots(_ record: ArchivedRecord) { lentRoots = record }
 }

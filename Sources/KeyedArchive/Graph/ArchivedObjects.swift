@@ -1,15 +1,15 @@
 /// The objects of a graph, in the order of the archive.
 ///
-/// What was read is taken from the file each time it is asked for: an archive that is only inspected takes little more
-/// memory than its file.
+/// Unchanged objects are read from the file on each access: an archive that is only inspected takes little more memory
+/// than its file.
 public struct ArchivedObjects: RandomAccessCollection, Sendable {
     /// The file, if it has Apple's layout.
     let layout: KeyedLayout?
     /// The file, if it is in the compact format.
     let compact: CompactLayout?
-    /// What was changed, by index.
+    /// Changed objects, by index.
     private(set) var changed: [Int: ArchivedObject] = [:]
-    /// What was added to those of the file.
+    /// Objects added after those of the file.
     private(set) var added: [ArchivedObject] = []
 
     init(layout: KeyedLayout? = nil, compact: CompactLayout? = nil, added: [ArchivedObject] = []) {
@@ -66,7 +66,7 @@ public struct ArchivedSharedValues: RandomAccessCollection, Sendable {
     /// Their number.
     public var endIndex: Int { table?.shared.count ?? 0 }
 
-    /// The value at an index; shared values inside it are numbers too.
+    /// The value at an index; shared values inside it are numbers, too.
     public subscript(position: Int) -> ArchivedValue { value(position, lends: false) }
 
     /// The value at an index, for inspection: its bytes are not copied and must not reach users.

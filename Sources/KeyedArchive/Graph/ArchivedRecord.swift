@@ -6,9 +6,9 @@ public struct ArchivedRecord: Sendable, Hashable {
     public internal(set) var version: Int
     /// The index of the class record, in archives that have them.
     public internal(set) var classIndex: Int?
-    /// The keys as archives store them: those of the user that begin with "$" have another one in front.
+    /// The keys as archives store them: a user's key that begins with "$" has another "$" in front.
     package internal(set) var storedKeys: [String]
-    /// The values, in the order of `keys`; of an object that is a single value just that.
+    /// The values, in the order of `keys`; for an object that is a single value, that value.
     public internal(set) var values: [ArchivedValue]
 
     package init(
@@ -21,7 +21,7 @@ public struct ArchivedRecord: Sendable, Hashable {
         self.values = values
     }
 
-    /// The keys in the order written, without the "$" that is put before those that begin with one.
+    /// The keys in the order written, without the extra "$" of keys that begin with "$".
     ///
     /// "$0", "$1" and so on are also the keys of values that were encoded without key; `isUnkeyed` tells them apart.
     /// Empty for an object that is a single value.
@@ -35,7 +35,7 @@ public struct ArchivedRecord: Sendable, Hashable {
         storedKeys.indices.contains(position) && StoredKey.position(storedKeys[position]) != nil
     }
 
-    /// The value for a key; for "$0" and the like the value encoded without key if there is none of that key.
+    /// The value for a key; for "$0" and so on, else the value encoded without key at that position.
     public subscript(key: String) -> ArchivedValue? {
         let stored = StoredKey.escaped(key)
         let position = storedKeys.firstIndex(of: stored) ?? (stored == key ? nil : storedKeys.firstIndex(of: key))

@@ -5,9 +5,9 @@
 #endif
 
 extension ArchivedValue {
-    /// Whether there is `Data` in it that may be lent, see `Data.init(lending:owner:)`.
+    /// Whether the value contains `Data` that may be lent; see `Data.init(lending:owner:)`.
     ///
-    /// Only values inside one object are nested calls, and their depth is limited.
+    /// Recursion follows only values inside one object, whose depth is limited.
     var mayBeLent: Bool {
         switch self {
         case .data(let data): data.count >= Blob.smallest
@@ -20,7 +20,7 @@ extension ArchivedValue {
         }
     }
 
-    /// The value with copies of what may be lent, to be handed to users.
+    /// The value with copies of lent `Data`, safe to return to users.
     var copied: ArchivedValue {
         guard mayBeLent else { return self }
         switch self {
@@ -40,6 +40,6 @@ extension ArchivedValue {
 }
 
 extension ArchivedValue.Pair {
-    /// The pair with copies of what may be lent.
+    /// The pair with copies of lent `Data`.
     var copied: ArchivedValue.Pair { .init(key.copied, value.copied) }
 }

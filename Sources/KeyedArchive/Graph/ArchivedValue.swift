@@ -6,8 +6,8 @@
 
 /// A value as an archive stores it, without the program's own types.
 ///
-/// Kinds of numbers are kept. Objects are referred to by their index in the graph, so that a value never owns objects,
-/// and freeing, printing and comparing need no recursion over them.
+/// Numbers keep their kind. Values refer to objects by index in the graph and never own them: freeing, printing and
+/// comparing need no recursion over objects.
 public enum ArchivedValue: Sendable, Hashable {
     /// Nil, also for a conditional object that nothing else archived.
     case null
@@ -57,7 +57,7 @@ public enum ArchivedValue: Sendable, Hashable {
     /// graph's `sharedValues`.
     case shared(Int)
 
-    /// An integer as the narrowest of the cases for integers.
+    /// An integer in the narrowest case that can hold it.
     public static func whole(_ value: Int128) -> ArchivedValue {
         if let small = Int64(exactly: value) { return .integer(small) }
         if let unsigned = UInt64(exactly: value) { return .unsigned(unsigned) }

@@ -1,12 +1,12 @@
-/// An archive in the compact format whose objects are taken from it when asked for.
+/// An archive in the compact format; objects are read from it on demand.
 ///
-/// `init` checks all of them once, so that none can fail.
+/// `init` checks all objects once, so reading cannot fail.
 // Immutable after `init`: the table of bodies is only asked in a way that does not change it.
 final class CompactLayout: @unchecked Sendable {
     let objectCount: Int
-    /// The values at the top, with large `Data` lent.
+    /// The top-level values, with large `Data` lent.
     let roots: ArchivedRecord
-    /// The header at the top if the archive holds a graph of Apple's layout.
+    /// The header, if the archive holds a graph in Apple's layout.
     let keyed: KeyedCompact.Top?
     private let owner: ArchiveBytes
     private let shapes: [Shape]
@@ -21,7 +21,7 @@ final class CompactLayout: @unchecked Sendable {
         do {
             var check = GraphCheck(shapes: shapes, objectCount: count, limits: limits)
             try check.roots(source)
-            // Made after the check, so that memory is taken only for what is present.
+            // Read only after the check: memory is allocated only for what is present.
             var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits, lender: owner)
             roots = try reader.roots(source)
             for number in 0..<count { try check.object(number, bodies.body(number)) }

@@ -1,6 +1,6 @@
-/// Walks values as `GraphReader` does, without making them: what passes here cannot fail there.
+/// Walks values as `GraphReader` does, without making them: values that pass here cannot fail there.
 ///
-/// Only values inside one object are nested calls, and their depth is limited.
+/// Recursion follows only values inside one object, whose depth is limited.
 struct GraphCheck {
     let shapes: [Shape]
     let objectCount: Int
@@ -128,7 +128,7 @@ struct GraphCheck {
 }
 
 extension ByteSource {
-    /// The shape whose number comes next, of the kind that belongs there.
+    /// Reads the number of a shape, which must be of this kind.
     mutating func shape(_ kind: Shape.Kind, _ shapes: [Shape]) throws -> Shape {
         let number = Int(try fixed(UInt16.self))
         guard number < shapes.count else { throw ArchiveError(.corrupt, "a shape that is not in the archive") }

@@ -12,12 +12,12 @@ extension ArchivedRecord {
 
 /// Reads values that passed `GraphCheck`.
 ///
-/// Only values inside one object are nested calls, and their depth is limited.
+/// Recursion follows only values inside one object, whose depth is limited.
 struct GraphReader {
     let shapes: [Shape]
     let objectCount: Int
     let limits: ArchiveLimits
-    /// Keeps the archive if `Data` is to be lent, see `Data.init(lending:owner:)`; nil if it is to be copied.
+    /// Keeps the archive alive if `Data` is lent, see `Data.init(lending:owner:)`; nil if it is copied.
     private let lender: AnyObject?
     private var depth = 0
 
@@ -30,8 +30,7 @@ struct GraphReader {
 
     /// Whether a container may be nested in `depth` others.
     ///
-    /// More than writers allow: archives of other formats may be converted, and their readers count levels in their own
-    /// way.
+    /// More than writers allow: readers of other formats, whose archives may be converted, count levels differently.
     static func allows(_ depth: Int, _ limits: ArchiveLimits) -> Bool { depth - 32 < limits.depth }
 
     static func tooDeep(_ limits: ArchiveLimits) -> ArchiveError {
@@ -103,7 +102,7 @@ struct GraphReader {
         }
     }
 
-    // One function for each kind of value: a nested value takes stack for its own kind only.
+    // One function for each kind of value keeps the stack frames of nested values small.
 
     private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
         guard Self.allows(depth, limits) else { throw Self.tooDeep(limits) }

@@ -4,10 +4,10 @@
     import Foundation
 #endif
 
-/// How a graph of Apple's layout is stored in the compact format, without loss.
+/// How the compact format stores a graph in Apple's layout without loss.
 ///
-/// The record at the top has the key `$archiver`, which no key of a user's is. All entries of the list of objects, classes
-/// and plain values among them, are objects of the archive, under the same numbers:
+/// The top-level record has the key `$archiver`, which cannot be a user's key. All entries of the list of objects,
+/// including classes and plain values, are objects of the archive under the same numbers:
 ///
 ///     plain value     an object that is a single value
 ///     class           an object whose first key is $classname
@@ -41,7 +41,7 @@ enum KeyedCompact {
 
     /// The record at the top of the archive.
     ///
-    /// - Parameter count: The number of the graph's objects; the lists and maps it shares follow them.
+    /// - Parameter count: The number of the graph's objects; its shared lists and maps come after them.
     static func top(of graph: ArchivedGraph, count: Int) -> ArchivedRecord {
         var keys = [archiverKey, versionKey, topKey]
         var values: [ArchivedValue] = [
@@ -58,7 +58,7 @@ enum KeyedCompact {
         return ArchivedRecord(typeName: "", storedKeys: keys, values: values)
     }
 
-    /// An object as it is written.
+    /// The record to write for an object.
     static func record(of object: ArchivedObject, in graph: ArchivedGraph, count: Int) throws -> ArchivedRecord {
         switch object {
         case .value(let value): return single(stored(value, count))
@@ -85,7 +85,7 @@ enum KeyedCompact {
         }
     }
 
-    /// A list or map that occurs several times, as it is written: an object, to be referred to.
+    /// The record to write for a shared list or map, which becomes an object.
     static func record(ofShared value: ArchivedValue, count: Int) -> ArchivedRecord { single(stored(value, count)) }
 
     private static func single(_ value: ArchivedValue) -> ArchivedRecord {
@@ -105,9 +105,9 @@ enum KeyedCompact {
 
     // MARK: Reading
 
-    /// The content of the record at the top; nil if the archive has the compact format's own layout.
+    /// The content of the top-level record; nil if the archive has the compact layout.
     ///
-    /// - Throws: `ArchiveError` if only a part of it is there.
+    /// - Throws: `ArchiveError` if the record is incomplete.
     static func top(_ record: ArchivedRecord) throws -> Top? {
         guard record.storedKeys.first == archiverKey else { return nil }
         func value(_ key: String) -> ArchivedValue? {
@@ -122,7 +122,7 @@ enum KeyedCompact {
             others: pairs(value(othersKey)))
     }
 
-    /// What an object is that has a shape.
+    /// The kind of an object with a shape.
     ///
     /// - Parameter body: The object's content, behind the shape's number.
     static func kind(_ shape: Shape, _ body: ByteSource, _ limits: ArchiveLimits) throws -> Kind {
@@ -156,7 +156,7 @@ enum KeyedCompact {
         return index
     }
 
-    /// An object as it is in the graph.
+    /// The graph's object for a record.
     static func object(_ record: ArchivedRecord) -> ArchivedObject {
         guard let first = record.storedKeys.first else { return .value(restored(record.values.first ?? .null)) }
         guard first == classKey, case .reference(let type)? = record.values.first else {

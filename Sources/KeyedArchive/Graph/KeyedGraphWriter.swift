@@ -6,12 +6,12 @@
 
 /// Writes a graph of Apple's layout as a binary property list.
 ///
-/// Unchanged content is copied node by node, sharing included.
+/// Unchanged content is copied node by node and keeps its sharing.
 struct KeyedGraphWriter {
     private var builder: PlistBuilder
     private let graph: ArchivedGraph
     private let table: PlistTable?
-    /// For each node of the file the one made for it plus one; 0 if there is none yet.
+    /// For each node of the file the number of its copy plus one, or 0 while there is none.
     private var copies: ContiguousArray<UInt32>
     private var depth = 0
     private let limits: ArchiveLimits
@@ -174,7 +174,7 @@ struct KeyedGraphWriter {
 
     // MARK: Copies
 
-    /// Copies a node of the file with all it holds, without recursion.
+    /// Copies a node of the file with its content, without recursion.
     private mutating func copy(_ number: Int) throws -> UInt32 {
         guard let table else { throw ArchiveError(.misuse, "a value that is not in the graph") }
         if copies[number] != 0 { return copies[number] - 1 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A property list that is a keyed archive of Apple's: where its objects are.
+/// A property list that is one of Apple's keyed archives, and where its objects are.
 ///
 ///     {
 ///         "$archiver": "NSKeyedArchiver", "$version": 100000,
@@ -9,7 +9,7 @@ import Synchronization
 ///     }
 ///
 /// After `init` every UID names one of the objects and every instance a class record.
-// Immutable after `init`, but for what has a lock of its own.
+// Immutable after `init`, except for `types`, which has a lock.
 final class KeyedLayout: @unchecked Sendable {
     enum Kind: UInt8 {
         case value
@@ -26,7 +26,7 @@ final class KeyedLayout: @unchecked Sendable {
     let objectCount: Int
     /// The node that is `$top`.
     let top: PlistNode
-    /// Keys and values other than those of the format, as numbers of nodes.
+    /// Keys and values other than those of the format, as node numbers.
     let others: [(key: Int, value: Int)]
     private let objects: PlistNode
     /// The class names of instances by the index of the class record, filled on demand.
@@ -155,7 +155,7 @@ final class KeyedLayout: @unchecked Sendable {
 
     // MARK: Objects
 
-    /// The number of the node that is an object.
+    /// The node number of an object.
     @inline(__always)
     func node(_ index: Int) -> Int { table.reference(objects, index) }
 
@@ -188,7 +188,7 @@ final class KeyedLayout: @unchecked Sendable {
         return ""
     }
 
-    /// The name and version in a class record, which is searched once only: it may be long, and have many instances.
+    /// The name and version in a class record; cached, as the record may be long and have many instances.
     private func type(_ index: Int) -> (name: String, version: Int) {
         types.withLock { types in
             if let known = types[index] { return known }
@@ -198,7 +198,7 @@ final class KeyedLayout: @unchecked Sendable {
         }
     }
 
-    /// Takes an object from the property list.
+    /// Reads an object of the property list.
     ///
     /// - Parameter lends: Whether `Data` is lent; see `Data.init(lending:owner:)`.
     func object(_ index: Int, lends: Bool) -> ArchivedObject {

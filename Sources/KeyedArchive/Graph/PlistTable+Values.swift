@@ -15,14 +15,14 @@ extension ArchivedValue {
 }
 
 extension PlistTable {
-    /// Bytes, which are lent, see `Data.init(lending:owner:)`, or copied.
+    /// Bytes, lent or copied; see `Data.init(lending:owner:)`.
     private func data(_ node: PlistNode, lends: Bool) -> ArchivedValue {
         lends ? .data(Data(lending: bytes(node), owner: owner)) : ArchivedValue(leaf(node))
     }
 
-    /// Any node as a value; containers that are shared or nested deep as their number among those.
+    /// Any node as a value; a shared or deeply nested container as its number among the shared values.
     ///
-    /// The nesting that recursion follows is at most `deepestInline`.
+    /// Recursion goes at most `deepestInline` levels deep.
     ///
     /// - Parameter lends: Whether `Data` is lent; see `Data.init(lending:owner:)`.
     func value(_ number: Int, lends: Bool) -> ArchivedValue {
@@ -48,7 +48,7 @@ extension PlistTable {
         }
     }
 
-    /// A container as a value, also if it is shared.
+    /// A container as a value, even if it is shared.
     func container(_ node: PlistNode, lends: Bool) -> ArchivedValue {
         if node.kind == .array {
             var elements: [ArchivedValue] = []
@@ -64,7 +64,7 @@ extension PlistTable {
         return .map(pairs)
     }
 
-    /// A key of a dictionary, for which `$null` is a string like others.
+    /// A dictionary's key, for which `$null` is an ordinary string.
     private func key(_ number: Int) -> ArchivedValue {
         let node = node(number)
         guard let text = string(node) else { return .brokenString(units(node)) }

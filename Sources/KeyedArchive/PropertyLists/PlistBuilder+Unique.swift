@@ -8,7 +8,7 @@ extension PlistBuilder {
     static let mostUnique = 256
     static let mostProbes = 16
 
-    /// The number of an equal node that exists, after removing the new one's bytes; else the node itself.
+    /// The number of an existing equal node, after removing the new node's bytes; otherwise the new node's number.
     @inline(__always)
     mutating func unique(_ number: UInt32) -> UInt32 {
         let start = Int(starts[Int(number)])

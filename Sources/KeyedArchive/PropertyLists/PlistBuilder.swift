@@ -4,10 +4,10 @@
     import Foundation
 #endif
 
-/// Makes a binary property list: nodes are added, content before container, and named by the numbers given out.
+/// Makes a binary property list; nodes are added before their containers, and each gets a number to refer to it.
 ///
-/// Nodes are written in their final form at once, except that references take four bytes until `finish`, when it is
-/// known how few they need. Equal small scalars become one node. Large data that has an owner stays in place.
+/// Nodes are written in their final form, except that references take four bytes until `finish`, which knows how few
+/// they need. Equal small scalars become one node. Large data that has an owner stays in place.
 struct PlistBuilder {
     typealias Number = UInt32
 
@@ -15,7 +15,7 @@ struct PlistBuilder {
     var out = ByteSink(capacity: 4096)
     /// Where each node begins in `out`.
     var starts = ContiguousArray<UInt32>()
-    /// Nodes by the hash of their bytes; open addressing, 0 is free, else the number plus one.
+    /// Node numbers plus one by the hash of the node's bytes; open addressing, 0 is free.
     var table: [UInt32]
     var tableCount = 0
     private var blobs: [Blob] = []
@@ -85,7 +85,7 @@ struct PlistBuilder {
         }
     }
 
-    /// An integer of any size; those of 64 bits with a sign take no more than eight bytes.
+    /// Adds an integer of any size; one that fits `Int64` takes at most eight bytes.
     mutating func integer(wide value: Int128) throws -> Number {
         if let small = Int64(exactly: value) { return try integer(small) }
         let number = try begin()
@@ -141,7 +141,7 @@ struct PlistBuilder {
         }
     }
 
-    /// A string whose bytes are ASCII.
+    /// Adds a string whose bytes are ASCII.
     mutating func ascii(_ bytes: UnsafeRawBufferPointer) throws -> Number {
         let number = try begin()
         header(PlistMarker.ascii, bytes.count)
@@ -149,7 +149,7 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// A string, which may have unpaired surrogates.
+    /// Adds a string, which may have unpaired surrogates.
     mutating func utf16(_ units: some Collection<UInt16>) throws -> Number {
         let number = try begin()
         header(PlistMarker.utf16, units.count)
@@ -163,13 +163,13 @@ struct PlistBuilder {
         return try value.withUTF8 { try string(utf8: UnsafeRawBufferPointer($0)) }
     }
 
-    /// A string whose bytes are UTF-8, which is not checked.
+    /// Adds a string of UTF-8, which is not checked.
     mutating func string(utf8 bytes: UnsafeRawBufferPointer) throws -> Number {
         if bytes.isASCII { return try ascii(bytes) }
         return try utf16(Array(String(decoding: bytes, as: UTF8.self).utf16))
     }
 
-    /// Bytes, which are copied.
+    /// Adds a copy of bytes.
     mutating func data(_ bytes: UnsafeRawBufferPointer) throws -> Number {
         let number = try begin()
         header(PlistMarker.data, bytes.count)
@@ -177,13 +177,13 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// The bytes of a text in base 64; nil if it is not base 64.
+    /// Adds the bytes of a text in base 64; nil if it is not base 64.
     ///
     /// They are decoded in place, to save memory for long texts.
     mutating func data(base64 text: UnsafeRawBufferPointer) throws -> Number? {
         let number = try begin()
         let start = out.count
-        // Their number, and with it the length of the header, is known only afterwards.
+        // The number of bytes, and so the length of the header, is known only afterwards.
         let room = 16
         out.reserve(room)
         out.count += room
@@ -200,7 +200,7 @@ struct PlistBuilder {
         return unique(number)
     }
 
-    /// Bytes that `owner` keeps in place; large ones are not copied.
+    /// Adds bytes that `owner` keeps in place; large ones are not copied.
     mutating func data(_ bytes: UnsafeRawBufferPointer, owner: AnyObject) throws -> Number {
         guard bytes.count >= Blob.smallest else { return try data(bytes) }
         let number = try begin()
@@ -227,7 +227,7 @@ struct PlistBuilder {
         return number
     }
 
-    /// A dictionary; `keys` are the numbers of strings, one for each of `values`.
+    /// Adds a dictionary; `keys` are the numbers of strings, one for each of `values`.
     mutating func dictionary(_ keys: some Collection<Number>, _ values: some Collection<Number>) throws -> Number {
         let number = try begin()
         header(PlistMarker.dictionary, keys.count)
@@ -237,7 +237,7 @@ struct PlistBuilder {
         return number
     }
 
-    /// A dictionary of alternating keys and values.
+    /// Adds a dictionary of alternating keys and values.
     mutating func dictionary(inTurn content: ArraySlice<Number>) throws -> Number {
         let number = try begin()
         header(PlistMarker.dictionary, content.count / 2)
@@ -254,7 +254,7 @@ struct PlistBuilder {
 
     // MARK: The whole
 
-    /// The property list with the node `top` outermost; nothing can be added afterwards.
+    /// Completes the property list with `top` as its outermost node; nothing can be added afterwards.
     mutating func finish(top: Number) throws -> ArchivePieces {
         let referenceSize = Self.size(for: starts.count - 1)
         let table = out.count + blobBytes - referenceCount * (4 - referenceSize)
@@ -286,9 +286,10 @@ struct PlistBuilder {
         }
     }
 
-    /// Gives references their final form, and each node its final place, which is never behind the one it had.
+    /// Shortens references to their final size, and moves each node to its final place, which is never after its old
+    /// one.
     ///
-    /// The places of nodes and blobs become those in the whole property list and in the sink.
+    /// Afterwards, node positions refer to the whole property list, and blob positions to the sink.
     private mutating func shortenReferences(to size: Int) {
         let end = out.count
         var blob = 0

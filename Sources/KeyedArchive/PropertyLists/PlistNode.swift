@@ -1,4 +1,4 @@
-/// One node of a binary property list, found at its offset: what it is, and where its content lies.
+/// One node of a binary property list: its kind, and where its content is.
 struct PlistNode {
     enum Kind: UInt8 {
         case invalid
@@ -33,7 +33,7 @@ struct PlistNode {
     var isString: Bool { kind == .ascii || kind == .utf16 || kind == .utf8 }
 }
 
-/// The bytes of the markers, as they stand before each node.
+/// The marker bytes in front of nodes.
 enum PlistMarker {
     static let null: UInt8 = 0x00
     static let isFalse: UInt8 = 0x08

@@ -63,7 +63,7 @@ extension PlistTable {
         node.count >= Self.smallestShared && !sharedLeaves.isEmpty && sharedLeaves.contains(node.start)
     }
 
-    /// A string or bytes that occur several times, made once.
+    /// A shared string or shared bytes, made once.
     private func sharedLeaf(_ node: PlistNode) -> PlistLeaf {
         leaves.withLock { leaves in
             if let known = leaves[node.start] { return known }
@@ -73,10 +73,10 @@ extension PlistTable {
         }
     }
 
-    /// A string or bytes; the same one each time if it occurs several times.
+    /// A string or bytes; the same instance each time if it is shared.
     func leaf(_ node: PlistNode) -> PlistLeaf { isShared(node) ? sharedLeaf(node) : freshLeaf(node) }
 
-    /// A string or bytes of its own.
+    /// A new string or new bytes.
     private func freshLeaf(_ node: PlistNode) -> PlistLeaf {
         if node.kind == .data { return .data(Data(bytes(node))) }
         guard let text = freshString(node) else { return .brokenString(units(node)) }

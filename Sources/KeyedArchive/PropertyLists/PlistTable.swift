@@ -13,12 +13,13 @@ import Synchronization
 ///     trailer:    6 bytes unused, u8 size of an offset, u8 size of a reference,
 ///                 u64 count of nodes, u64 top node, u64 start of the offset table; all big-endian
 ///
-/// Nodes are numbered by their place in the offset table. Containers name their content by these numbers, so that a
-/// node may be shared. Nothing is expanded: the table holds the offsets only. What `init` accepts
-/// has every offset, length and reference in bounds and no container inside itself, so that reading it cannot fail.
-// Immutable after `init`, except for what has its own lock. `owner` keeps the memory of `base`, which is only read.
+/// Nodes are numbered by their position in the offset table. Containers refer to nodes by these numbers, so a node may
+/// be shared. Nothing is expanded: the table holds only offsets. After `init`, every offset, length and reference is in
+/// bounds and no container contains itself, so reading cannot fail.
+// Immutable after `init`, except for `leaves`, which has a lock. `owner` keeps the memory of `base`, which is only
+// read.
 final class PlistTable: @unchecked Sendable {
-    /// What keeps the bytes.
+    /// Keeps the bytes alive.
     let owner: AnyObject
     /// The whole property list.
     let file: UnsafeRawBufferPointer
@@ -31,17 +32,16 @@ final class PlistTable: @unchecked Sendable {
     let top: Int
     let referenceSize: Int
     private let offsets: UnsafeMutablePointer<UInt32>
-    /// Containers that are named by number instead of being written out where they are used: those used several times,
-    /// and those nested deeper than `deepestInline`.
+    /// Containers that values name by number: those used several times, or nested deeper than `deepestInline`.
     private(set) var shared: [Int] = []
     private(set) var sharedNumbers: [Int: Int] = [:]
-    /// Where strings and bytes begin that are used several times and are worth making once.
+    /// Where shared strings and data begin that are worth making only once.
     private(set) var sharedLeaves: Set<Int> = []
-    /// Those made so far, by where they begin.
+    /// The shared strings and data made so far, by where they begin.
     let leaves = Mutex<[Int: PlistLeaf]>([:])
-    /// Strings and bytes from this size on are made once.
+    /// Shared strings and data of at least this many bytes are made only once.
     ///
-    /// A reference takes a byte or two, so that a small file could refer to one long string very often.
+    /// A reference takes a byte or two, so a small file could refer to one long string very often.
     static let smallestShared = 64
     /// Levels of nested containers that may be read by recursion.
     static let deepestInline = 24
@@ -105,7 +105,7 @@ final class PlistTable: @unchecked Sendable {
         ArchiveError(.corrupt, "a broken binary property list: \(what)")
     }
 
-    /// The trailer of the file, which locates everything else, is invalid.
+    /// The error for an invalid trailer, which locates everything else.
     private static func cutOff(_ what: String) -> ArchiveError {
         ArchiveError(.corrupt, "a binary property list that is truncated or broken at its end: \(what)")
     }
@@ -137,7 +137,7 @@ final class PlistTable: @unchecked Sendable {
     @inline(__always)
     func marker(_ number: Int) -> UInt8 { base.load(fromByteOffset: Int(offsets[number]), as: UInt8.self) }
 
-    /// Reads the node at an offset below `end`; what is out of bounds is `invalid`.
+    /// Reads the node at an offset below `end`; its kind is `invalid` if it is out of bounds.
     @inline(__always)
     private func read(_ position: Int) -> PlistNode {
         let marker = base.load(fromByteOffset: position, as: UInt8.self)
@@ -199,13 +199,13 @@ final class PlistTable: @unchecked Sendable {
         }
     }
 
-    /// The number of the node that an element of a container is.
+    /// The node number of a container's element.
     @inline(__always)
     func reference(_ container: PlistNode, _ index: Int) -> Int {
         Int(truncatingIfNeeded: unsigned(container.start &+ index &* referenceSize, referenceSize))
     }
 
-    /// The number of the node that a value of a dictionary is.
+    /// The node number of a dictionary's value.
     @inline(__always)
     func value(_ dictionary: PlistNode, _ index: Int) -> Int { reference(dictionary, dictionary.count &+ index) }
 
@@ -281,7 +281,7 @@ final class PlistTable: @unchecked Sendable {
 
     private func findSharedLeaves(_ uses: UnsafeMutablePointer<UInt8>) {
         for number in 0..<count where uses[number] > 1 {
-            // Only long ones, whose count is not in the marker.
+            // Only long strings and data, whose count is not in the marker.
             let marker = marker(number)
             guard marker & 0x0F == 0x0F, (0x4...0x7).contains(marker >> 4) else { continue }
             let node = node(number)
@@ -289,8 +289,9 @@ final class PlistTable: @unchecked Sendable {
         }
     }
 
-    /// Walks all containers from the top, without recursion: throws for those that contain themselves, and finds those
-    /// that are shared or nested too deep.
+    /// Walks all containers from the top, without recursion.
+    ///
+    /// Throws if one contains itself, and finds those that are shared or nested too deep.
     private func findShared(_ uses: UnsafeMutablePointer<UInt8>) throws {
         guard node(top).isContainer else { return }
         let onPath: UInt8 = 0x10

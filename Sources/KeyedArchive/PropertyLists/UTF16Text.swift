@@ -1,7 +1,7 @@
-/// Text in UTF-16 as UTF-8.
+/// UTF-16 text converted to UTF-8.
 ///
-/// Unpaired surrogates are written as if they were characters, in three bytes; nothing else reads these bytes but
-/// the reader of property lists, which knows them.
+/// An unpaired surrogate is encoded like a character, in three bytes. Only the reader of XML property lists reads these
+/// bytes, and it knows this form.
 struct UTF16Text {
     private var sink = ByteSink()
 

@@ -13,7 +13,7 @@ enum XMLNumbers {
         }
     }
 
-    /// The text of a real, from which `real` makes the same bits, except for NaN.
+    /// The text of a real; `real` converts it back to the same bits, except for NaN.
     static func text(_ value: Double) -> String {
         if value.isNaN { return "nan" }
         if value.isInfinite { return value < 0 ? "-infinity" : "+infinity" }
@@ -93,7 +93,7 @@ enum Base64 {
         return values
     }()
 
-    /// Appends the bytes of a text in which spaces and line ends do not count; whether it has no other characters.
+    /// Appends the bytes of a base 64 text, ignoring spaces and line ends; false if it has other characters.
     static func decode(_ text: UnsafeRawBufferPointer, into sink: inout ByteSink) -> Bool {
         let most = text.count / 4 * 3 + 3
         sink.reserve(most)
@@ -144,7 +144,7 @@ enum Base64 {
         return true
     }
 
-    /// Writes the text of bytes.
+    /// Writes bytes as base 64.
     static func encode(_ bytes: UnsafeRawBufferPointer, into sink: inout ByteSink) {
         sink.reserve((bytes.count + 2) / 3 * 4)
         alphabet.withUnsafeBufferPointer { alphabet in

@@ -4,12 +4,12 @@
     import Foundation
 #endif
 
-/// Turns a property list in XML into the same in binary form, in one pass and without recursion.
+/// Converts an XML property list to binary form, in one pass and without recursion.
 ///
-/// XML that property lists do not need is skipped: comments, processing instructions, the document type. Entities are
-/// the five of XML and numeric ones; nothing is fetched and no declared entity is expanded. `{"CF$UID": n}` is a UID.
+/// Skips XML that property lists do not need: comments, processing instructions, the document type. Supports the five
+/// entities of XML and numeric ones; fetches nothing and expands no declared entity. `{"CF$UID": n}` is a UID.
 ///
-/// Two attributes of this library keep what the text cannot express; other readers ignore them:
+/// Two attributes of this library preserve what the text cannot express; other readers ignore them:
 /// `<real width="4">` is a real of four bytes, and `bits="..."` are the bits of a real or a date in hexadecimal.
 struct XMLPlistReader {
     enum Kind {
@@ -136,7 +136,7 @@ struct XMLPlistReader {
 
     private mutating func close(_ container: Open) throws {
         let node = try node(container)
-        // The content is released first: otherwise this would copy everything pending.
+        // The content is released first: otherwise this would copy all of `pending`.
         pending.removeLast(pending.count - container.start)
         try add(node)
     }
@@ -235,7 +235,7 @@ struct XMLPlistReader {
         return try integer(try content(tag))
     }
 
-    /// An integer of few decimal digits, as nearly all are; nil for all others.
+    /// An integer with few decimal digits, the common case; nil for others.
     private static func shortInteger(_ bytes: UnsafeRawBufferPointer) -> Int64? {
         guard let first = bytes.first, bytes.count <= 18 else { return nil }
         let isNegative = first == UInt8(ascii: "-")

@@ -6,24 +6,23 @@
 
 /// Writes a property list as XML, from its binary form and without recursion.
 ///
-/// XML cannot express that a value occurs several times: it is written out each time. The number of values that makes
-/// is counted before anything is written, and what they take is bounded by the size of the binary form.
+/// XML cannot share values: a shared value is written out each time. The values and bytes are counted before anything
+/// is written, and are bounded by the size of the binary form.
 struct XMLPlistWriter {
-    /// What was not handed over yet.
+    /// Bytes not passed to the receiver yet.
     private var out = ByteSink(capacity: 2 * Self.piece)
     private var handedOver = 0
     private let receiver: (UnsafeRawBufferPointer) throws -> Void
     private let table: PlistTable
     private let limits: ArchiveLimits
-    /// Shared values multiply: a reference of one byte takes four lines here, and a long string may be referred to
-    /// often.
+    /// Shared values multiply: a one-byte reference takes four lines here, and many references may share a long string.
     private let mostBytes: Int
     private var path: [(number: Int, next: Int)] = []
 
-    /// Bytes gathered before they are handed over; a multiple of 3, so that base 64 goes on from one piece to the next.
+    /// Bytes to gather before passing them on; a multiple of 3, so that base 64 continues across pieces.
     private static let piece = 3 << 14
 
-    /// Hands the XML of a property list in binary form over, piece by piece; each is valid during the call.
+    /// Passes the XML of a binary property list to `receiver`, piece by piece; each is valid during the call.
     static func write(
         _ binary: ArchiveBytes, limits: ArchiveLimits, to receiver: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -128,7 +127,7 @@ struct XMLPlistWriter {
         try handOver()
     }
 
-    /// Hands over what was gathered, if it is enough.
+    /// Passes the gathered bytes on, if there are enough.
     @inline(__always)
     private mutating func handOverPiece() throws {
         if out.count >= Self.piece { try handOver() }
@@ -209,7 +208,7 @@ struct XMLPlistWriter {
         let value =
             isShort ? Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))) : Double(bitPattern: bits)
         let width = isShort ? " width=\"4\"" : ""
-        // Only one of the NaNs has a name.
+        // Only one NaN has a name.
         let isNamed = !value.isNaN || bits == (isShort ? UInt64(Float.nan.bitPattern) : Double.nan.bitPattern)
         let exact = isNamed ? "" : " bits=\"\(String(bits, radix: 16))\""
         line("<real\(width)\(exact)>\(XMLNumbers.text(value))</real>")
@@ -273,7 +272,7 @@ struct XMLPlistWriter {
         out.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
     }
 
-    /// A string with unpaired surrogates, which are written as numbers.
+    /// Writes a string with unpaired surrogates, which become numeric entities.
     private mutating func escaped(_ units: [UInt16]) {
         var start = 0
         for index in units.indices {

@@ -1,6 +1,6 @@
 /// A position in the UTF-8 text of a property list in XML; finds tags and the text between them.
 struct XMLScanner {
-    /// A tag; its places are offsets in the text.
+    /// A tag; its ranges are offsets in the text.
     struct Tag {
         let name: Range<Int>
         let attributes: Range<Int>
@@ -43,9 +43,9 @@ struct XMLScanner {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
 
-    /// The next tag of an element; nil at the end.
+    /// The next tag of an element; nil at the end of the text.
     ///
-    /// Between tags there is nothing but spaces.
+    /// Only white space may come before it.
     mutating func nextTag() throws -> Tag? {
         while true {
             while position < count, Self.isSpace(byte(position)) { position &+= 1 }
@@ -136,7 +136,7 @@ struct XMLScanner {
         throw truncated()
     }
 
-    /// Moves past a comment or a document type, whose declarations are not looked at.
+    /// Skips a comment or a document type, without reading its declarations.
     private mutating func skipDeclaration() throws {
         if starts(with: "<!--", at: position) {
             position += 4
@@ -271,7 +271,7 @@ struct XMLScanner {
         units.append(contentsOf: text.utf16)
     }
 
-    /// Text that came from UTF-16 may have unpaired surrogates, written as if they were characters.
+    /// Decodes text that may have unpaired surrogates, encoded as `UTF16Text` does.
     private func decodeSurrogates(_ bytes: UnsafeRawBufferPointer, _ units: inout [UInt16]) throws {
         var at = 0
         while at < bytes.count {

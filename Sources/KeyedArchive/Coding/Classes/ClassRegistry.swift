@@ -9,15 +9,15 @@ public struct ClassRegistry: @unchecked Sendable {
     /// Makes a registry that allows nothing more and renames nothing.
     public init() {}
 
-    /// Makes a registry that allows `classes` wherever they (or what they become when awake) fit the type expected.
+    /// Makes a registry that allows `classes` where they, or the objects that replace them on awaking, fit the type.
     public init(allowing classes: [any ObjectCoding.Type]) {
         for type in classes { allow(type) }
     }
 
-    /// Allows a class wherever it, or what it becomes when awake, fits the type expected.
+    /// Allows a class where it, or the object that replaces it on awaking, fits the expected type.
     public mutating func allow(_ type: any ObjectCoding.Type) { allowed[type.className] = type }
 
-    /// Allows a class that is only `Codable` in place of its superclasses.
+    /// Allows a class that is `Codable` but not `ObjectCoding` where one of its superclasses is expected.
     public mutating func allow<T: AnyObject & Decodable>(codable type: T.Type) {
         allowed[unqualifiedName(of: type)] = type
     }
@@ -27,14 +27,14 @@ public struct ClassRegistry: @unchecked Sendable {
         names[ObjectIdentifier(type)] = name
     }
 
-    /// Reads objects of the class name `name` as `type`, where `type` fits.
+    /// Reads objects with the class name `name` as `type`, where `type` fits.
     ///
     /// Use it for former names of a class.
     public mutating func setClass(_ type: any (AnyObject & Decodable).Type, forName name: String) {
         renamed[name] = type
     }
 
-    /// Whether it changes nothing in either direction.
+    /// Whether the registry changes neither writing nor reading.
     package var isPlain: Bool { isEmpty && names.isEmpty }
 
     var isEmpty: Bool { allowed.isEmpty && renamed.isEmpty }

@@ -1,20 +1,21 @@
-/// A type whose values are stored in a table of objects next to the archive: objects by reference.
+/// A type whose values travel by reference: as places in a table of objects next to the archive.
 ///
-/// The coders of this library never archive such a value as an instance of a class, even if it is one, and never call its
-/// `encode(to:)` or `init(from:)`: they write and read its place in the table. Only the coder of a connection has one.
+/// The coders of this library write and read only a value's place in the table. They never archive the value as an
+/// instance of its class, and never call its `encode(to:)` or `init(from:)`. Only the coder of a connection has a
+/// table.
 ///
-/// For the modules of this package: users conform to a protocol of theirs that refines it.
+/// For the modules of this package: users conform to a public protocol that refines this one.
 @_documentation(visibility: internal)
 public protocol ExternallyCodable: Codable {
-    /// What is written for this value: nearly always the object that is entered into the table.
+    /// What to write for this value: usually the object to enter into the table.
     ///
-    /// - Parameter owner: The object that drives the coder, which tells the value where it goes.
-    /// - Throws: If the value cannot go where the coder writes to.
+    /// - Parameter owner: The object that uses the coder; it tells the value where it is sent.
+    /// - Throws: If the value cannot be sent there.
     func external(for owner: AnyObject?) throws -> ExternalValue
 
     /// The value for an object of the table.
     ///
-    /// - Throws: If the object is not one that this type can stand for.
+    /// - Throws: If this type cannot represent the object.
     static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self
 }
 
@@ -73,7 +74,7 @@ extension ObjectDecoder {
         return try T.value(ofExternal: externals[Int(index)], owner: codingOwner)
     }
 
-    /// Its owner sent a copy.
+    /// Reads a value that its owner sent as a copy.
     @inline(never)
     private func readCopy<T: ExternallyCodable>(_ type: T.Type) throws -> T {
         guard let coding = type as? any ObjectCoding.Type, input.take(Tag.reference) else {

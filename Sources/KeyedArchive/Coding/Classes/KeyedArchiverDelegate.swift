@@ -1,10 +1,10 @@
 /// Observes each `ObjectCoding` object that an archiver encodes.
 public protocol KeyedArchiverDelegate: AnyObject {
-    /// An object is encoded for the first time, after its own `replacementObject(for:)`. Returns the object to archive.
+    /// Called before an object is first encoded, after its `replacementObject(for:)`; returns the object to archive.
     func archiver(willEncode object: any ObjectCoding) -> (any ObjectCoding)?
-    /// An object was written.
+    /// Called after an object was written.
     func archiver(didEncode object: any ObjectCoding)
-    /// An object is replaced, by its class or by the delegate.
+    /// Called when an object is replaced, by its class or by the delegate.
     func archiver(willReplace object: any ObjectCoding, with replacement: any ObjectCoding)
 }
 
@@ -19,11 +19,11 @@ extension KeyedArchiverDelegate {
 
 /// Observes each `ObjectCoding` object that an unarchiver decodes.
 public protocol KeyedUnarchiverDelegate: AnyObject {
-    /// An object was decoded and is awake. Returns the object to use in its place.
+    /// Called after an object was decoded and is awake; returns the object to use in its place.
     func unarchiver(didDecode object: any ObjectCoding) -> any ObjectCoding
-    /// The archive names a class that is not allowed or not known. Returns the class to use, or nil to fail.
+    /// Called when a class name is not allowed or not known; returns the class to use, or nil to fail.
     func unarchiver(cannotDecodeClassNamed name: String) -> (any ObjectCoding.Type)?
-    /// An object was replaced, by its class or by the delegate.
+    /// Called when an object was replaced, by its class or by the delegate.
     func unarchiver(didReplace object: any ObjectCoding, with replacement: any ObjectCoding)
 }
 

@@ -16,8 +16,8 @@
 /// }
 /// ```
 ///
-/// The conformance to `Codable` comes with defaults; it is what lets instances stand in arrays, optionals and
-/// structures that are `Codable`. Other encoders (JSON) cannot keep identity: under them the defaults throw.
+/// `Codable` comes with default implementations, so instances work in `Codable` arrays, optionals and structures. Other
+/// encoders, such as JSON's, cannot keep identity: there the defaults throw.
 public protocol ObjectCoding: AnyObject, Codable {
     /// Makes the object from what `encode(with:)` wrote. Keys may be read in any order; the order written is fastest.
     ///
@@ -35,16 +35,17 @@ public protocol ObjectCoding: AnyObject, Codable {
     /// The version written with the class, for its `init(coder:)` to read. Default: 0.
     static var classVersion: Int { get }
 
-    /// Classes whose instances may come wherever this class is expected: its subclasses, and stand-ins that become an
-    /// instance of it in `awakeAfter(using:)`. Theirs count too. Default: none.
+    /// Classes whose instances may appear where this class is expected: subclasses, and stand-ins that
+    /// `awakeAfter(using:)` replaces with an instance. Their own `codingSubclasses` count, too. Default: none.
     static var codingSubclasses: [any ObjectCoding.Type] { get }
 
-    /// An object to archive in place of this one, everywhere in this archive; asked once. Default: nil, this one.
+    /// An object to archive in place of this one; asked once for each archive. Default: nil, which archives this
+    /// object.
     ///
     /// - Throws: An error of its own if the object cannot be archived.
     func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)?
 
-    /// The object to use in place of this one, which has just been decoded. Default: nil, this one.
+    /// The object to use in place of this one, which was just decoded. Default: nil, which keeps this object.
     ///
     /// - Throws: An error of its own if the object cannot be used.
     func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)?
@@ -97,13 +98,13 @@ extension ObjectCoding {
     }
 }
 
-/// An `Encoder` of this library's at a place where an object can stand.
+/// One of this library's encoders, at a place that can hold an object.
 protocol ObjectPlaceEncoder: Encoder {
-    /// Writes the object as the value, by copy although its class may also travel by reference.
+    /// Writes the object as the value, by copy even if its class may also travel by reference.
     func encodeObjectInPlace<T: ObjectCoding>(_ object: T) throws
 }
 
-/// A `Decoder` of this library's at a place where an object can stand.
+/// One of this library's decoders, at a place that can hold an object.
 protocol ObjectPlaceDecoder: Decoder {
     var coder: ObjectDecoder { get }
 }

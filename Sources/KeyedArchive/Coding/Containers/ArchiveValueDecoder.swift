@@ -1,7 +1,7 @@
 /// The `Decoder` a `Codable` value sees: a view of an `ObjectDecoder` at the value's place.
 package struct ArchiveValueDecoder: ObjectPlaceDecoder {
     let coder: ObjectDecoder
-    /// The frame of the value; a view that outlives it can read nothing.
+    /// The serial number of the value's frame; a view that outlives the frame can read nothing.
     let serial: Int
     let detached: DetachedFrame?
 
@@ -45,7 +45,7 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
         return SingleValueDecoder(decoder: self)
     }
 
-    /// Reads the object that stands here by copy, although its class also travels by reference.
+    /// Reads the object here by copy, even if its class may also travel by reference.
     package func decodeObjectInPlace<T: ObjectCoding>(_ type: T.Type) throws -> T {
         try SingleValueDecoder(decoder: self).once {
             guard coder.input.take(Tag.reference) else { throw coder.mismatch(coder.name(of: type)) }
@@ -74,7 +74,7 @@ extension ObjectDecoder {
         }
     }
 
-    /// Makes an object of a class that is only `Codable` from the open body.
+    /// Makes an object from the open body; its class is `Codable` but not `ObjectCoding`.
     func readBody(_ type: any (AnyObject & Decodable).Type) throws -> AnyObject {
         try type.init(from: ArchiveValueDecoder(coder: self, serial: frame.serial, detached: nil))
     }

@@ -1,7 +1,7 @@
 /// The `Encoder` a `Codable` value sees: a view of an `ObjectEncoder` at the value's place.
 package struct ArchiveValueEncoder: ObjectPlaceEncoder {
     let coder: ObjectEncoder
-    /// The scope of the value; a view that outlives it can write nothing.
+    /// The serial number of the value's scope; a view that outlives the scope can write nothing.
     let serial: Int
     /// Set if the value is written apart and put in place later.
     let deferred: DeferredValue?
@@ -30,7 +30,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
         coder.fail(ArchiveError(.misuse, "a container was used after or beside the value it belongs to"))
     }
 
-    /// For containers, which are handed out without `throws`: a failure shows when the archive is finished.
+    /// Opens a container; `Encoder` returns them without `throws`, so that `finish()` reports a failure.
     private func open(_ body: () throws -> Void) {
         do { try inScope(body) } catch { _ = coder.fail(error) }
     }
@@ -66,7 +66,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
 
     package func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(encoder: self) }
 
-    /// Writes the object as this value, by copy although its class may also travel by reference.
+    /// Writes the object as this value, by copy even if its class may also travel by reference.
     package func encodeObjectInPlace<T: ObjectCoding>(_ object: T) throws {
         try SingleValueEncoder(encoder: self).next { try coder.writeCopy(of: object) }
     }
@@ -80,7 +80,7 @@ extension ObjectEncoder {
         }
     }
 
-    /// Writes the body of an object whose class is only `Codable`.
+    /// Writes the body of an object whose class is `Codable` but not `ObjectCoding`.
     func writeBody(plain object: any AnyObject & Encodable) throws {
         do {
             try withValueScope(of: type(of: object), isBody: true) { serial in

@@ -1,4 +1,4 @@
-// Each only differs in the type: the protocol asks for all of them.
+// The protocol requires one function for each type; they differ in nothing else.
 extension KeyedValueDecoder {
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
         try at(key) { try coder.readBool() }

@@ -1,9 +1,9 @@
 /// Reads the values of a `Codable` type by its coding keys.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ArchiveValueDecoder
-    /// The coder's state, which `decoder` keeps: using it costs no reference counting.
+    /// The coder's state, kept alive by `decoder`; access needs no reference counting.
     private let storage: UnsafeMutablePointer<DecoderState>
-    /// Whether values come straight from the coder's place, not from one apart.
+    /// Whether values are read at the coder's current position rather than in a detached frame.
     let isDirect: Bool
 
     init(decoder: ArchiveValueDecoder) {
@@ -56,7 +56,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
             let name = key.stringValue
             let before = coder.frame.mark
             guard try coder.locate(name) else { throw coder.missing(name) }
-            // The value is looked at only: it is read next, unless it is nil.
+            // A value other than nil is not consumed: the caller reads it next.
             if try coder.readNil() { return true }
             coder.frame.goBack(to: before)
             return false

@@ -1,9 +1,9 @@
 /// Writes the values of a `Codable` type under its coding keys.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ArchiveValueEncoder
-    /// The coder's state, which `encoder` keeps: using it costs no reference counting.
+    /// The coder's state, kept alive by `encoder`; access needs no reference counting.
     private let storage: UnsafeMutablePointer<EncoderState>
-    /// Whether values go straight to the coder's place, not into one apart.
+    /// Whether values go to the coder's output rather than to a deferred value.
     let isDirect: Bool
 
     init(encoder: ArchiveValueEncoder) {
@@ -23,7 +23,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     var codingPath: [any CodingKey] { [] }
 
-    /// Whether the key is the one predicted; then its value is to be written at once.
+    /// Whether the key is the predicted one; if so, the caller must write its value next.
     @inline(__always)
     func takes(_ key: Key) -> Bool {
         guard isDirect, storage.pointee.scope.serial == encoder.serial,

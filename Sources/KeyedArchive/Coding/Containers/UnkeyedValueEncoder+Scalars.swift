@@ -1,4 +1,4 @@
-// Each only differs in the type: the protocol asks for all of them.
+// The protocol requires one function for each type; they differ in nothing else.
 extension UnkeyedValueEncoder {
     mutating func encode(_ value: Bool) throws {
         try next { coder.output.boolean(value) }

@@ -12,7 +12,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
         try encoder.inScope {
             coder.scope.advance()
             if coder.scope.extras != nil {
-                // A nested container came before: what follows it has to wait for it.
+                // A nested container came before and may still grow: later elements are deferred, too.
                 let place = coder.deferElements()
                 try coder.within(place, body)
             } else {

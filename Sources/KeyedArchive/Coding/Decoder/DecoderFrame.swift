@@ -1,4 +1,4 @@
-/// One open object, record, list or value while it is read, and how far it was read.
+/// An open object, record, list or value, and how far it has been read.
 struct DecoderFrame {
     enum Layout: UInt8 {
         /// Nothing can be read by key.
@@ -20,14 +20,12 @@ struct DecoderFrame {
     private(set) var cursor = 0
     /// Where the value begins (unopened), or its first key's value (keyed).
     private(set) var start: Int
-    /// Where the values of all keys begin, and the end; made when keys are not read in order.
+    /// Where each key's value begins, and where the last one ends; made when keys are not read in order.
     ///
-    /// Of a list that was rewritten the end alone.
+    /// For a rewritten list, only the end.
     private var index: UnsafeMutablePointer<Int>?
     private(set) var shape: Unmanaged<Shape>?
-    /// Retained until the frame is disposed of.
-    ///
-    /// Not counted: frames are copied all the time.
+    /// Retained by hand until `dispose()`: frames are copied often, and should not count references.
     private(set) var extras: Unmanaged<FrameExtras>?
     let serial: Int
     /// The height of the highest object referred to so far; see `ObjectDecoder+Chains`.
@@ -119,17 +117,17 @@ struct DecoderFrame {
     @inline(__always)
     mutating func advance() { cursor &+= 1 }
 
-    /// The names of the keys, as they stand in the archive.
+    /// The keys in their stored form.
     var storedKeys: UnsafeBufferPointer<String> { UnsafeBufferPointer(start: keys, count: count) }
 
-    /// Which of the keys a key is, as it stands in the archive; nil if it is not there.
+    /// The position of a key in its stored form; nil if it is not there.
     func position(of key: String) -> Int? {
         guard layout == .keyed else { return nil }
         if let extras { return extras.takeUnretainedValue().positions[key] }
         return shape?.takeUnretainedValue().position(of: key)
     }
 
-    /// Moves to the value of a key as it stands in the archive; false if there is none.
+    /// Moves to the value of a key in its stored form; false if there is none.
     @inline(__always)
     mutating func seek(toKey key: String, _ shapes: @autoclosure () -> [Shape]) throws -> Bool {
         guard let position = position(of: key) else { return false }
@@ -161,7 +159,7 @@ struct DecoderFrame {
     @inline(__always)
     mutating func rewind() { source.seek(to: start) }
 
-    /// Makes the frame that of an object whose class reads itself as a `Codable` value.
+    /// Opens the body of an object whose class decodes itself as a `Codable` value.
     mutating func openBody(_ shape: Unmanaged<Shape>) {
         self.shape = shape
         layout = .unopened
@@ -182,7 +180,7 @@ struct DecoderFrame {
         }
     }
 
-    /// Opens a record with inline keys: they and the places of the values are collected first.
+    /// Opens a record with inline keys; collects the keys and the positions of their values first.
     ///
     /// - Parameter stored: Makes the stored form of a key.
     @inline(never)
@@ -210,14 +208,14 @@ struct DecoderFrame {
         self.count = count
     }
 
-    /// Opens a list of so many elements at the source's position.
+    /// Opens a list of `count` elements at the source's position.
     mutating func openList(_ count: Int) {
         layout = .list
         self.count = count
         cursor = 0
     }
 
-    /// Reads a packed list's elements from a copy that has them as ordinary values; returns their count.
+    /// Rewrites a packed list as ordinary values and continues reading there; returns the element count.
     mutating func rewrite(_ tag: UInt8, _ limits: ArchiveLimits) throws -> Int {
         var sink = ByteSink()
         let extras = FrameExtras()
@@ -254,10 +252,9 @@ struct DecoderFrame {
         }
     }
 
-    /// Throws if there are bytes after the values, where the end of these is known.
+    /// Throws if bytes follow the values, as far as that is known.
     ///
-    /// The end is known where all values were read. It is not worth going over values that were not asked for, to find
-    /// them.
+    /// The end is known only if all values were read. Skipping unread values just to find it is not worth the time.
     @inline(never)
     func checkEnd() throws {
         let end: Int
@@ -265,7 +262,7 @@ struct DecoderFrame {
         case .closed, .unopened: return
         case .single: end = source.position
         case .keyed:
-            // Nothing was asked of a single value.
+            // A body with a single value has no keys: nothing was read.
             if shape?.takeUnretainedValue().layout == .single { return }
             if let index {
                 end = index[count]
@@ -274,7 +271,7 @@ struct DecoderFrame {
                 end = source.position
             }
         case .list:
-            // With an index the elements were read from elsewhere.
+            // With an index, the elements were read from a rewritten copy.
             guard index == nil, cursor == count else { return }
             end = source.position
         }
@@ -282,7 +279,7 @@ struct DecoderFrame {
     }
 }
 
-/// What few frames need.
+/// State that only a few frames need.
 final class FrameExtras {
     /// Inline keys.
     var keys: UnsafeMutablePointer<String>?

@@ -4,29 +4,30 @@
     import Foundation
 #endif
 
-/// What a decoder notes about objects and references; most messages have neither.
+/// What a decoder records about objects and references; most messages have neither.
 struct DecoderNotes: ~Copyable {
-    /// The heights of objects, if there are enough for too long a chain; see `ObjectDecoder+Chains`.
+    /// The heights of objects; nil if there are too few objects for a chain beyond the limit.
     ///
-    /// Those that refer to nothing never write theirs, so that for them it takes no memory.
+    /// An object without references never writes its height, so its part of the memory is never mapped. See
+    /// `ObjectDecoder+Chains`.
     var heights: ZeroedMemory<Int32>?
-    /// Classes found for shapes where they are not the last one found, which stands in the shape's entry.
+    /// Classes found for shapes with more than one; the last one is in the shape's `ShapeEntry`.
     var resolutions: [ResolutionKey: ResolvedClass] = [:]
     var failures: [Int: ArchiveError] = [:]
     /// Closures that wait for an object, by its number.
     var waiting: [Int: [PendingReference]] = [:]
-    /// Objects asked for by reference only, to be made when nothing else is.
+    /// Objects that only references asked for; made last.
     var postponed: [Int] = []
     /// Slices of the archive that were handed out, by their address.
     var slices: [UnsafeRawPointer: Data] = [:]
     var list: ClassList? {
         didSet { listIdentity = list.map { ObjectIdentifier($0) } }
     }
-    /// Compared instead of `list`, which would be retained for it.
+    /// The identity of `list`, to compare without retaining it.
     private(set) var listIdentity: ObjectIdentifier?
-    /// Lists that were given before, which must not be taken for new ones at the same address.
+    /// Keeps earlier lists alive: a new list at the same address would be mistaken for one of them.
     var lists: [ClassList] = []
-    /// Objects that were met by a walk from above; see `ObjectDecoder+Chains`.
+    /// Marks the objects that `makeFromBelow` has visited; see `ObjectDecoder+Chains`.
     var seen: ZeroedMemory<UInt8>?
     var scanned = false
 

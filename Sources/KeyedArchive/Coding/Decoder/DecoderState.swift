@@ -1,21 +1,21 @@
-/// Everything a decoder changes while it works, behind a pointer as in `EncoderState`.
+/// All mutable state of a decoder, behind a pointer like `EncoderState`.
 struct DecoderState: ~Copyable {
     var frame: DecoderFrame
     var depth = 0
     var serials = 1
     var objectCount = 0
     var bodies = BodyTable()
-    /// 0: not begun, 1: being made, 2: failed, else the address of the object, which is retained.
+    /// For each object a `SlotState`, or the address of the finished object, which is retained.
     var slots: ZeroedMemory<UInt>
     /// The shapes, which the decoder retains, without the cost of an array.
     var shapes: UnsafeMutablePointer<ShapeEntry>
     var shapeCount: Int
     var readers = MetatypeCache()
     var notes = DecoderNotes()
-    /// The archive has neither objects nor shapes and owns no memory: nothing is noted about them while it is read.
+    /// Whether the archive has no objects, shapes or owner: then `unload` has little to reset.
     var isPlain = false
 
-    /// A number that no frame has had.
+    /// A serial number that no frame has used.
     @inline(__always)
     mutating func nextSerial() -> Int {
         serials &+= 1
@@ -23,7 +23,7 @@ struct DecoderState: ~Copyable {
     }
 }
 
-/// A shape with the class found for it last.
+/// A shape, and the class that was last found for it.
 struct ShapeEntry {
     let shape: Unmanaged<Shape>
     private var expected: ObjectIdentifier?

@@ -1,7 +1,7 @@
-/// A second place in the archive that is read independently: a nested container or a super decoder.
+/// A position in the archive that is read independently: a nested container or a super decoder.
 final class DetachedFrame {
     var frame: DecoderFrame
-    /// Keeps the bytes of the frame, if they were rewritten.
+    /// Keeps the rewritten bytes, if the frame reads from them.
     private let surroundings: FrameExtras?
 
     init(_ frame: DecoderFrame, in surroundings: FrameExtras?) {

@@ -1,10 +1,10 @@
 extension ObjectDecoder {
-    /// Makes the objects that an object needs before the object itself, to avoid deep recursion.
+    /// Makes the objects that an object refers to before the object itself, to avoid deep recursion.
     ///
-    /// Only objects of classes that this archive was asked for before are made ahead.
+    /// Makes only objects whose class was already found in this archive. Does not report failures: code that needs a
+    /// failed object asks for it again and gets the error.
     ///
-    /// Failures here are not reported: the object that is needed is asked for again, and fails then.
-    /// - Returns: False if the object is already part of such a walk, and has to be made by the caller.
+    /// - Returns: False if a walk has already visited the object; then the caller has to make it.
     @inline(never)
     func makeFromBelow(_ number: Int) throws -> Bool {
         guard state.depth < Self.deepestObjects else {
@@ -45,7 +45,7 @@ extension ObjectDecoder {
         } catch let error as ArchiveError where error.code == .limit {
             throw error
         } catch {
-            // The error is kept with the object, for the code that needs it.
+            // `notes.failures` keeps the error for the code that needs the object.
         }
     }
 
@@ -56,7 +56,7 @@ extension ObjectDecoder {
         return seen
     }
 
-    /// The class found for the object's shape before.
+    /// The class last found for the object's shape.
     private func classToMake(_ number: Int) -> ResolvedClass? {
         var source = body(number)
         guard let shape = try? source.fixed(UInt16.self) else { return nil }
@@ -74,10 +74,10 @@ extension ObjectDecoder {
         _ = try? source.walkBody(shape.takeUnretainedValue(), shapes) { if $0 < count { references.append(Int($0)) } }
     }
 
-    /// Checks that no path of references is longer than allowed, where references are handed over late and heights
-    /// cannot be counted on the way.
+    /// Checks that no path of references is longer than allowed.
     ///
-    /// References back to an object on the path, as to parents, do not count.
+    /// Needed with `decodeReference`, which delivers objects late: heights cannot be counted while reading. References
+    /// back to an object on the path, such as to a parent, do not count.
     func scanChains() throws {
         guard notes.heights != nil, !notes.scanned else { return }
         notes.scanned = true

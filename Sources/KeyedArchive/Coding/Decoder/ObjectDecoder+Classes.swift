@@ -1,7 +1,7 @@
 import Synchronization
 
 extension ObjectDecoder {
-    /// The class to make for an object of the shape `number` where `expected` is asked for.
+    /// The class of an object with the shape `number`, where `expected` is requested.
     @inline(__always)
     func resolve<T: AnyObject & Decodable>(
         _ number: Int, _ expected: T.Type, _ itself: ResolvedClass
@@ -37,7 +37,7 @@ extension ObjectDecoder {
         let address = UInt(bitPattern: ObjectIdentifier(expected))
         if shapes[number].namesake.load(ordering: .relaxed) == address { return itself }
         let found = try find(number, expected)
-        // Not for an answer of the delegate, which may differ next time.
+        // Not if the delegate chose the class: its answer may differ next time.
         if found.type == expected && name(of: expected) == shapes[number].name {
             shapes[number].namesake.store(address, ordering: .relaxed)
         }
@@ -85,7 +85,7 @@ extension ObjectDecoder {
         }
         if let found = subclass(name, of: expected) { return found }
         if let allowed = classes.allowed[name] {
-            // An object of a class that is not a subclass may still be replaced by one when it awakes.
+            // An object of an unrelated class may be replaced with a fitting one in `awakeAfter(using:)`.
             return allowed is T.Type || allowed is any ObjectCoding.Type ? allowed : nil
         }
         return nil
@@ -137,7 +137,7 @@ extension ObjectDecoder {
 
     /// Applies a list of classes to what `body` reads.
     ///
-    /// The list must not be wider than a list around it.
+    /// The list must not name classes that an outer list does not.
     func allowing<R>(_ types: [any (AnyObject & Decodable).Type], _ body: () throws -> R) throws -> R {
         let outer = notes.list
         if let outer, let wider = types.first(where: { !outer.contains($0) }) {

@@ -13,7 +13,7 @@ extension ObjectDecoder {
             }
             return try openShape(shape)
         }
-        // Other archivers have no records, but dictionaries whose keys are strings.
+        // Other archivers write dictionaries with string keys instead of records.
         if foreign != nil, input.take(Tag.map) {
             return try frame.openInline(shapes, limits, stored: StoredKey.escaped)
         }

@@ -16,13 +16,13 @@ extension ObjectDecoder {
         return try move(to: StoredKey.escaped(key))
     }
 
-    /// Moves to the value of a key as it stands in archives; false if there is none.
+    /// Moves to the value of a key in its stored form; false if there is none.
     func move(to key: String) throws -> Bool { try frame.seek(toKey: key, shapes) }
 
     /// Whether there is a value for a key.
     func contains(located key: String) -> Bool { contains(stored: StoredKey.escaped(key)) }
 
-    /// Whether there is a value for a key as it stands in archives.
+    /// Whether there is a value for a key in its stored form.
     func contains(stored key: String) -> Bool { frame.position(of: key) != nil }
 
     /// The error for a key that is not there.
@@ -35,7 +35,7 @@ extension ObjectDecoder {
         return error
     }
 
-    /// Completes an error's path; the record stays readable after the failure.
+    /// Adds the key to an error's path, and indexes the record to keep it readable.
     @inline(never)
     func failed(_ error: any Error, _ key: String) -> ArchiveError { failed(error, at: .key(key)) }
 
@@ -53,7 +53,7 @@ extension ObjectDecoder {
         if try frame.openShape(shape) { try frame.openInline(shapes, limits) { $0 } }
     }
 
-    /// The shape whose number comes next.
+    /// Reads a shape's number and finds the shape.
     @inline(__always)
     func readShape(_ source: inout ByteSource) throws -> (shape: Unmanaged<Shape>, number: Int) {
         let number = Int(try source.fixed(UInt16.self))

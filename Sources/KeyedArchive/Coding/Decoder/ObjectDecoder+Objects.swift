@@ -34,7 +34,7 @@ extension ObjectDecoder {
     @inline(never)
     func noSuchObject() -> ArchiveError { ArchiveError(.corrupt, "an object that is not in the archive") }
 
-    /// The object if it exists; throws if it cannot be had.
+    /// The object if it is already made; throws if it failed or is being made.
     @inline(__always)
     func existing(_ number: Int) throws -> AnyObject? {
         let slot = state.slots[number]
@@ -112,7 +112,7 @@ extension ObjectDecoder {
         return result
     }
 
-    /// Reads a reference to an instance of a class that is only `Codable`.
+    /// Reads a reference to an instance of a class that is `Codable` but not `ObjectCoding`.
     func readObject<T: AnyObject & Decodable>(plain type: T.Type) throws -> T {
         guard input.take(Tag.reference) else {
             // Other archivers know such a class as a value only.
@@ -171,7 +171,7 @@ extension ObjectDecoder {
         if !notes.waiting.isEmpty { try deliver(number) }
     }
 
-    /// Removes an object that ends a chain that is too long, so that nothing can refer to it.
+    /// Removes an object whose chain of references is too long: nothing may refer to it.
     @inline(never)
     private func refuse(_ number: Int) -> ArchiveError {
         if let object = UnsafeRawPointer(bitPattern: state.slots[number]) {

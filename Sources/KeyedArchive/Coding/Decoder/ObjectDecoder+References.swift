@@ -1,12 +1,13 @@
 extension ObjectDecoder {
-    /// Reads a reference that may lead back to the object being made, and hands the object over as soon as it exists.
+    /// Decodes a reference that may lead back to the object being made; delivers the object as soon as it exists.
     ///
-    /// That is at once if it exists already, else when it is made, at the latest before the root object is returned.
+    /// An existing object is delivered at once, others when they are made, at the latest before the root object is
+    /// returned.
     /// - Parameters:
     ///   - type: The class expected.
     ///   - key: The key it was encoded under.
-    ///   - deliver: Gets the object; not called if nil was encoded.
-    /// - Throws: `ArchiveError` if there is no such key, or something else under it; its path ends in the key. Its code
+    ///   - deliver: Called with the object; not called for nil.
+    /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key. Its code
     ///   is `thrownByType` where the type's own code throws.
     public func decodeReference<T: ObjectCoding>(
         _ type: T.Type, forKey key: String, _ deliver: @escaping (T) -> Void
@@ -20,7 +21,7 @@ extension ObjectDecoder {
         try whenMade(number, type, key, deliver)
     }
 
-    /// The number of the object referred to, nil for none.
+    /// Reads the number of the object referred to; nil for nil.
     private func readObjectNumber(_ type: any ObjectCoding.Type) throws -> Int? {
         let number: UInt64
         if input.take(Tag.reference) {
@@ -69,7 +70,7 @@ extension ObjectDecoder {
         do { try body() } catch { throw ArchiveError.wrapping(error, at: .key(pending.key)) }
     }
 
-    /// After a failure no more objects are delivered.
+    /// Drops the pending deliveries, after a failure.
     func forgetReferences() {
         notes.waiting = [:]
         notes.postponed = []
@@ -83,7 +84,7 @@ extension ObjectDecoder {
             }
             try withList(first) { try first.build(self) }
         }
-        // What still waits, waits for an object that failed.
+        // Closures that still wait, wait for an object that failed.
         if let number = notes.waiting.keys.min() {
             notes.waiting = [:]
             throw notes.failures[number] ?? ArchiveError(.corrupt, "an object could not be made")

@@ -18,14 +18,14 @@ extension ObjectDecoder {
 
     /// Decodes the next value or object that was encoded without key.
     ///
-    /// - Parameter type: The type that was encoded there; asking for another one is a thrown error.
+    /// - Parameter type: The type that was encoded there; another type is an error.
     /// - Throws: `ArchiveError`, whose path ends in the position of the value.
     public func decode<T: Decodable>(_ type: T.Type) throws -> T {
         let number = try next()
         do { return try read(type) } catch { throw failed(error, at: .index(number)) }
     }
 
-    /// Decodes the next value or object that was encoded without key; nil if nil was.
+    /// Decodes the next value or object that was encoded without key; nil if nil was encoded.
     ///
     /// - Throws: `ArchiveError`, whose path ends in the position of the value.
     public func decodeIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
@@ -41,8 +41,8 @@ extension ObjectDecoder {
         do { return try allowing(classes) { try readAny(classes) } } catch { throw failed(error, at: .index(number)) }
     }
 
-    /// Reads the next value, a reference that may lead back to the object being made, as `decodeReference(_:forKey:_:)`
-    /// does.
+    /// Decodes the next value as a reference that may lead back to the object being made, like
+    /// `decodeReference(_:forKey:_:)`.
     ///
     /// - Throws: `ArchiveError`, whose path ends in the position of the value.
     public func decodeReference<T: ObjectCoding>(_ type: T.Type, _ deliver: @escaping (T) -> Void) throws {

@@ -1,10 +1,10 @@
-/// Reads objects and values from a compact archive; what a class sees in `init(coder:)`.
+/// Reads objects and values from a compact archive; the coder in a class's `init(coder:)`.
 ///
-/// Nothing in the bytes is trusted: counts are checked against the bytes present, classes against what the reading
-/// code expects, and every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
+/// Nothing in the bytes is trusted: counts are checked against the bytes present, and classes against what the reading
+/// code expects. Every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
 public final class ObjectDecoder {
-    /// The storage of everything that changes while objects are read: class properties would be checked for exclusive
-    /// access at each use.
+    /// The storage of all state that changes while reading: class properties would be checked for exclusive access at
+    /// each use.
     let storage: UnsafeMutablePointer<DecoderState>
     private(set) var limits: ArchiveLimits
     let classes: ClassRegistry
@@ -13,18 +13,18 @@ public final class ObjectDecoder {
     /// Keeps the bytes alive.
     private(set) var owner: AnyObject?
     private(set) var handsOutSlices = false
-    /// Set for archives that others wrote: values are taken in their forms, too.
+    /// Set for archives in Apple's layout: their forms of values are accepted, too.
     var foreign: ForeignArchive?
     weak var delegate: (any KeyedUnarchiverDelegate)?
     var hasDelegate = false
-    /// The object that drives the decoder, for the coding code of values to find.
+    /// The object that uses the decoder, such as a connection; the coding code of values finds it here.
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
 
-    /// Whether `owner` drives it; cheaper than `codingOwner` from another module.
+    /// Whether `owner` is the `codingOwner`; cheaper than reading that from another module.
     package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
 
-    /// What belongs to a body that was made from an archive of Apple's format.
+    /// What a body needs in addition if it was converted from Apple's layout.
     struct ForeignArchive {
         /// Where large data is stored.
         let outside: UnsafeRawBufferPointer
@@ -33,16 +33,18 @@ public final class ObjectDecoder {
         let hints: [Int: [String]]
     }
 
-    /// How deep objects are made inside one another before makeFromBelow takes over.
+    /// The depth of nested objects at which `makeFromBelow` takes over.
     static let deepObjects = 16
-    /// How deep they may get where it cannot, as their classes are not known yet.
+    /// The greatest depth of nested objects where it cannot, because their classes are not known yet.
     static let deepestObjects = 64
 
-    /// How deep values may be nested in objects in values: each level takes up to 6 KiB of stack in a debug build, 2 KiB
-    /// in a release build, and a thread may have just 512.
+    /// How deep values may be nested in objects in values.
+    ///
+    /// Each level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build, and a thread may have just
+    /// 512.
     var deepest: Int { Self.deepObjects + limits.depth + 4 }
 
-    /// Objects and shapes that the tables of an unloaded decoder have room for: enough for most messages.
+    /// The objects and shapes for which an unloaded decoder has room: enough for most messages.
     private static let smallCount = 16
 
     /// Makes a decoder that has nothing to read until `load`.
@@ -84,8 +86,8 @@ public final class ObjectDecoder {
     ///   - owner: Retained by the decoder and by large `Data` values, which are slices of `bytes`.
     ///   - shapes: The shapes the body names by number.
     ///   - externals: The objects by reference.
-    ///   - handsOutSlices: Whether the memory belongs to this archive alone and is writable, so that large `Data`
-    ///     values may be slices of it, which may be changed in place once the decoder is gone.
+    ///   - handsOutSlices: Whether large `Data` values may be slices of `bytes`. The memory must be writable and belong
+    ///     to this archive alone, as a slice may be changed in place once the decoder is gone.
     package func load(
         bytes: UnsafeRawBufferPointer, owner: AnyObject?, shapes: [Shape], externals: [AnyObject],
         handsOutSlices: Bool
@@ -129,7 +131,7 @@ public final class ObjectDecoder {
     ///
     /// - Parameter bytes: They stay valid until `unload`.
     package func load(bytes: UnsafeRawBufferPointer) throws {
-        // No objects, and so few bytes of values that their number is one byte.
+        // No objects, and few enough bytes of values for a one-byte count.
         if bytes.count >= 2, bytes.count < 0x82, bytes[0] == 0, Int(bytes[1]) == bytes.count - 2,
             bytes.count <= limits.bytes
         {
@@ -140,7 +142,7 @@ public final class ObjectDecoder {
         try load(bytes: bytes, owner: nil, shapes: [], externals: [], handsOutSlices: false)
     }
 
-    /// As `load(bytes:)`, with objects by reference.
+    /// Like `load(bytes:)`, with objects by reference.
     package func load(bytes: UnsafeRawBufferPointer, externals: [AnyObject]) throws {
         try load(bytes: bytes)
         self.externals = externals
@@ -184,7 +186,7 @@ public final class ObjectDecoder {
         if foreign != nil { foreign = nil }
     }
 
-    /// Objects that are used elsewhere only lose a reference here; the others are freed one by one.
+    /// Releases the objects one by one; those used elsewhere survive.
     private func letGo() {
         frame.dispose()
         let count = state.objectCount
@@ -243,10 +245,10 @@ public final class ObjectDecoder {
     /// False only under a `SequentialUnarchiver`: there objects decode values without key, in order.
     public var allowsKeyedCoding: Bool { !isSequential }
 
-    /// The version of the class the object being read had when it was written.
+    /// The class version that the object being read was written with.
     public var classVersion: Int { frame.shape?.takeUnretainedValue().version ?? 0 }
 
-    /// The name of the class of the object being read, as it stands in the archive.
+    /// The class name of the object being read, as stored in the archive.
     public var archivedClassName: String { frame.shape?.takeUnretainedValue().name ?? "" }
 
     /// Reads the next value that has no key.
@@ -256,14 +258,14 @@ public final class ObjectDecoder {
         try complete { try codec.read(self) }
     }
 
-    /// Reads the next value that has no key; `reader` is that of the type's codec.
+    /// Reads the next value that has no key, with the reader of its type's codec.
     package func decodeTop<T>(_ type: T.Type, _ reader: Unmanaged<AnyValueCoder>) throws -> T {
         try reader._withUnsafeGuaranteedRef { reader in
             try complete { try unsafeDowncast(reader, to: ValueReader<T>.self).read(self) }
         }
     }
 
-    /// Reads the next value that has no key, of a type whose codec is not at hand.
+    /// Reads the next value that has no key, and looks up the codec of its type.
     package func decodeTop<T: Decodable>(_ type: T.Type) throws -> T {
         try complete { try read(type) }
     }

@@ -1,4 +1,4 @@
-/// One open value, record or list while it is written, and how far it was written.
+/// An open value, record or list, and how far it has been written.
 struct EncoderScope {
     enum Layout: UInt8 {
         /// Nothing may be written by key: outside of any object.
@@ -14,9 +14,7 @@ struct EncoderScope {
         case single
     }
 
-    /// Stands for the keys of a record for which none are predicted.
-    ///
-    /// It is never read, as it comes with a count of zero.
+    /// A placeholder for the keys of a record without predicted keys; its count is zero, so it is never read.
     @inline(__always)
     static var noKeys: UnsafePointer<String> { UnsafePointer(bitPattern: 16).unsafelyUnwrapped }
 
@@ -24,20 +22,18 @@ struct EncoderScope {
     private var keyCount = 0
     /// Keys written as predicted; in lists and explicit records the values written.
     private(set) var cursor = 0
-    /// Where the shape number stands, or the padded count.
+    /// Where the shape number or the padded count is.
     private(set) var start = 0
     private(set) var variant: TypeRecord.Variant?
     private(set) var record: Unmanaged<TypeRecord>?
-    /// Retained until the scope is closed or given up.
-    ///
-    /// Not counted: scopes are copied all the time.
+    /// Retained by hand until the scope closes: scopes are copied often, and should not count references.
     private(set) var extras: Unmanaged<ScopeExtras>?
     let type: Any.Type
     let serial: Int
     private(set) var layout: Layout
     /// Whether the scope is the whole body of an object, which has no tag in front.
     let isBody: Bool
-    /// Whether values have no keys but their positions.
+    /// Whether the keys are just positions.
     private(set) var isSequential = false
     /// Values encoded without key so far.
     var unkeyed = 0
@@ -53,16 +49,16 @@ struct EncoderScope {
         self.isBody = isBody
     }
 
-    /// Whether the type of the value is that of an object or a record.
+    /// Whether the value's shape is that of an object or a record.
     var kind: Shape.Kind { isBody ? .object : .record }
 
-    /// Whether nothing was opened that would have to be given up.
+    /// Whether the scope has nothing to clean up.
     @inline(__always)
     var isPristine: Bool { layout == .closed && extras == nil }
 
     // MARK: Keys
 
-    /// Moves past a key if it is the one predicted; returns whether it is.
+    /// Consumes a key if it is the predicted one; returns whether it is.
     @inline(__always)
     mutating func takeKey(_ key: String) -> Bool {
         guard isPredicted(key) else { return false }
@@ -70,7 +66,7 @@ struct EncoderScope {
         return true
     }
 
-    /// Whether a key is the one predicted.
+    /// Whether a key is the predicted one.
     @inline(__always)
     func isPredicted(_ key: @autoclosure () -> String) -> Bool { cursor < keyCount && keys[cursor] == key() }
 
@@ -83,7 +79,7 @@ struct EncoderScope {
         extras?.takeUnretainedValue().keys ?? Array(UnsafeBufferPointer(start: keys, count: cursor))
     }
 
-    /// Collects the keys from here on, as they are not those predicted.
+    /// Switches to collecting keys, because they differ from the predicted ones.
     @inline(__always)
     mutating func collectKeys() -> ScopeExtras {
         let extras = madeExtras()
@@ -94,7 +90,7 @@ struct EncoderScope {
         return extras
     }
 
-    /// What few scopes need, made if it is not there yet.
+    /// The scope's extras, made on first use.
     @inline(__always)
     mutating func madeExtras() -> ScopeExtras {
         if let extras { return extras.takeUnretainedValue() }
@@ -113,7 +109,7 @@ struct EncoderScope {
         self.start = start
     }
 
-    /// Expects a shape's keys.
+    /// Predicts a shape's keys.
     @inline(__always)
     mutating func predict(_ variant: TypeRecord.Variant) {
         keys = variant.keys
@@ -133,10 +129,10 @@ struct EncoderScope {
     /// Begins a value without container.
     mutating func openSingle() { layout = .single }
 
-    /// Ends a record that is read by key no more.
+    /// Closes the scope: nothing more is written by key.
     mutating func close() { layout = .closed }
 
-    /// Takes positions for keys.
+    /// Uses positions as keys.
     mutating func openSequential(_ record: Unmanaged<TypeRecord>, _ variant: TypeRecord.Variant) {
         self.record = record
         self.variant = variant
@@ -163,7 +159,7 @@ struct EncoderScope {
     }
 }
 
-/// What few scopes need.
+/// State that only a few scopes need.
 final class ScopeExtras {
     /// The keys written, once they differ from those predicted.
     // A coder is used by one thread at a time: no two accesses overlap.
@@ -190,6 +186,6 @@ final class DeferredValue {
     }
 }
 
-/// Types for scopes that have no type of the user.
+/// The type of scopes that have no type of the user.
 enum NestedValue {}
 enum RootKeys {}

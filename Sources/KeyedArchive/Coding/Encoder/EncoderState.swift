@@ -1,4 +1,4 @@
-/// Everything an encoder changes while it works.
+/// All mutable state of an encoder.
 ///
 /// It lives behind a pointer: class properties would be checked for exclusive access at each use.
 struct EncoderState: ~Copyable {
@@ -35,20 +35,20 @@ struct EncoderState: ~Copyable {
         min(max(limits.objects, 0), Int(UInt32.max) - 1)
     }
 
-    /// A number that no scope has had.
+    /// A serial number that no scope has used.
     @inline(__always)
     mutating func nextSerial() -> Int {
         serials &+= 1
         return serials
     }
 
-    /// Whether nothing but a few values was written, so that little has to be forgotten: most messages are like that.
+    /// Whether only a few values were written, as in most messages: then there is little to reset.
     @inline(__always)
     var isPristine: Bool {
         tables.isPristine && out.isSmall && scope.isPristine && depth == 0 && deferredDepth == 0 && failure == nil
     }
 
-    /// Forgets the few values of an archive that left the state pristine.
+    /// Resets the state after an archive that left it pristine.
     @inline(__always)
     mutating func removeValues() {
         out.count = 0
@@ -56,7 +56,7 @@ struct EncoderState: ~Copyable {
         isFinished = false
     }
 
-    /// Goes back to the beginning, and keeps memory of moderate size; the tables are not emptied.
+    /// Resets for the next archive and keeps memory of moderate size; does not empty the tables.
     mutating func reset() {
         out.reset(most: 1 << 20)
         header.reset(most: 1 << 10)

@@ -1,6 +1,6 @@
 /// What an archive has in addition to plain values: objects, shapes, large data and references.
 ///
-/// Most messages have none of it, so that little has to be forgotten after them.
+/// Most messages have none of these, and little to reset afterwards.
 struct EncoderTables: ~Copyable {
     var identity = IdentityTable()
     /// The objects met, in the order of their numbers.
@@ -16,10 +16,10 @@ struct EncoderTables: ~Copyable {
     /// Objects that were replaced: they must live as long as their address is in the table.
     var replaced: [AnyObject] = []
     private(set) var externals: [AnyObject] = []
-    /// The places of those after the first few.
+    /// The places of the externals after the first few.
     private var externalIndexes: [ObjectIdentifier: Int] = [:]
 
-    /// Up to this number they are searched one by one: most messages have no more, and need no dictionary.
+    /// Up to this count, externals are searched linearly: most messages have no more and need no dictionary.
     private static let fewExternals = 8
 
     /// Whether nothing is in the tables but a few objects by reference, and their memory is worth keeping.

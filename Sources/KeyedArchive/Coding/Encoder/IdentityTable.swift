@@ -1,8 +1,7 @@
-/// Numbers of objects by address: open addressing with linear probing.
+/// Object numbers by address: a hash table with open addressing and linear probing.
 ///
-/// Its user keeps the objects alive.
-///
-/// Emptying it costs nothing: entries carry the epoch they were made in.
+/// The caller keeps the objects alive. Emptying the table takes constant time: entries carry the epoch they were made
+/// in.
 struct IdentityTable {
     private struct Slot {
         var address: UInt

@@ -11,7 +11,7 @@ extension ObjectEncoder {
         do { try codec.write(value, self) } catch { throw fail(error) }
     }
 
-    /// Writes a value that has no key, of a type whose codec is not at hand.
+    /// Writes a value that has no key, and looks up the codec of its type.
     package func encodeTop<T: Encodable>(_ value: T) throws {
         guard !state.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
         do { try write(value) } catch { throw fail(error) }
@@ -71,7 +71,7 @@ extension ObjectEncoder {
         state.header.count + tables.lengths.count + output.count + tables.blobBytes
     }
 
-    /// The finished archive in two parts, if it is nothing but values in one piece; valid until the next call.
+    /// The finished archive in two parts, if it has only values in one piece; valid until the next call.
     package var plainParts: (header: UnsafeRawBufferPointer, values: UnsafeRawBufferPointer)? {
         guard tables.lengths.count == 0, tables.blobBytes == 0 else { return nil }
         return (state.header.bytes, output.bytes)
@@ -107,7 +107,7 @@ extension ObjectEncoder {
         }
     }
 
-    /// Hands the finished archive over in parts that stay valid after `reset()`; big blobs are still not copied.
+    /// Takes the finished archive in parts that stay valid after `reset()`; blobs are not copied.
     package func takeSegments() -> [ArchiveSegment] {
         var pieces = ArchivePieces()
         var front = ByteSink(capacity: state.header.count + tables.lengths.count)

@@ -12,13 +12,13 @@ extension ObjectEncoder {
     @inline(__always)
     func address(_ object: AnyObject) -> UInt { UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()) }
 
-    /// Writes a reference to an object of the archive, although its class may also travel by reference.
+    /// Writes a reference to an object in the archive, even if its class may also travel by reference.
     func writeCopy<T: ObjectCoding>(of object: T) throws {
         let number = try number(of: object)
         output.reference(UInt64(number))
     }
 
-    /// Whether the class is one that travels by itself; then the object is written so.
+    /// Writes the object by reference if its class is `ExternallyCodable`; returns whether it is.
     @inline(never)
     private func writeOtherwise<T: ObjectCoding>(_ object: T) throws -> Bool {
         if let external = object as? any ExternallyCodable {
@@ -50,9 +50,9 @@ extension ObjectEncoder {
         fail(ArchiveError(.limit, "more than \(state.objectLimit) objects"))
     }
 
-    /// Enters `replacement`, itself not asked for another, under the addresses of both.
+    /// Enters `replacement` under the addresses of both objects; it is not asked for a replacement itself.
     private func take(_ replacement: any ObjectCoding, for object: any ObjectCoding) throws -> UInt32 {
-        // The hook may have met other objects in between, so the number is found anew.
+        // `replacementObject(for:)` may have encoded other objects, so the number is found again.
         let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let old = address(object)
         if replacement === object {
@@ -75,7 +75,7 @@ extension ObjectEncoder {
         return try take(result, for: object)
     }
 
-    /// Writes a reference to an instance of a class that is only `Codable`.
+    /// Writes a reference to an instance of a class that is `Codable` but not `ObjectCoding`.
     func writePlain<T: AnyObject & Encodable>(_ object: T) throws {
         let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let address = self.address(object)
@@ -99,7 +99,7 @@ extension ObjectEncoder {
         makeRoom(for: objects.count)
         try objects.withUnsafeBufferPointer { elements in
             guard let base = elements.baseAddress else { return }
-            // An instance of a class is its reference: the array keeps it, so none is counted on the way.
+            // A class instance is its reference. The array keeps it alive, so no reference is counted here.
             try base.withMemoryRebound(to: Unmanaged<T>.self, capacity: elements.count) { references in
                 var expected: Int64 = 0
                 for index in 0..<elements.count {
@@ -111,8 +111,9 @@ extension ObjectEncoder {
         }
     }
 
-    /// Makes room for objects that are probably new, if they are more than there are: otherwise what grows by itself
-    /// grows often enough.
+    /// Reserves room for objects that are probably new, if they outnumber the known ones.
+    ///
+    /// Otherwise the tables grow by themselves in few enough steps.
     @inline(__always)
     private func makeRoom(for count: Int) {
         let known = tables.objects.count

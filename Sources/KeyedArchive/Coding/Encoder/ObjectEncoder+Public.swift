@@ -92,7 +92,7 @@ extension ObjectEncoder {
         try write(bytes: value)
     }
 
-    /// Encodes an object: its state the first time it is met, a reference each further time.
+    /// Encodes an object: its state the first time, only a reference after that.
     ///
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
@@ -101,7 +101,7 @@ extension ObjectEncoder {
         do { try write(object: object) } catch { throw fail(error, at: .key(key)) }
     }
 
-    /// Encodes an object, or that there is none.
+    /// Encodes an object or nil.
     ///
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
@@ -130,10 +130,10 @@ extension ObjectEncoder {
         do { try write(value) } catch { throw fail(error, at: .key(key)) }
     }
 
-    /// Encodes a reference to an object that is archived only if something else encodes it unconditionally, before or
-    /// after; otherwise nil will be decoded.
+    /// Encodes a reference to an object that is archived only if something else encodes it unconditionally.
     ///
-    /// For parents, delegates and other references that do not own.
+    /// That may happen before or after; otherwise the reference decodes as nil. Use it for parents, delegates and other
+    /// references that do not own the object.
     ///
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.

@@ -1,5 +1,5 @@
 extension ObjectEncoder {
-    /// What is known of a type, by the type; the encoder keeps it.
+    /// The record of a type; the encoder keeps it.
     @inline(__always)
     func record(for type: Any.Type, kind: Shape.Kind) -> Unmanaged<TypeRecord> {
         let id = ObjectIdentifier(type)
@@ -41,7 +41,7 @@ extension ObjectEncoder {
     @inline(never)
     private func number(_ variant: TypeRecord.Variant) {
         if tables.shapes.count >= min(limits.shapes, 0xFFFF) {
-            // Containers are handed out by functions that do not throw: the next that does says so.
+            // Functions that return containers cannot throw: the next throwing call reports this.
             state.failure = ArchiveError(.limit, "more than \(limits.shapes) shapes")
             return variant.number(0, in: variant.epoch)
         }
@@ -51,8 +51,8 @@ extension ObjectEncoder {
 
     /// Begins a record in the current scope: writes the predicted shape's number, to be corrected at the end.
     ///
-    /// A shape that this archive does not have yet gets its number at the end only: predicted by what other archives held,
-    /// perhaps for others to read, it must not get into this one before a value has it.
+    /// A shape that is new to this archive gets its number only at the end. The prediction may come from another
+    /// archive, for another reader: the shape must not appear in this one before a value has it.
     @inline(__always)
     func openRecord(_ record: Unmanaged<TypeRecord>) {
         scope.open(record, at: output.count)
@@ -66,11 +66,11 @@ extension ObjectEncoder {
         if variant.shape.layout == .explicit { openExplicit() }
     }
 
-    /// Begins a record whose predicted shape no value of the archive has had.
+    /// Begins a record whose predicted shape is new to this archive.
     @inline(never)
     private func openFirst(_ variant: TypeRecord.Variant) {
         guard variant.shape.layout == .explicit else { return output.fixed(UInt16.max) }
-        // Its shape has no keys: it fits all values.
+        // The shape has no keys and fits all values.
         output.fixed(localIndex(variant))
         scope.settle(variant)
         openExplicit()
@@ -164,7 +164,7 @@ extension ObjectEncoder {
         return value
     }
 
-    /// Makes a place for the elements of a list that follow a deferred one.
+    /// Makes a deferred value for the list elements that follow a nested container.
     func deferElements() -> DeferredValue {
         let extras = scope.madeExtras()
         if let last = extras.deferred.last?.value, last.elements { return last }

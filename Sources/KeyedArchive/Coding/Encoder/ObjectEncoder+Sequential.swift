@@ -1,7 +1,7 @@
 extension ObjectEncoder {
     /// Begins a record whose values have no keys.
     ///
-    /// The keys, which are positions, stand in the record: there may be more of them than a shape has room for.
+    /// The keys are positions, written inline: there may be more of them than a shape can have.
     func openSequential(_ record: Unmanaged<TypeRecord>) {
         let variant = record.takeUnretainedValue().bare(.explicit)
         output.fixed(localIndex(variant))
@@ -9,16 +9,16 @@ extension ObjectEncoder {
         openExplicit()
     }
 
-    /// Writes the key of a value that has none: its position.
+    /// Writes the position of a value without key, as its key.
     private func position() throws {
         let key = StoredKey.unkeyed(scope.unkeyed)
         if !scope.takeKey(key) { try append(key: key) }
         scope.unkeyed += 1
     }
 
-    /// Encodes a value or object without key; it is decoded in the order encoded.
+    /// Encodes a value or object without key; such values are decoded in the same order.
     ///
-    /// In an archive with keys such values are stored together with those with keys, under their positions.
+    /// In an archive with keys, values without key are stored under their positions, next to the others.
     /// - Parameter value: Any `Codable` value, or an object.
     /// - Throws: `ArchiveError`, and what the value's own code throws.
     public func encode<T: Encodable>(_ value: T) throws {

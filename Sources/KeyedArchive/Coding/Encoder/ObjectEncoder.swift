@@ -1,25 +1,25 @@
-/// Writes objects and values into a compact archive; what a class sees in `encode(with:)`.
+/// Writes objects and values into a compact archive; the coder in a class's `encode(with:)`.
 ///
-/// An object encoded for the first time gets the next number, and its body is queued, so
-/// that no graph is too deep to write. Not for use by several threads at once.
+/// An object gets the next number when it is first encoded, and its body is queued: no graph is too deep to write. Not
+/// for use by several threads at once.
 public final class ObjectEncoder {
-    /// The storage of everything that changes while objects are written: class properties would be checked for
-    /// exclusive access at each use.
+    /// The storage of all state that changes while writing: class properties would be checked for exclusive access at
+    /// each use.
     let storage: UnsafeMutablePointer<EncoderState>
     private(set) var limits: ArchiveLimits
     let classes: ClassRegistry
-    /// Asked about each object on its way, if set.
+    /// Asked about each object that is encoded.
     weak var delegate: (any KeyedArchiverDelegate)?
     var hasDelegate = false
     /// Whether objects by reference may be written.
     package var allowsExternals = false
     /// Whether `AsObject` and `AsMutable` leave a mark, which only the writer of Apple's format reads.
     package var marksForms = false
-    /// The object that drives the encoder, for the coding code of values to find.
+    /// The object that uses the encoder, such as a connection; the coding code of values finds it here.
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) package var codingOwner: AnyObject?
 
-    /// Whether `owner` drives it; cheaper than `codingOwner` from another module.
+    /// Whether `owner` is the `codingOwner`; cheaper than reading that from another module.
     package func isDriven(by owner: AnyObject) -> Bool { codingOwner === owner }
 
     /// Makes an encoder without content.
@@ -79,9 +79,7 @@ public final class ObjectEncoder {
     /// False only in the archives of a `SequentialArchiver`: there objects encode values without key, in order.
     public var allowsKeyedCoding: Bool { !isSequential }
 
-    /// Forgets everything written, and keeps buffers of moderate size for the next use.
-    ///
-    /// All objects are released.
+    /// Discards everything written, releases all objects, and keeps buffers of moderate size for the next use.
     package func reset() {
         guard state.isPristine else { return resetAll() }
         state.removeValues()
@@ -113,7 +111,7 @@ public final class ObjectEncoder {
         try append(key: key)
     }
 
-    /// Writes a key as it stands in archives, which is not the one predicted.
+    /// Writes a key in its stored form, if it is not the predicted one.
     func append(key: String) throws {
         switch scope.layout {
         case .keyed:
@@ -142,7 +140,7 @@ public final class ObjectEncoder {
 
     // MARK: Failure
 
-    /// Notes that the archive cannot be finished: what was half written stays in it.
+    /// Records a failure: the archive contains a half-written value and cannot be finished.
     @inline(never)
     func fail(_ error: any Error, at step: ArchiveError.Step? = nil) -> ArchiveError {
         let error = ArchiveError.wrapping(error, at: step)

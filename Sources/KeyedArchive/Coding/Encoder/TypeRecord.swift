@@ -1,11 +1,10 @@
 /// What an encoder remembers about one type: its name, and the shapes its values have had so far.
 ///
-/// The shape seen last
-/// is predicted for the next value.
+/// It predicts the last shape for the next value.
 final class TypeRecord {
     /// A shape with its number in the archive being written.
     ///
-    /// It is behind a pointer that the record frees: using it costs no reference counting.
+    /// The content is behind a pointer that the record frees: access needs no reference counting.
     struct Variant {
         private struct Content {
             let shape: Shape
@@ -64,7 +63,7 @@ final class TypeRecord {
         for variant in variants { variant.deallocate() }
     }
 
-    /// The variant with these keys in this order, and whether values should rather carry their keys from now on.
+    /// The variant with these keys in this order; predicts inline keys from now on if there are too many variants.
     func settle(_ keys: [String], limit: Int) throws -> Variant {
         for variant in variants where variant.shape.layout == .keyed {
             if variant.keyCount == keys.count && variant.shape.keyNames == keys {
@@ -82,7 +81,7 @@ final class TypeRecord {
         return variant
     }
 
-    /// The variant without keys of its own.
+    /// The variant for a layout whose shape has no keys.
     func bare(_ layout: Shape.Layout) -> Variant {
         variants.first { $0.shape.layout == layout } ?? add(layout, [])
     }

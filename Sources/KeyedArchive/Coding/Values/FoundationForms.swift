@@ -1,14 +1,14 @@
-/// A number that is an object of its own, an `NSNumber`, in archives of Apple's format.
+/// A number that Apple's format stores as an object, an `NSNumber`.
 ///
-/// There a number under a key of an object is stored as such, for `decodeInteger(forKey:)` and the like. A class
+/// Apple's format stores a number under an object's key inline, for `decodeInteger(forKey:)` and the like. A class
 /// written for Foundation that reads its number with `decodeObject(forKey:)` needs an object:
 ///
 /// ```swift
 /// try coder.encode(AsObject(age), forKey: "age")
 /// ```
 ///
-/// Read it as the number it is, `decode(Int.self, forKey: "age")`: the wrapper leaves no other trace, none at all in the
-/// compact format and in messages. Around other values, which are objects anyway, it changes nothing.
+/// Decode the plain number: `decode(Int.self, forKey: "age")`. The compact format and messages contain no trace of the
+/// wrapper. It has no effect around other values, which are objects anyway.
 public struct AsObject<Value: Codable>: FoundationForm {
     /// The number.
     public var value: Value
@@ -22,14 +22,14 @@ public struct AsObject<Value: Codable>: FoundationForm {
 /// A collection, a string or bytes that are mutable in archives of Apple's format: an `NSMutableArray`,
 /// `NSMutableDictionary`, `NSMutableSet`, `NSMutableString` or `NSMutableData`.
 ///
-/// For classes written for Foundation that cast what they decode to such a class:
+/// For classes written for Foundation that cast decoded values to such a class:
 ///
 /// ```swift
 /// try coder.encode(AsMutable(foos), forKey: "foos")
 /// ```
 ///
-/// Read it as the value it is, `decode([Foo].self, forKey: "foos")`: the wrapper leaves no other trace, none at all in the
-/// compact format and in messages. What the collection holds is mutable only if it has a wrapper of its own.
+/// Decode the plain value: `decode([Foo].self, forKey: "foos")`. The compact format and messages contain no trace of
+/// the wrapper. Elements of a collection are mutable only if they have wrappers, too.
 public struct AsMutable<Value: Codable>: FoundationForm {
     /// The collection, string or bytes.
     public var value: Value
@@ -43,12 +43,12 @@ public struct AsMutable<Value: Codable>: FoundationForm {
 extension AsObject: Sendable where Value: Sendable {}
 extension AsMutable: Sendable where Value: Sendable {}
 
-/// A wrapper that selects the Foundation class that stands for a value.
+/// A wrapper that selects the Foundation class of a value.
 protocol FoundationForm: Codable, NativelyArchived {
     associatedtype Value: Codable
     var value: Value { get }
     init(_ value: Value)
-    /// The tag in front of the value, only in what the writer of Apple's format reads.
+    /// The tag in front of the value; written only for the writer of Apple's format.
     static var tag: UInt8 { get }
 }
 

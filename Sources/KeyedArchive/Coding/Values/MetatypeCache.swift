@@ -1,6 +1,6 @@
-/// A small cache of immortal objects by type: a type has two places, and the newest is found first.
+/// A small cache of immortal objects by type; a type has two possible places, and the newest entry is found first.
 ///
-/// With a single place, two types of a message that share it would be looked up again for each message.
+/// With a single place, two types that share it would replace each other for each message.
 struct MetatypeCache {
     private struct Entry {
         var type: UInt = 0

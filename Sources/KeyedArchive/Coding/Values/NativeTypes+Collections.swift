@@ -4,7 +4,7 @@ extension Optional: NativelyArchived where Wrapped: Codable {
         let isNested = Wrapped.self is any AnyOptional.Type
         return ValueWriter<Wrapped?> { value, coder in
             guard let value else { return coder.output.byte(Tag.none) }
-            // Without the mark an inner nil could not be told from an outer one.
+            // The tag distinguishes an inner nil from an outer one.
             guard isNested else { return try wrapped.write(value, coder) }
             try coder.nested {
                 coder.output.byte(Tag.some)

@@ -8,7 +8,7 @@
 extension ObjectDecoder {
     private func isString(_ tag: UInt8) -> Bool { tag & 0xC0 == Tag.firstString || tag == Tag.string }
 
-    /// A truth value, a whole real or digits in place of an integer.
+    /// Reads a Boolean, a whole real or digits as an integer.
     func readForeignInteger<T: FixedWidthInteger>(_ type: T.Type) throws -> T? {
         guard let tag = input.next else { return nil }
         switch tag {
@@ -74,14 +74,14 @@ extension ObjectDecoder {
     @inline(__always)
     func readKey<Key: Decodable>(_ reader: ValueReader<Key>) throws -> Key { try reader.read(self) }
 
-    /// Moves past the mark of an optional in an optional, which other archivers do not write.
+    /// Expects the tag of an optional in an optional; other archivers do not write it.
     func expectOptional() throws {
         if foreign != nil, input.next != Tag.some { return }
         try expect(Tag.some, "an optional")
     }
 }
 
-/// A URL as it encodes itself.
+/// A URL as its own `Codable` conformance encodes it.
 private struct ForeignURL: Decodable {
     let relative: String
     let base: [ForeignURL]
@@ -102,7 +102,7 @@ private struct ForeignURL: Decodable {
     }
 }
 
-/// A decimal as it encodes itself.
+/// A decimal as its own `Codable` conformance encodes it.
 private struct ForeignDecimal: Decodable {
     let exponent: Int
     let length: Int

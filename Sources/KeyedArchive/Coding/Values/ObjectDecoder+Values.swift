@@ -5,7 +5,7 @@
 #endif
 
 extension ObjectDecoder {
-    /// Byte counts from which on `Data` is a slice of the archive instead of a copy.
+    /// `Data` of at least this many bytes is a slice of the archive instead of a copy.
     static let smallestSlice = 16 << 10
 
     /// Reads a value of any type.
@@ -27,13 +27,13 @@ extension ObjectDecoder {
         return ArchiveError(.typeMismatch, "expected \(expected), found \(Tag.describe(tag))")
     }
 
-    /// Reads the tag of a value that is to be of one kind.
+    /// Reads a tag; throws if it is another one.
     @inline(__always)
     func expect(_ tag: UInt8, _ expected: @autoclosure () -> String) throws {
         guard input.take(tag) else { throw mismatch(expected()) }
     }
 
-    /// Moves past a nil if one comes next.
+    /// Consumes a nil if it comes next; returns whether it did.
     func readNil() throws -> Bool {
         var source = input
         let tag = try source.byte()
@@ -46,7 +46,7 @@ extension ObjectDecoder {
         return true
     }
 
-    /// Reads a value or nil; of an optional in an optional the outer nil.
+    /// Reads a value or nil; for an optional in an optional, the outer nil.
     func readIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
         let tag = try input.peek()
         if tag == Tag.none || tag == Tag.conditional {
@@ -86,7 +86,7 @@ extension ObjectDecoder {
     func readBool() throws -> Bool {
         if input.take(Tag.isTrue) { return true }
         if input.take(Tag.isFalse) { return false }
-        // Some archivers know truth values as numbers only.
+        // Some archivers write Booleans as numbers.
         if foreign != nil, let number = input.next, number < 2 {
             try input.advance(1)
             return number == 1
@@ -135,7 +135,7 @@ extension ObjectDecoder {
         return try input.bytes(try input.length())
     }
 
-    /// Bytes outside the body; nil if the next value is something else.
+    /// Reads bytes outside the body; nil if the next value is something else.
     private func readOutside(_ outside: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer? {
         var source = input
         guard try source.byte() == Tag.outside else { return nil }
@@ -157,8 +157,8 @@ extension ObjectDecoder {
         let slice = Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: bytes.count,
             deallocator: .custom { _, _ in withExtendedLifetime(owner) {} })
-        // A `Data` that is the only one of its bytes is changed in place. As long as the decoder might read these bytes
-        // again there are two, so that a change makes a copy.
+        // A uniquely referenced `Data` is changed in place. The decoder may read these bytes again, so it keeps a
+        // second reference: a change then makes a copy.
         notes.slices[start] = slice
         return slice
     }
@@ -184,7 +184,7 @@ extension ObjectDecoder {
         let relative = try readString()
         let hasBase = try !readNil()
         let base = hasBase ? URL(string: try readString()) : nil
-        // Without its base a URL would be another one.
+        // Without its base, the URL would be a different one.
         guard let url = URL(string: relative, relativeTo: base), base != nil || !hasBase else {
             throw ArchiveError(.corrupt, "an invalid URL")
         }
@@ -200,7 +200,7 @@ extension ObjectDecoder {
 
     // MARK: Collections
 
-    /// Counts a level of nesting around `body`.
+    /// Runs `body` one level of nesting deeper.
     @inline(__always)
     func nested<R>(_ body: () throws -> R) throws -> R {
         try checkDepth()
@@ -209,7 +209,7 @@ extension ObjectDecoder {
         return try body()
     }
 
-    /// Reads the elements of a list in any form, and hands each over.
+    /// Reads the elements of a list in any form and passes each to `each`.
     func readElements<T>(
         _ expected: String, _ reader: ValueReader<T>, _ each: (T) throws -> Void, reserve: (Int) -> Void
     )
@@ -254,7 +254,7 @@ extension ObjectDecoder {
         try nested { try read(count, reader, each) }
     }
 
-    /// How many elements to make room for at once: what the bytes promise may take many times their size.
+    /// How many elements to reserve room for: in memory they may take many times the size of their bytes.
     func bounded<T>(_ count: Int, _ type: T.Type) -> Int {
         min(count, max(16, (64 << 10) / max(MemoryLayout<T>.stride, 1)))
     }
@@ -286,7 +286,7 @@ extension ObjectDecoder {
         }
     }
 
-    /// Reads scalars that are stored as in memory, or one by one.
+    /// Reads scalars, stored in their memory layout or one by one.
     func readScalars<T: BitwiseCopyable>(_ type: T.Type, _ kind: PackedKind, _ reader: ValueReader<T>) throws -> [T] {
         var source = input
         if try source.byte() == Tag.packed, try source.packedKind() == kind {
@@ -296,7 +296,7 @@ extension ObjectDecoder {
             }
             let bytes = try source.bytes(count * kind.width)
             input = source
-            // A byte that is neither 0 nor 1 must not become a `Bool` as it is.
+            // A byte other than 0 and 1 is not a valid `Bool`.
             if kind == .bool { return bytes.compactMap { ($0 != 0) as? T } }
             return [T](unsafeUninitializedCapacity: count) { target, initialized in
                 UnsafeMutableRawBufferPointer(target).copyMemory(from: bytes)

@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// Keeps an array alive whose memory waits to be sent.
+/// Keeps an array alive while its memory waits to be sent.
 private final class ArrayOwner<Element> {
     let array: [Element]
     init(_ array: [Element]) { self.array = array }
@@ -63,7 +63,7 @@ extension ObjectEncoder {
         tables.append(Blob(position: output.count, owner: owner, bytes: bytes))
     }
 
-    /// Writes scalars as in memory.
+    /// Writes scalars in their memory layout.
     func write<T: BitwiseCopyable>(packed values: UnsafeBufferPointer<T>, _ kind: PackedKind) throws {
         try checkCount(values.count)
         output.packed(kind, values.count)
@@ -82,7 +82,7 @@ extension ObjectEncoder {
         }
     }
 
-    /// Counts a level of nesting around `body`.
+    /// Runs `body` one level of nesting deeper.
     @inline(__always)
     func nested(_ body: () throws -> Void) throws {
         try checkDepth()

@@ -82,7 +82,7 @@ extension ObjectEncoder {
 }
 
 extension ObjectDecoder {
-    /// Reads by the tag, without attempts.
+    /// Reads the kind of value that the tag names, instead of trying one after the other.
     fileprivate func readPropertyList() throws -> PropertyList {
         switch try input.peek() {
         case Tag.isTrue, Tag.isFalse: return .bool(try readBool())

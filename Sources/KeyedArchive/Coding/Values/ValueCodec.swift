@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How values of `T` go into and out of archives, found once.
+/// The writer and the reader for values of `T`.
 package struct ValueCodec<T>: Sendable {
     let writer: ValueWriter<T>
     let reader: ValueReader<T>
@@ -15,10 +15,9 @@ package struct ValueCodec<T>: Sendable {
     @inline(__always)
     func read(_ coder: ObjectDecoder) throws -> T { try reader.read(coder) }
 
-    /// The codec of a type; cheap, but keep it where it is used again.
+    /// The codec of a type; keep it if you use it more than once.
     ///
-    /// A type that cannot be encoded or decoded at
-    /// all has a codec that throws.
+    /// If the type cannot be encoded or decoded, its codec throws.
     package static func of(_ type: T.Type) -> ValueCodec<T> {
         ValueCodec(writer: .of(T.self), reader: .of(T.self))
     }
@@ -32,15 +31,15 @@ package class AnyValueCoder: @unchecked Sendable {
     fileprivate static let readers = AnyValueCoderTable()
 }
 
-/// The writers or the readers of all types met.
+/// The writers or the readers of all types used so far.
 private struct AnyValueCoderTable: ~Copyable, Sendable {
     private let coders = Mutex<[ObjectIdentifier: AnyValueCoder]>([:])
 
-    /// The coder of a type, made if it is not there yet; `make` may ask for those of other types.
+    /// The coder of a type, made on first use; `make` may ask for the coders of other types.
     func coder(of type: Any.Type, _ make: () -> AnyValueCoder) -> AnyValueCoder {
         let key = ObjectIdentifier(type)
         if let known = coders.withLock({ $0[key] }) { return known }
-        // Made outside the lock: it asks for those of the elements.
+        // `make` runs outside the lock: it may ask for the coders of elements.
         let made = make()
         return coders.withLock { table in
             if let known = table[key] { return known }
@@ -50,13 +49,13 @@ private struct AnyValueCoderTable: ~Copyable, Sendable {
     }
 }
 
-/// Types with a form of their own in archives.
+/// Types with a native form in archives.
 protocol NativelyArchived {
     static func makeWriter() -> AnyValueCoder
     static func makeReader() -> AnyValueCoder
 }
 
-/// How values of `T` go into archives.
+/// Writes values of `T` into archives.
 // Immutable after `init`; the closure captures types and other writers only.
 final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
     let write: (T, ObjectEncoder) throws -> Void
@@ -106,7 +105,7 @@ private func codableWriter<V: Encodable>(_ type: V.Type) -> AnyValueCoder {
     ValueWriter<V> { value, coder in try coder.writeCodable(value) }
 }
 
-/// How values of `T` come out of archives.
+/// Reads values of `T` from archives.
 // Immutable after `init`; the closure captures types and other readers only.
 final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
     let read: (ObjectDecoder) throws -> T
