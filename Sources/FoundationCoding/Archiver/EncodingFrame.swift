@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// What one object (or the top of the archive) has encoded so far.
+/// What one object, or the top of the archive, has encoded so far.
 struct EncodingFrame {
     private(set) var keys: [String] = []
     private(set) var values: [ArchivedValue] = []
@@ -8,12 +8,12 @@ struct EncodingFrame {
     private var unkeyedCount = 0
     /// The types of the values encoded without key, one after the other; written in sequential archives only.
     private var types: [String] = []
-    /// Whether the object may use keys: all may in a keyed archive, Foundation's own always.
+    /// Whether the object may use keys: any object in a keyed archive, and Foundation's own always.
     let allowsKeys: Bool
 
     init(allowsKeys: Bool) { self.allowsKeys = allowsKeys }
 
-    /// Sets the value of a key; as with Foundation, the last one counts.
+    /// Sets the value of a key; as in Foundation, the last value counts.
     mutating func set(_ value: ArchivedValue, forStoredKey key: String) {
         if let position = positions[key] {
             values[position] = value
@@ -41,7 +41,7 @@ struct EncodingFrame {
 
 /// Keys as archives store them.
 enum StoredName {
-    /// The types of what was encoded in order, in sequential archives.
+    /// The key for the types of the values encoded in order, in sequential archives.
     static let types = "$types"
 
     static func escaped(_ key: String) -> String { key.utf8.first == UInt8(ascii: "$") ? "$" + key : key }

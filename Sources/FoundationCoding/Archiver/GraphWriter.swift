@@ -10,8 +10,9 @@ struct GraphWriter {
     /// The number of objects so far.
     var count: Int { graph.objects.count }
 
-    /// Adds nil, to be replaced when the object is written; it stays for a conditional object that nothing else
-    /// encodes.
+    /// Adds nil as a placeholder, which is replaced when the object is written.
+    ///
+    /// It stays nil for a conditional object that nothing else encodes.
     mutating func reserve() throws -> Int { try graph.add(.value(.null)) }
 
     mutating func fill(_ index: Int, with value: ArchivedValue) throws { try graph.replace(index, with: .value(value)) }

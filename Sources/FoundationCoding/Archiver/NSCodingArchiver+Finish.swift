@@ -3,7 +3,7 @@ public import KeyedArchive
 import Synchronization
 
 extension NSCodingArchiver {
-    /// Completes the archive: from now on nothing can be encoded.
+    /// Completes the archive; nothing can be encoded afterwards.
     public func finishEncoding() {
         guard !isFinished else { return }
         delegate?.archiverWillFinish(self)
@@ -15,24 +15,24 @@ extension NSCodingArchiver {
         delegate?.archiverDidFinish(self)
     }
 
-    /// Completes the archive and gives its bytes.
+    /// Completes the archive and returns its bytes.
     ///
-    /// - Throws: `ArchiveError`, what went wrong first.
-    /// - Complexity: The size of the archive.
+    /// - Throws: `ArchiveError`, the first one of the archive.
+    /// - Complexity: Linear in the size of the archive.
     public func data() throws -> Data {
         Data(try graph().bytes(format: outputFormat, limits: limits))
     }
 
-    /// Completes the archive and gives its graph.
+    /// Completes the archive and returns its graph.
     ///
-    /// - Throws: `ArchiveError`, what went wrong first.
+    /// - Throws: `ArchiveError`, the first one of the archive.
     public func graph() throws -> ArchivedGraph {
         finishEncoding()
         if let failure { throw failure }
         return writer.graph
     }
 
-    /// The bytes of the archive, which is completed; empty if something went wrong (see `error`).
+    /// Completes the archive and returns its bytes, or no bytes after an error (see `error`).
     public var encodedData: Data {
         do {
             return try data()
@@ -44,13 +44,13 @@ extension NSCodingArchiver {
 
     // MARK: Class names
 
-    /// Writes instances of a class under another name in this archive; nil for its own again.
+    /// Writes instances of a class under another name in this archive; nil restores its own name.
     public func setClassName(_ name: String?, for type: AnyClass) { classMap[type] = name }
 
     /// The name set for a class in this archive.
     public func className(for type: AnyClass) -> String? { classMap[type] }
 
-    /// Writes instances of a class under another name in all archives of the program; an archiver's own names go first.
+    /// Writes instances of a class under another name in all archives; an archiver's own names take precedence.
     public class func setClassName(_ name: String?, for type: AnyClass) {
         ClassMap.archivers.withLock { $0[type] = name }
     }

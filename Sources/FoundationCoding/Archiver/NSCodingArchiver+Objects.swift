@@ -3,7 +3,7 @@ import KeyedArchive
 import Synchronization
 
 extension NSCodingArchiver {
-    /// Levels of objects encoded inside one another; deeper ones are postponed until the stack is short again.
+    /// The most levels of nested objects; deeper ones are postponed until the stack is short again.
     private static let deepest = 128
 
     // MARK: Placing values
@@ -25,7 +25,7 @@ extension NSCodingArchiver {
         }
     }
 
-    /// Runs a step of encoding unless something failed before, and keeps its error.
+    /// Runs a step of encoding unless an earlier one failed, and keeps its error.
     func perform(_ step: () throws -> Void) {
         guard failure == nil else { return }
         do {
@@ -44,7 +44,7 @@ extension NSCodingArchiver {
 
     // MARK: Objects
 
-    /// The reference to an object, which is encoded if it was not.
+    /// A reference to an object, which is encoded if it was not yet.
     func value(of object: Any?) throws -> ArchivedValue {
         guard let object = try resolve(object) else { return .reference(0) }
         let identity = ObjectIdentifier(object)
@@ -58,7 +58,7 @@ extension NSCodingArchiver {
         return .reference(index)
     }
 
-    /// The reference to an object that something else may or may not encode.
+    /// A reference to an object that is archived only if something else encodes it.
     func conditionalValue(of object: Any?) throws -> ArchivedValue {
         guard let object = try resolve(object) else { return .reference(0) }
         if let index = indices[ObjectIdentifier(object)] { return .reference(index) }
@@ -77,11 +77,11 @@ extension NSCodingArchiver {
         return index
     }
 
-    /// The object to archive for a value: bridged to a class, then replaced if its class or the delegate says so.
+    /// The object to archive for a value: bridged to a class, then replaced by its class or the delegate.
     private func resolve(_ value: Any?) throws -> NSObject? {
         guard let value else { return nil }
         let bridged = value as AnyObject
-        // An empty optional in an `Any` bridges to NSNull.
+        // A nil optional in an `Any` bridges to NSNull.
         if bridged is NSNull, !(value is NSNull) { return nil }
         var object: AnyObject? = bridged
         let identity = ObjectIdentifier(bridged)
@@ -107,7 +107,7 @@ extension NSCodingArchiver {
         delegate?.archiver(self, willReplace: original, with: object)
         replacements[ObjectIdentifier(original)] = .some(object)
         retained.append(original)
-        // A replacement is not asked for another one.
+        // A replacement is not replaced again.
         if let object { replacements[ObjectIdentifier(object)] = .some(object) }
         return object
     }
@@ -127,7 +127,7 @@ extension NSCodingArchiver {
             return
         }
         try encodeNow(object, at: index)
-        // Postponed objects follow the outermost object, when the stack is short.
+        // Postponed objects follow after the outermost object, when the stack is short.
         guard frames.count == 1 else { return }
         while let next = deferred.popLast() { try encodeNow(next.object, at: next.index) }
     }
@@ -136,7 +136,7 @@ extension NSCodingArchiver {
         if let value = NativeEncoding.plainValue(of: object) {
             try writer.fill(index, with: value)
         } else {
-            // Decimal numbers describe themselves as plain numbers, which would lose digits.
+            // Decimal numbers present themselves as plain numbers, which would lose digits.
             let type: AnyClass =
                 object is NSDecimalNumber ? NSDecimalNumber.self : object.classForKeyedArchiver ?? object.classForCoder
             let native = NativeEncoding.body(of: type)
@@ -144,7 +144,7 @@ extension NSCodingArchiver {
             if isSecure, (object as? any NSSecureCoding).map({ Swift.type(of: $0).supportsSecureCoding }) != true {
                 throw ArchiveError(.unsupported, "\(ClassNames.name(of: type)) does not support secure coding")
             }
-            // Foundation's own classes use keys in any archive; without keys they trap.
+            // Foundation's own classes always use keys, and trap without them.
             frames.append(
                 EncodingFrame(allowsKeys: !isSequential || ClassNames.hasFoundationAncestor(Swift.type(of: object))))
             if let native { try native(self, object) } else { coding.encode(with: self) }

@@ -2,15 +2,15 @@ public import Foundation
 public import KeyedArchive
 
 extension NSCodingArchiver {
-    /// The key of the only root of an archive.
+    /// The key of the root in an archive with one root.
     public static let rootKey = "root"
 
     /// Archives one object, under the key `root`.
     ///
     /// - Parameters:
-    ///   - root: An object of an `NSCoding` class, or a value that bridges to one; nil is an archive of nil.
+    ///   - root: An object of an `NSCoding` class, or a value that bridges to one; nil makes an archive of nil.
     ///   - requiringSecureCoding: Whether all objects must be of `NSSecureCoding` classes.
-    ///   - format: The format.
+    ///   - format: The format to write.
     /// - Throws: `ArchiveError`.
     public class func archivedData(
         withRootObject root: Any?, requiringSecureCoding: Bool = false, format: ArchiveFormat = .binary
@@ -19,12 +19,12 @@ extension NSCodingArchiver {
             withRoots: [rootKey: root], requiringSecureCoding: requiringSecureCoding, format: format)
     }
 
-    /// Archives several objects, each under its own key, in one archive; what they share stays shared.
+    /// Archives several objects in one archive, each under its own key; sharing between them is kept.
     ///
     /// - Parameters:
     ///   - roots: The objects by their keys.
     ///   - requiringSecureCoding: Whether all objects must be of `NSSecureCoding` classes.
-    ///   - format: The format.
+    ///   - format: The format to write.
     /// - Throws: `ArchiveError`.
     public class func archivedData(
         withRoots roots: KeyValuePairs<String, Any?>, requiringSecureCoding: Bool = false,
@@ -41,7 +41,7 @@ extension NSCodingArchiver {
 
     /// Archives one object into a file, which is replaced as a whole or not at all.
     ///
-    /// - Throws: `ArchiveError`, which names the file if that cannot be written.
+    /// - Throws: `ArchiveError`, which names the file if it cannot be written.
     public class func archive(_ root: Any?, to file: URL, format: ArchiveFormat = .binary) throws {
         let data =
             self is NSCodingSequentialArchiver.Type
@@ -52,7 +52,7 @@ extension NSCodingArchiver {
 
     /// Archives one object into a file, which is replaced as a whole or not at all.
     ///
-    /// - Returns: Whether it worked; `archive(_:to:format:)` says why not.
+    /// - Returns: Whether it succeeded; `archive(_:to:format:)` throws the reason.
     @discardableResult
     public class func archiveRootObject(_ root: Any, toFile path: String) -> Bool {
         (try? archive(root, to: URL(fileURLWithPath: path))) != nil

@@ -33,7 +33,7 @@ extension NSCodingArchiver {
         }
     }
 
-    /// A C array is an object of its own, as Apple's archiver writes it.
+    /// Encodes a C array as an object, like Apple's archiver.
     private func encodeElements(_ count: Int, _ element: TypeEncoding, at address: UnsafeRawPointer) throws {
         var frame = EncodingFrame(allowsKeys: true)
         frame.set(.integer(Int64(count)), forKey: OldStyleArray.count)
@@ -68,7 +68,7 @@ extension NSCodingArchiver {
     }
 }
 
-/// The object that stands for a C array in archives.
+/// The class that represents a C array in archives.
 enum OldStyleArray {
     static let className = "_NSKeyedCoderOldStyleArray"
     static let count = "NS.count"

@@ -10,8 +10,8 @@ public import KeyedArchive
 /// try archiver.data().write(to: file, options: .atomic)
 /// ```
 ///
-/// Objects keep their identity (`===`), also in cycles and where they are equal to others; true, 1 and 1.0 stay what they
-/// are. Nothing traps: what cannot be archived is kept in `error` and thrown by `data()`. Belongs to one thread at a time.
+/// Objects keep their identity (`===`), also in cycles and if they are equal to others; true, 1 and 1.0 stay distinct.
+/// Nothing traps: `error` keeps the first error and `data()` throws it. Belongs to one thread at a time.
 public class NSCodingArchiver: OneDirectionCoder {
     /// The format `data()` writes; binary by default.
     public var outputFormat: ArchiveFormat = .binary
@@ -25,13 +25,13 @@ public class NSCodingArchiver: OneDirectionCoder {
     var failure: ArchiveError?
     var isFinished = false
     var classMap = ClassMap()
-    /// The index of each object met, by identity.
+    /// The index of each object encoded so far, by identity.
     var indices: [ObjectIdentifier: Int] = [:]
-    /// Objects met, so that their identity is not given to another one.
+    /// Keeps encoded objects alive, so that no new object gets the identity of an old one.
     var retained: [AnyObject] = []
-    /// Those of `indices` that were met only conditionally.
+    /// The indices of objects that were encoded only conditionally so far.
     var conditional: Set<Int> = []
-    /// What was put in place of objects.
+    /// The replacements of objects.
     var replacements: [ObjectIdentifier: AnyObject?] = [:]
     /// Objects whose bodies were postponed until the stack is short again.
     var deferred: [(object: NSObject, index: Int)] = []
@@ -45,14 +45,15 @@ public class NSCodingArchiver: OneDirectionCoder {
         self.init(sequential: false, secure: requiringSecureCoding)
     }
 
-    /// Makes an archiver with keys whose archive is appended to `data` by `finishEncoding()`; nothing is if there is an
-    /// `error` then.
+    /// Makes an archiver with keys whose archive `finishEncoding()` appends to `data`.
+    ///
+    /// After an `error`, nothing is appended.
     public convenience init(forWritingWith data: NSMutableData) {
         self.init(sequential: false, secure: false)
         output = data
     }
 
-    /// Where the archive goes when it is complete.
+    /// Receives the complete archive.
     var output: NSMutableData?
 
     init(sequential: Bool, secure: Bool) {
@@ -71,28 +72,28 @@ public class NSCodingArchiver: OneDirectionCoder {
     /// Whether all objects must be of `NSSecureCoding` classes.
     public override var requiresSecureCoding: Bool { isSecure }
 
-    /// No list: an archiver takes all classes.
+    /// Always nil: an archiver accepts all classes.
     public override var allowedClasses: [AnyClass]? { nil }
 
-    /// The first thing that went wrong, an `ArchiveError`; from then on nothing is encoded.
+    /// The first `ArchiveError`; nothing is encoded after it.
     public override var error: (any Error)? { failure }
 
-    /// Sets `error`; nothing is raised, for either failure policy.
+    /// Sets `error`; raises nothing under either failure policy.
     public override func failWithError(_ error: any Error) { fail(error) }
 
-    /// The version of a class as `NSCodingVersioned` gives it, 0 for others; `NSNotFound` for a class not encoded yet.
+    /// The version from `NSCodingVersioned`, 0 for other classes; `NSNotFound` for a class not encoded yet.
     public override func version(forClassName className: String) -> Int { versions[className] ?? NSNotFound }
 
     var versions: [String: Int] = [:]
 
     // MARK: Objects
 
-    /// Encodes an object, or nil, for a key.
+    /// Encodes an object or nil for a key.
     public override func encode(_ object: Any?, forKey key: String) {
         store(forKey: key) { try self.value(of: object) }
     }
 
-    /// Encodes an object only if something else encodes it without condition; else it comes back as nil.
+    /// Encodes an object only if something else encodes it unconditionally; otherwise it decodes as nil.
     public override func encodeConditionalObject(_ object: Any?, forKey key: String) {
         store(forKey: key) { try self.conditionalValue(of: object) }
     }
@@ -103,17 +104,13 @@ public class NSCodingArchiver: OneDirectionCoder {
     /// Encodes an object as the next one in order.
     public override func encodeRootObject(_ rootObject: Any) { encode(rootObject) }
 
-    /// Encodes an object as the next one in order.
-    ///
-    /// In an archive all objects go by copy.
+    /// Encodes an object as the next one in order; in an archive, always by copy.
     public override func encodeBycopyObject(_ anObject: Any?) { encode(anObject) }
 
-    /// Encodes an object as the next one in order.
-    ///
-    /// In an archive, which has no other process behind it, by copy too.
+    /// Encodes an object as the next one in order, by copy: an archive has no other process to refer to.
     public override func encodeByrefObject(_ anObject: Any?) { encode(anObject) }
 
-    /// Encodes an object as the next one in order, only if something else encodes it without condition.
+    /// Encodes an object as the next one in order, but only if something else encodes it unconditionally.
     public override func encodeConditionalObject(_ object: Any?) {
         append("@") { try self.conditionalValue(of: object) }
     }
@@ -145,14 +142,14 @@ public class NSCodingArchiver: OneDirectionCoder {
         store(forKey: key) { .double(bits: value.bitPattern) }
     }
 
-    /// Encodes bytes for a key; one copy.
+    /// Encodes bytes for a key; copies them once.
     public override func encodeBytes(_ bytes: UnsafePointer<UInt8>?, length: Int, forKey key: String) {
         store(forKey: key) { .data(try Self.copy(bytes.map(UnsafeRawPointer.init), length)) }
     }
 
     // MARK: Values in order
 
-    /// Encodes bytes as the next value in order; one copy.
+    /// Encodes bytes as the next value in order; copies them once.
     public override func encodeBytes(_ bytes: UnsafeRawPointer?, length: Int) {
         append("r") { .data(try Self.copy(bytes, length)) }
     }
@@ -160,9 +157,9 @@ public class NSCodingArchiver: OneDirectionCoder {
     /// Encodes bytes as the next value in order.
     public override func encode(_ data: Data) { append("r") { .data(data) } }
 
-    /// Encodes one value of a type string (`i`, `[6f]`, `{CGPoint=dd}`) as the next value, or values, in order.
+    /// Encodes the memory that a type string (`i`, `[6f]`, `{CGPoint=dd}`) describes as the next values in order.
     ///
-    /// An object (`@`) is read as an `Any?`, as by Foundation.
+    /// For an object (`@`), the memory holds an `Any?`, as in Foundation.
     public override func encodeValue(ofObjCType type: UnsafePointer<CChar>, at address: UnsafeRawPointer) {
         perform { try self.encode(type: String(cString: type), at: address) }
     }

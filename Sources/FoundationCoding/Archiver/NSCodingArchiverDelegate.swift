@@ -1,20 +1,21 @@
 /// Observes the objects that an archiver archives, and may replace them.
 ///
-/// All methods have defaults that do nothing.
+/// All methods have default implementations that do nothing.
 public protocol NSCodingArchiverDelegate: AnyObject {
-    /// The object to archive in place of `object`; nil to archive nil. Asked once for each object, before its class is.
+    /// Returns the object to archive in place of `object`, or nil; called once for each object, before its class is
+    /// asked.
     func archiver(_ archiver: NSCodingArchiver, willEncode object: Any) -> Any?
 
-    /// An object, or what replaced it, has been encoded.
+    /// Called after an object, or its replacement, was encoded.
     func archiver(_ archiver: NSCodingArchiver, didEncode object: Any?)
 
-    /// `newObject` is about to be archived in place of `object`, as its class or the delegate decided.
+    /// Called before `newObject` is archived in place of `object`, as its class or the delegate decided.
     func archiver(_ archiver: NSCodingArchiver, willReplace object: Any?, with newObject: Any?)
 
-    /// The archive is about to be completed: the last moment to encode more.
+    /// Called before the archive is completed: the last chance to encode more.
     func archiverWillFinish(_ archiver: NSCodingArchiver)
 
-    /// The archive is complete.
+    /// Called when the archive is complete.
     func archiverDidFinish(_ archiver: NSCodingArchiver)
 }
 

@@ -1,25 +1,26 @@
 import Foundation
 import KeyedArchive
 
-/// Foundation classes that the archiver writes itself, as their own `encode(with:)` needs Foundation's archiver or
-/// loses something.
+/// Foundation classes that the archiver encodes itself.
+///
+/// Their own `encode(with:)` needs Foundation's archiver or loses information.
 enum NativeEncoding {
     typealias Body = @Sendable (NSCodingArchiver, NSObject) throws -> Void
 
-    /// Strings, numbers and data, which are not objects with keys; nil for all else.
+    /// The plain value of a string, number or data; nil for anything else.
     static func plainValue(of object: NSObject) -> ArchivedValue? {
         switch object {
         case let number as NSNumber: return number is NSDecimalNumber ? nil : value(of: number)
         case let string as NSString:
             let text = string as String
-            // This text means nil in the format.
+            // The text "$null" means nil in the format.
             return string.classForCoder == NSString.self && text != "$null" ? .string(text) : nil
         case let data as NSData: return data.classForCoder == NSData.self ? .data(bytes(of: data)) : nil
         default: return nil
         }
     }
 
-    /// The function that writes the instances of a class; nil if they encode themselves.
+    /// The function that encodes instances of a class; nil if they encode themselves.
     static func body(of type: AnyClass) -> Body? { bodies[ObjectIdentifier(type)] }
 
     private static let bodies: [ObjectIdentifier: Body] = [
@@ -49,7 +50,7 @@ enum NativeEncoding {
         },
     ]
 
-    /// A number with its kind: truth values, integers, and reals of 4 and 8 bytes are different things.
+    /// A number with its kind: Booleans, integers, and reals of 4 and 8 bytes are distinct.
     static func value(of number: NSNumber) -> ArchivedValue {
         if type(of: number) == truthType { return .bool(number.boolValue) }
         return switch UInt8(bitPattern: number.objCType.pointee) {
@@ -60,10 +61,10 @@ enum NativeEncoding {
         }
     }
 
-    /// Truth values have a class of their own, but the type string of 8-bit integers.
+    /// Booleans have their own class, but the type string of 8-bit integers.
     private static let truthType: NSNumber.Type = type(of: NSNumber(value: true))
 
-    /// The bytes of an object, copied: it may change before they are written.
+    /// A copy of an object's bytes: they may change before they are written.
     static func bytes(of data: NSData) -> Data { Data(bytes: data.bytes, count: data.length) }
 
     private static let encodeNullText: Body = { archiver, object in
@@ -104,7 +105,7 @@ enum NativeEncoding {
     private static let encodeDecimal: Body = { archiver, object in
         guard let number = object as? NSDecimalNumber else { return }
         let decimal = number.decimalValue
-        // Digits without sign and exponent; 38 of them fit 128 bits.
+        // The digits without sign and exponent: 38 of them fit 128 bits.
         let digits = decimal.isNaN ? 0 : UInt128(decimal.significand.description.filter(\.isNumber)) ?? 0
         let words = (0..<8).map { UInt16(truncatingIfNeeded: digits >> (16 * $0)) }
         let mantissa = Data(words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] })
@@ -117,7 +118,7 @@ enum NativeEncoding {
         archiver.set(.data(mantissa), forKey: "NS.mantissa")
     }
 
-    /// In the way of Foundation on Linux and of Apple's, both with the precision of a `Float`, and exactly.
+    /// Writes the forms of Foundation on Linux and of Apple's, both with the precision of a `Float`, and an exact one.
     private static let encodeTransform: Body = { archiver, object in
         guard let transform = object as? NSAffineTransform else { return }
         let matrix = transform.transformStruct

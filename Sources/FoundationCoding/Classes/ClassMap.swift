@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Names for classes and classes for names, as users set them.
+/// The names of classes and the classes for names that the user has set.
 struct ClassMap: @unchecked Sendable {
     // A value type; the metatypes it holds are immutable and may be used anywhere.
     private var classes: [String: AnyClass] = [:]
@@ -17,9 +17,9 @@ struct ClassMap: @unchecked Sendable {
         set { names[ObjectIdentifier(type)] = newValue }
     }
 
-    /// What was set for all archivers of the program.
+    /// The settings for all archivers of the program.
     static let archivers = Mutex(ClassMap())
 
-    /// What was set for all unarchivers of the program.
+    /// The settings for all unarchivers of the program.
     static let unarchivers = Mutex(ClassMap())
 }

@@ -3,12 +3,12 @@ import Synchronization
 
 /// The names of classes in archives.
 enum ClassNames {
-    /// The name of a class: Foundation's without module, others with it.
+    /// The name of a class: without its module for Foundation's classes, with it for others.
     static func name(of type: AnyClass) -> String {
         names.withLock { known in
             if let name = known[ObjectIdentifier(type)] { return name }
             let full = String(reflecting: type)
-            // Foundation's own function takes top-level classes only, and traps at others.
+            // Foundation's own function accepts only top-level classes, and traps for others.
             let name =
                 full.split(separator: ".", omittingEmptySubsequences: false).count == 2
                 ? NSStringFromClass(type) : full
@@ -52,9 +52,9 @@ enum ClassNames {
         return false
     }
 
-    /// Looks a class up in the running program by a name like `Module.Class`, or a Foundation class by its plain name.
+    /// Finds a class of the program by a name like `Module.Class`, or a Foundation class by its plain name.
     ///
-    /// Only plain identifiers get this far: the runtime's demangler is not safe for hostile names.
+    /// Accepts only plain identifiers: the runtime's demangler is not safe for hostile names.
     static func find(_ name: String) -> AnyClass? {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, name.utf8.count <= 512, parts.allSatisfy(isIdentifier) else { return nil }

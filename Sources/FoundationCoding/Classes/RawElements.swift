@@ -1,9 +1,9 @@
 import Foundation
 
-/// The elements of Foundation's collections as the objects they are.
+/// The elements of Foundation's collections as the stored objects.
 ///
-/// Their own accessors turn an `NSMutableString` into a `String` and an `NSMutableArray` into an `Array`, so that class
-/// and identity are lost. Their mirrors show what is stored.
+/// The accessors of the collections turn an `NSMutableString` into a `String` and an `NSMutableArray` into an `Array`,
+/// which loses class and identity. The mirrors of the collections show the stored objects.
 enum RawElements {
     /// The elements of an array or set.
     static func list(_ collection: NSObject) -> [AnyObject] {
@@ -16,8 +16,9 @@ enum RawElements {
         }
     }
 
-    /// The keys and values of a dictionary; in the order of the keys if those are strings, so that equal dictionaries
-    /// give equal archives.
+    /// The keys and values of a dictionary, in the order of the keys if those are strings.
+    ///
+    /// So equal dictionaries give equal archives.
     static func pairs(_ collection: NSObject) -> [(key: AnyObject, value: AnyObject)] {
         guard let dictionary = collection as? NSDictionary else { return [] }
         var pairs = Mirror(reflecting: collection).children.compactMap { child in

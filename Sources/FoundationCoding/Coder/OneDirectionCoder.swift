@@ -3,11 +3,12 @@ internal import KeyedArchive
 
 /// A coder that only encodes or only decodes: a call in the other direction sets `error` and returns nil or 0.
 ///
-/// Foundation's own coders end the program there. The archivers and unarchivers inherit from it; it has no use by itself.
+/// Foundation's own coders end the program there. The archivers and unarchivers inherit from this class; it has no
+/// other use.
 public class OneDirectionCoder: NSCoder {
     override init() { super.init() }
 
-    /// The mistake of a class that decodes in `encode(with:)` or encodes in `init(coder:)`.
+    /// Reports a class that decodes in `encode(with:)` or encodes in `init(coder:)`.
     private func refuse(_ call: String) {
         failWithError(ArchiveError(.misuse, "\(call) was called on a coder that works in the other direction"))
     }
@@ -70,7 +71,7 @@ public class OneDirectionCoder: NSCoder {
 
     // MARK: Decoding
 
-    /// Sets `error`; false.
+    /// Sets `error` and returns false.
     public override func containsValue(forKey key: String) -> Bool { refuse("containsValue(forKey:)", false) }
     /// Sets `error`; nil.
     public override func decodeObject(forKey key: String) -> Any? { refuse("decodeObject(forKey:)", nil) }
@@ -84,7 +85,7 @@ public class OneDirectionCoder: NSCoder {
     }
     /// Sets `error`; nil.
     public override func decodePropertyList(forKey key: String) -> Any? { refuse("decodePropertyList(forKey:)", nil) }
-    /// Sets `error`; false.
+    /// Sets `error` and returns false.
     public override func decodeBool(forKey key: String) -> Bool { refuse("decodeBool(forKey:)", false) }
     /// Sets `error`; 0.
     public override func decodeInteger(forKey key: String) -> Int { refuse("decodeInteger(forKey:)", 0) }
@@ -98,14 +99,14 @@ public class OneDirectionCoder: NSCoder {
     public override func decodeFloat(forKey key: String) -> Float { refuse("decodeFloat(forKey:)", 0) }
     /// Sets `error`; 0.
     public override func decodeDouble(forKey key: String) -> Double { refuse("decodeDouble(forKey:)", 0) }
-    /// Sets `error`; no bytes.
+    /// Sets `error` and passes no bytes.
     public override func withDecodedUnsafeBufferPointer<Result>(
         forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> Result
     ) rethrows -> Result {
         refuse("withDecodedUnsafeBufferPointer(forKey:body:)")
         return try body(nil)
     }
-    /// Sets `error`; no bytes.
+    /// Sets `error` and passes no bytes.
     public override func withDecodedUnsafeBytes<Result>(
         forKey key: String, body: (UnsafeRawBufferPointer?) throws -> Result
     ) rethrows -> Result {
@@ -118,11 +119,11 @@ public class OneDirectionCoder: NSCoder {
     public override func decodeData() -> Data? { refuse("decodeData()", nil) }
     /// Sets `error`; nil.
     public override func decodePropertyList() -> Any? { refuse("decodePropertyList()", nil) }
-    /// Sets `error` and leaves what is at the address.
+    /// Sets `error` and leaves the memory unchanged.
     public override func decodeValue(ofObjCType type: UnsafePointer<CChar>, at address: UnsafeMutableRawPointer) {
         refuse("decodeValue(ofObjCType:at:)")
     }
-    /// Sets `error` and leaves what is at the address.
+    /// Sets `error` and leaves the memory unchanged.
     public override func decodeArray(
         ofObjCType type: UnsafePointer<CChar>, count: Int, at array: UnsafeMutableRawPointer
     ) {

@@ -5,7 +5,7 @@ import Synchronization
 extension NSCodingUnarchiver {
     // MARK: Lists
 
-    /// The list for a call that names classes, or the one of a call that does not.
+    /// The allow list for a call that names classes, or for one that does not.
     func list(of classes: [AnyClass]?) -> AllowList? {
         if strictness == .anyClass { return nil }
         guard let classes else {
@@ -23,7 +23,7 @@ extension NSCodingUnarchiver {
     func check(_ type: AnyClass) throws {
         guard strictness != .anyClass, let list = lists[lists.count - 1] else { return }
         guard list.allows(type) else { throw refused(type) }
-        // Classes that this library decodes itself are safe even if Foundation does not say so; asking some of them
+        // Classes that this library decodes itself are safe, even if Foundation does not say so; asking some of them
         // traps.
         guard strictness == .secure, NativeDecoding.maker(of: type) == nil else { return }
         guard let secure = type as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
@@ -41,7 +41,7 @@ extension NSCodingUnarchiver {
     private static let advice =
         "name the class in the call that decodes, or set requiresSecureCoding to false for an archive of your own"
 
-    /// Checks that what is inside of a collection made before is allowed here too.
+    /// Checks that the content of a collection made earlier is allowed here, too.
     func verify(_ index: Int) throws {
         guard strictness != .anyClass, let list = lists[lists.count - 1] else { return }
         var pending = [index]
@@ -66,7 +66,7 @@ extension NSCodingUnarchiver {
 
     // MARK: Names
 
-    /// The class of a record, or the one to use in its place.
+    /// The class for a record, or its replacement.
     func resolve(_ record: ArchivedRecord) throws -> AnyClass {
         let type: AnyClass = try find(record)
         return (type as? NSObject.Type)?.classForKeyedUnarchiver() ?? type
@@ -87,7 +87,7 @@ extension NSCodingUnarchiver {
         if let type = delegate?.unarchiver(self, cannotDecodeObjectOfClassName: name, originalClasses: others) {
             return type
         }
-        // The first that is allowed here; if none is, the error names the first that is known.
+        // Uses the first known class that is allowed here; if none is, the error names the first known one.
         let known = hints.lazy.compactMap { try? self.classNamed($0) }
         if let type = known.first(where: { (try? self.check($0)) != nil }) ?? known.first { return type }
         throw unknown(name)
@@ -98,7 +98,7 @@ extension NSCodingUnarchiver {
         return ArchiveError(.classNotAllowed, strictness == .anyClass ? text : "\(text): \(Self.advice)")
     }
 
-    /// The class of a name, without asking the delegate.
+    /// The class with a name, without asking the delegate.
     func classNamed(_ name: String) throws -> AnyClass {
         if let type = classMap[name] ?? ClassMap.unarchivers.withLock({ $0[name] }) { return type }
         if let type = NativeDecoding.classes[name] { return type }
@@ -115,13 +115,13 @@ extension NSCodingUnarchiver {
 
     /// Makes objects of `type` for a class name in this archive; nil removes the setting.
     ///
-    /// The class must still be allowed where it is met.
+    /// The class must still be allowed where it occurs.
     public func setClass(_ type: AnyClass?, forClassName name: String) { classMap[name] = type }
 
     /// The class set for a name in this archive.
     public func `class`(forClassName name: String) -> AnyClass? { classMap[name] }
 
-    /// Makes objects of `type` for a class name in all archives of the program; an unarchiver's own classes go first.
+    /// Makes objects of `type` for a class name in all archives; an unarchiver's own settings take precedence.
     public class func setClass(_ type: AnyClass?, forClassName name: String) {
         ClassMap.unarchivers.withLock { $0[name] = type }
     }

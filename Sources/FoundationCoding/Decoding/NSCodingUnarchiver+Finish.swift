@@ -2,7 +2,7 @@ public import Foundation
 import KeyedArchive
 
 extension NSCodingUnarchiver {
-    /// Ends decoding: later calls are errors.
+    /// Ends decoding; later calls are errors.
     public func finishDecoding() {
         guard !isFinished else { return }
         delegate?.unarchiverWillFinish(self)
@@ -43,14 +43,15 @@ extension NSCodingUnarchiver {
         return nil
     }
 
-    /// Decodes an object that may refer back to the one being decoded, and hands it over as soon as it exists: at once, or
-    /// when its own `init(coder:)` has returned.
+    /// Decodes an object that may refer back to the one being decoded, and delivers it as soon as it exists.
     ///
-    /// Cycles need this: while an object's `init(coder:)` runs, other objects cannot refer to it.
+    /// That is at once, or when its own `init(coder:)` has returned. Cycles need this method: other objects cannot
+    /// refer to an object while its `init(coder:)` runs.
+    ///
     /// - Parameters:
-    ///   - type: The class it must be of.
-    ///   - key: Its key; without value nothing is called.
-    ///   - action: Takes the object, at most once. Capture `self` weakly or unowned if it may go away before.
+    ///   - type: The class the object must have.
+    ///   - key: The object's key; `action` is not called if there is no value.
+    ///   - action: Receives the object, at most once. Capture `self` weakly or unowned if it may go away before.
     public func decodeReference<T: NSObject & NSCoding>(
         of type: T.Type, forKey key: String, perform action: @escaping (T) -> Void
     ) {
@@ -71,7 +72,8 @@ extension NSCodingUnarchiver {
 extension NSCoder {
     /// Decodes an object that may refer back to the one being decoded.
     ///
-    /// With `NSCodingUnarchiver` as its method of the same name; with any other coder the object is decoded at once.
+    /// With `NSCodingUnarchiver`, this is its method of the same name. With any other coder, the object is decoded at
+    /// once.
     public func decodeReference<T: NSObject & NSCoding>(
         ofClass type: T.Type, forKey key: String, perform action: @escaping (T) -> Void
     ) {

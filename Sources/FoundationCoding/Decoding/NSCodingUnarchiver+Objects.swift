@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchive
 
 extension NSCodingUnarchiver {
-    /// The object of a value, which may be of `classes` and have them inside; nil for those allowed here already.
+    /// The object for a value, which may have and contain `classes`; nil means the classes allowed here already.
     func object(_ value: ArchivedValue, of classes: [AnyClass]?) throws -> Any? {
         let list = list(of: classes)
         lists.append(list)
@@ -15,7 +15,7 @@ extension NSCodingUnarchiver {
         return object
     }
 
-    /// The object of a value under the list in effect.
+    /// The object for a value under the current allow list.
     func element(_ value: ArchivedValue) throws -> AnyObject? {
         switch value {
         case .reference(let index): return try object(at: index)
@@ -46,7 +46,7 @@ extension NSCodingUnarchiver {
         }
     }
 
-    /// An object met before: it must be allowed here too.
+    /// An object decoded earlier, which must be allowed here, too.
     private func known(_ slot: Slot, at index: Int) throws -> AnyObject? {
         switch slot {
         case .made(let object):
@@ -76,8 +76,9 @@ extension NSCodingUnarchiver {
         }
     }
 
-    /// Refuses collections that contain themselves with nothing but collections between, unless the archive is trusted:
-    /// Foundation's accessors turn such into Swift's values without end.
+    /// Refuses cycles that consist of collections only, unless the archive is trusted.
+    ///
+    /// Foundation's accessors would convert such a cycle to Swift values without end.
     private func refuseCollectionCycle() throws {
         guard strictness != .anyClass, frames[frames.count - 1].isGuarded else { return }
         throw ArchiveError(.cycle, "a collection that contains itself")
@@ -94,7 +95,7 @@ extension NSCodingUnarchiver {
         return try nested(at: index) { try self.build(type, record, index) }
     }
 
-    /// Makes an object one level deeper, on more stack if it takes that.
+    /// Makes an object one level deeper, on a new stack segment if necessary.
     private func nested(at index: Int, _ make: @escaping () throws -> AnyObject) throws -> AnyObject {
         guard depth < limits.chain else {
             throw ArchiveError(.limit, "objects inside one another more than \(limits.chain) deep")
@@ -120,7 +121,7 @@ extension NSCodingUnarchiver {
         guard let coding = type as? any NSCoding.Type else {
             throw ArchiveError(.classNotAllowed, "\(record.typeName) is not NSCoding")
         }
-        // Foundation's own initialisers trap at what they do not expect, also those a subclass calls.
+        // Foundation's initializers trap on unexpected input, even when a subclass calls them.
         try NativeDecoding.validate(self, record, index, for: type)
         let isRequest = NativeDecoding.isRequest(type)
         if isRequest {
@@ -136,14 +137,14 @@ extension NSCodingUnarchiver {
         return object
     }
 
-    /// The object to use for one just made, which is from now on known.
+    /// Records the object to use for a new one, after replacements.
     private func settled(_ original: AnyObject, at index: Int) throws -> AnyObject {
         var object = original
         if let awakening = original as? any NSCodingAwakening, let other = awakening.awakeAfter(using: self) {
             object = other as AnyObject
         }
         if let delegate, let other = delegate.unarchiver(self, didDecode: object) {
-            // A value passed through comes back as another object.
+            // A Swift value bridges back to a different object.
             if !(other is String), !(other as AnyObject === object) { object = other as AnyObject }
         }
         if let failure { throw failure }

@@ -4,7 +4,7 @@ import KeyedArchive
 extension NSCodingUnarchiver {
     // MARK: Steps and errors
 
-    /// Decodes the value of a key; the default if there is none, or after an error.
+    /// Decodes the value of a key; returns the default if there is none, or after an error.
     func keyed<T>(_ key: String, _ none: T, _ decode: (ArchivedValue) throws -> T) -> T {
         perform(none, [.key(key)]) {
             let frame = frames[frames.count - 1]
@@ -21,7 +21,7 @@ extension NSCodingUnarchiver {
         perform(none, [.key("$\(frames[frames.count - 1].position)")]) { try decode(try nextValue(type)) }
     }
 
-    /// The next value in order, which must have been encoded as that type.
+    /// The next value in order, which must have been encoded with this type.
     func nextValue(_ type: String) throws -> ArchivedValue {
         let frame = frames[frames.count - 1]
         guard let value = frame.value(forStoredKey: "$\(frame.position)") else {
@@ -66,7 +66,7 @@ extension NSCodingUnarchiver {
 
     // MARK: Plain values
 
-    /// A value itself, if it stands elsewhere: the plain value of an object, or a shared list.
+    /// The plain value of an object or a shared list; other values unchanged.
     func resolved(_ value: ArchivedValue) -> ArchivedValue {
         switch value {
         case .reference(let index) where graph.objects.indices.contains(index):
@@ -80,7 +80,7 @@ extension NSCodingUnarchiver {
         return graph.sharedValues[index]
     }
 
-    /// A number, also one that is an object; nil for nil.
+    /// A number, inline or as an object; nil for nil.
     func number(_ value: ArchivedValue) throws -> ArchivedValue? {
         let value = resolved(value)
         if case .null = value { return nil }

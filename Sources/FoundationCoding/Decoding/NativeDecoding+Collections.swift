@@ -14,9 +14,9 @@ extension NativeDecoding {
         (NSMutableDictionary.self, dictionary),
     ]
 
-    /// An empty collection to refer to while its elements are made; nil for classes that are no collections.
+    /// An empty collection to refer to while its elements are made; nil for classes that are not collections.
     ///
-    /// An immutable collection that contains itself comes back as a mutable one.
+    /// An immutable collection that contains itself decodes as a mutable one.
     static func emptyCollection(of type: AnyClass) -> NSObject? {
         if type == NSArray.self || type == NSMutableArray.self { return NSMutableArray() }
         if type == NSSet.self || type == NSMutableSet.self { return NSMutableSet() }
@@ -62,7 +62,7 @@ extension NativeDecoding {
         return try Hashing.dictionary(keys, values, into: unarchiver.collection(index, as: NSMutableDictionary.self))
     }
 
-    /// How often objects may have been added to a counted set in all: each time is repeated.
+    /// The most additions to a counted set in total: an object with a count is added that many times.
     private static let additions = 1 << 20
 
     @Sendable private static func countedSet(
@@ -70,7 +70,7 @@ extension NativeDecoding {
     ) throws -> NSObject {
         var elements: [NSObject] = []
         var counts: [Int] = []
-        // GNUstep writes the count and the pairs in order, Apple each under a key.
+        // GNUstep writes the count and the pairs in order; Apple writes each under a key.
         let isOrdered =
             record["NS.count"] == nil
             && unarchiver.frames[unarchiver.frames.count - 1]
@@ -79,7 +79,7 @@ extension NativeDecoding {
             isOrdered
             ? try Scalar.integer(try unarchiver.nextValue("I")) : try unarchiver.whole("NS.count", in: 0...additions)
         for position in 0..<max(0, min(count, record.values.count)) {
-            // The frame finds a key at once; the record looks through all of them.
+            // The frame finds a key at once; the record would search all of them.
             let value =
                 isOrdered
                 ? try unarchiver.nextValue("@")
@@ -106,7 +106,7 @@ extension NativeDecoding {
 }
 
 extension NSCodingUnarchiver {
-    /// The elements of a collection: one list, or one key for each.
+    /// The elements of a collection: in one list, or under one key each.
     func elements(
         _ record: ArchivedRecord, at index: Int, _ key: String, _ prefix: String, areKeys: Bool = false
     ) throws -> [NSObject] {
@@ -125,7 +125,7 @@ extension NSCodingUnarchiver {
         for (position, value) in values.enumerated() {
             here = [.index(position)]
             do {
-                // Nil has no place in a collection; this is what others put there.
+                // Collections cannot contain nil; like other unarchivers, use `NSNull`.
                 let element = try element(value) as? NSObject ?? NSNull()
                 if areKeys, case .reference(let index) = value, case .making? = slots[index] {
                     throw ArchiveError(.cycle, "a set or a key that contains itself")
@@ -138,7 +138,7 @@ extension NSCodingUnarchiver {
             }
         }
         if areKeys {
-            // Comparing a key looks into the collection it is added to, if that is inside of it.
+            // Adding a key compares it, which reads the very collection it is added to if the key contains that.
             if collection(index, as: NSObject.self) != nil, elements.contains(where: NativeDecoding.isCollection) {
                 throw ArchiveError(.cycle, "a set or a key that contains itself")
             }
@@ -147,7 +147,7 @@ extension NSCodingUnarchiver {
         return elements
     }
 
-    /// What others already refer to as the collection being made.
+    /// The unfinished collection that other objects already refer to.
     func collection<T: NSObject>(_ index: Int, as type: T.Type) -> T? {
         if case .making(let collection?)? = slots[index] { collection as? T } else { nil }
     }

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchive
 
 extension NativeDecoding {
-    /// Formatters make themselves, of values that were checked.
+    /// Formatters, which decode themselves after their values are checked.
     static let formatters: [(AnyClass, Maker)] = [
         (
             ISO8601DateFormatter.self,

@@ -1,10 +1,10 @@
 import Foundation
 import KeyedArchive
 
-/// `NSURLRequest` makes itself, of values that are checked: its `init(coder:)` traps where one is missing, and names no
-/// classes.
+/// Checks for `NSURLRequest`, which decodes itself.
 ///
-/// It is in a module that this one does not import, and is known by its name.
+/// Its `init(coder:)` traps if a value is missing, and names no classes. The class is in a module that this one does
+/// not import, so it is found by name.
 extension NativeDecoding {
     private static let requestName = "FoundationNetworking.NSURLRequest"
 
@@ -17,7 +17,7 @@ extension NativeDecoding {
         return false
     }
 
-    /// Checks what a request is going to read.
+    /// Checks the values that a request is about to read.
     static func checkRequest(_ unarchiver: NSCodingUnarchiver) throws {
         for (key, most) in [("NS._cachePolicy", 5), ("NS._networkServiceType", 4)] {
             guard let number = try unarchiver.object(NSNumber.self, key), (0...most).contains(number.intValue) else {

@@ -102,7 +102,7 @@ extension NativeDecoding {
             ]
         }
         return ranges.withUnsafeMutableBufferPointer { ranges -> NSTextCheckingResult in
-            // There is at least one range.
+            // `ranges` is not empty.
             NSTextCheckingResult.regularExpressionCheckingResult(
                 ranges: ranges.baseAddress!, count: ranges.count, regularExpression: expression)
         }
@@ -144,7 +144,7 @@ extension NativeDecoding {
 
     private static let planeSize = 8192
 
-    /// One plane of 8192 bytes, then any further ones each with their number in front.
+    /// Checks a bitmap: one plane of 8192 bytes, then further planes, each after its number.
     private static func checked(_ bitmap: Data) throws -> Data {
         guard
             bitmap.count == 0 || bitmap.count == planeSize

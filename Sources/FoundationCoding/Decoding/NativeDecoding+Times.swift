@@ -25,7 +25,7 @@ extension NativeDecoding {
         return NSDate(timeIntervalSinceReferenceDate: try unarchiver.real("NS.time"))
     }
 
-    /// Foundation's own takes the start for the end, and traps where that is before it.
+    /// Foundation's own `init(coder:)` uses the start as the end, and traps if the end is earlier.
     @Sendable private static func interval(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
@@ -40,7 +40,7 @@ extension NativeDecoding {
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
         let name = try unarchiver.text("NS.name", orNext: true, longest: 256)
-        // A name is part of a path where zones are looked up.
+        // Time zones are looked up by a path that contains the name.
         let isPlain = name.utf8.allSatisfy { $0 > 32 && $0 < 127 } && !name.contains("..") && !name.hasPrefix("/")
         guard isPlain, let zone = NSTimeZone(name: name, data: nil) else {
             throw ArchiveError(.corrupt, "a time zone that is not known here")
@@ -66,7 +66,7 @@ extension NativeDecoding {
         if weekday > 0 { calendar.firstWeekday = weekday }
         let days = try unarchiver.whole("NS.mindays", in: 0...7)
         if days > 0 { calendar.minimumDaysInFirstWeek = days }
-        // Only its own initialiser can set the start of the calendar; it takes what was checked above.
+        // Only the calendar's own initializer can set its start date; its values were checked above.
         if weekday > 0, days > 0, record["NS.gstartdate"] != nil, let own = NSCalendar(coder: unarchiver) { return own }
         return calendar
     }

@@ -87,7 +87,7 @@ extension NativeDecoding {
         return uuid as NSUUID
     }
 
-    /// A value of C: a range, a point or the like, or a scalar or array by its type string.
+    /// A C value: a range, a point or the like, or a scalar or array by its type string.
     @Sendable private static func value(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
@@ -166,7 +166,7 @@ extension NativeDecoding {
             let data = try unarchiver.object(NSData.self, "NSRangeData").map(NativeEncoding.bytes) ?? Data()
             ranges = try PackedNumbers(data).numbers(count: 2 * count)
         }
-        // In order and apart, as its own code takes for granted.
+        // The ranges must be in order and separate, which Foundation does not check.
         var end = -1
         for position in stride(from: 0, to: ranges.count, by: 2) {
             let (next, overflow) = ranges[position].addingReportingOverflow(ranges[position + 1])
@@ -230,7 +230,7 @@ extension NativeDecoding {
 }
 
 extension TypeEncoding {
-    /// Whether it is a scalar other than a pointer or an object, or an array of them, as `NSValue` holds them.
+    /// Whether it is a scalar other than a pointer or an object, or an array of such scalars, as in an `NSValue`.
     var isPlain: Bool {
         switch self {
         case .scalar(let code): !"@#*".utf8.contains(code)

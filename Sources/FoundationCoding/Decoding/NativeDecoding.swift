@@ -1,16 +1,17 @@
 import Foundation
 import KeyedArchive
 
-/// Foundation's classes that the unarchiver makes itself, or checks before they make themselves: their own `init(coder:)`
-/// trap at input they do not expect.
+/// Foundation classes that the unarchiver makes itself, or checks before they decode themselves.
+///
+/// Their own `init(coder:)` traps on unexpected input.
 enum NativeDecoding {
-    /// Makes an object of a record; the object's frame is the unarchiver's innermost.
+    /// Makes an object from a record; the object's frame is the unarchiver's innermost.
     typealias Maker = @Sendable (NSCodingUnarchiver, ArchivedRecord, Int) throws -> NSObject
 
-    /// The maker of exactly this class; nil if it makes itself.
+    /// The maker of exactly this class; nil if the class decodes itself.
     static func maker(of type: AnyClass) -> Maker? { makers[ObjectIdentifier(type)] }
 
-    /// Foundation's classes by the names archives have for them.
+    /// Foundation classes by their names in archives.
     static let classes: [String: AnyClass] = {
         var classes: [String: AnyClass] = [:]
         for type: AnyClass in known { classes[ClassNames.name(of: type)] = type }
@@ -24,11 +25,11 @@ enum NativeDecoding {
         return makers
     }()
 
-    /// All classes that may be made without being named by the program.
+    /// All classes that may be made although the program does not name them.
     private static let known: [AnyClass] =
         (collections + values + texts + times + formatters).map(\.0) + selfMade
 
-    /// Classes whose own `init(coder:)` take anything.
+    /// Classes whose own `init(coder:)` accepts any input.
     private static let selfMade: [AnyClass] =
         [NSPersonNameComponents.self, NSMeasurement.self, UnitConverterLinear.self]
         + [NSClassFromString("NSUnitConverterReciprocal")].compactMap { $0 }
@@ -67,7 +68,7 @@ enum NativeDecoding {
         object is NSArray || object is NSSet || object is NSDictionary || object is NSOrderedSet
     }
 
-    /// Checks the values that a Foundation class will read, for a subclass of it.
+    /// Checks the values that the Foundation superclass of a class is about to read.
     static func validate(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int, for type: AnyClass
     ) throws {
@@ -89,7 +90,7 @@ enum NativeDecoding {
         return result
     }
 
-    /// The number an object is, if it is one with keys.
+    /// The value of a number that is stored as an object with keys; nil for other objects.
     static func plainNumber(_ record: ArchivedRecord) -> ArchivedValue? {
         guard record.typeName == "NSNumber" else { return nil }
         for key in ["NS.number", "NS.boolval", "NS.intval", "NS.dblval"] {
@@ -110,7 +111,7 @@ extension NSCodingUnarchiver {
         return text
     }
 
-    /// A string of the object being decoded, by key or, as GNUstep writes some, the next in order.
+    /// A string of the object being decoded, by key or, as in some archives of GNUstep, the next in order.
     func text(_ key: String, orNext: Bool, longest: Int = .max) throws -> String {
         if let text = try text(key, longest: longest) { return text }
         guard orNext, frames[frames.count - 1].value(forStoredKey: "$0") != nil,

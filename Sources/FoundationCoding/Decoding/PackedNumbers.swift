@@ -1,8 +1,9 @@
 import Foundation
 import KeyedArchive
 
-/// Numbers of 7 bits a byte, the lowest first, the last byte of each below 128: how index sets, index paths and attributed
-/// strings store theirs.
+/// Numbers of 7 bits a byte, lowest first, the last byte of each below 128.
+///
+/// Index sets, index paths and attributed strings store their numbers this way.
 struct PackedNumbers {
     private let bytes: [UInt8]
     private var position = 0
@@ -13,7 +14,7 @@ struct PackedNumbers {
 
     /// The next number.
     ///
-    /// - Throws: `ArchiveError` if there is none, or none that fits an `Int`.
+    /// - Throws: `ArchiveError` if there is none, or if it does not fit an `Int`.
     mutating func next() throws -> Int {
         let start = position
         guard let value = try? Varint.read(bytes, at: &position), position - start < 10,

@@ -1,13 +1,13 @@
-/// A type as the type strings of Objective-C name it: `i`, `[6f]`, `{CGPoint=dd}`.
+/// A type as Objective-C type strings describe it: `i`, `[6f]`, `{CGPoint=dd}`.
 indirect enum TypeEncoding: Equatable {
     case scalar(UInt8)
     case array(Int, TypeEncoding)
     case structure([TypeEncoding])
 
-    /// The bytes of an array or a structure, at most: a type string may come from an archive.
+    /// The most bytes of an array or a structure: a type string may come from an archive.
     private static let largest = 1 << 20
 
-    /// Reads a type string; nil if it is not one, or names a type that cannot be archived.
+    /// Parses a type string; nil if it is invalid, or names a type that cannot be archived.
     init?(_ text: String) {
         var rest = Array(text.utf8)[...]
         guard let type = Self.parse(&rest, depth: 0), rest.isEmpty, type.size <= Self.largest else { return nil }
@@ -45,7 +45,7 @@ indirect enum TypeEncoding: Equatable {
 
     /// The size of a scalar; nil for other types.
     ///
-    /// As everywhere in Foundation, `l` and `L` have 32 bits.
+    /// As always in Foundation, `l` and `L` have 32 bits.
     static func scalarSize(_ code: UInt8) -> Int? {
         switch Character(UnicodeScalar(code)) {
         case "c", "C", "B": 1

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The classes allowed at a place of an archive and below it.
+/// The classes allowed at a place in an archive and below it.
 final class AllowList {
     let classes: [AnyClass]
-    /// The classes by the names archives have for them.
+    /// The classes by their names in archives.
     let names: [String: AnyClass]
 
     init(_ classes: [AnyClass]) {
         var all = classes
-        // What a class lists counts, and what those list.
+        // Adds the classes that these classes list, and the ones those list.
         var next = 0
         var known = Set(classes.map { ObjectIdentifier($0) })
         while next < all.count {
@@ -22,7 +22,7 @@ final class AllowList {
         for type in all {
             let name = ClassNames.name(of: type)
             names[name] = type
-            // Archives of other languages have no modules.
+            // Names from other languages have no module.
             if let dot = name.lastIndex(of: ".") {
                 let short = String(name[name.index(after: dot)...])
                 if names[short] == nil { names[short] = type }
@@ -33,7 +33,7 @@ final class AllowList {
 
     func allows(_ type: AnyClass) -> Bool { classes.contains { ClassNames.isSubclass(type, of: $0) } }
 
-    /// The same with the classes of property lists: what a call that names no class may find.
+    /// This list and the classes of property lists: for calls that name no class.
     private(set) lazy var widened: AllowList = {
         let list = AllowList(classes + Self.propertyListClasses)
         list.isWidened = true

@@ -1,13 +1,13 @@
 import KeyedArchive
 
-/// The object being decoded: its values, and how far those without key were read.
+/// The object being decoded: its values, and how far it has read the values without key.
 struct DecodingFrame {
     let record: ArchivedRecord
-    /// The way to it from the object around it.
+    /// The path to it from the object around it.
     let steps: [ArchiveError.Step]
     /// Whether the object may use keys.
     let allowsKeys: Bool
-    /// Whether keys are hidden that make Foundation's collections trap.
+    /// Whether to hide keys that make Foundation's collections trap.
     let isGuarded: Bool
     /// The types of the values without key, in sequential archives.
     let types: [Substring]?
@@ -22,7 +22,7 @@ struct DecodingFrame {
         self.allowsKeys = allowsKeys
         self.isGuarded = isGuarded
         if record.storedKeys.count > Self.fewKeys {
-            // Of equal keys the first one counts, as in the search below.
+            // The first of equal keys counts, as in the search below.
             for (position, key) in record.storedKeys.enumerated() where positions[key] == nil {
                 positions[key] = position
             }
@@ -43,12 +43,12 @@ struct DecodingFrame {
         return record.values[position]
     }
 
-    /// The value of a key of the object's own.
+    /// The value for one of the object's own keys.
     func value(forKey key: String) -> ArchivedValue? {
         guard isGuarded else { return value(forStoredKey: StoredName.escaped(key)) }
         if Self.hidden.contains(key) { return nil }
         if let value = value(forStoredKey: StoredName.escaped(key)) { return value }
-        // A stored list is shown as one key for each element: Foundation traps otherwise.
+        // A stored list is presented as one key for each element: otherwise Foundation traps.
         for (prefix, list) in [("NS.object.", "NS.objects"), ("NS.key.", "NS.keys")] where key.hasPrefix(prefix) {
             guard let index = Int(key.dropFirst(prefix.count)), case .list(let elements)? = value(forStoredKey: list),
                 elements.indices.contains(index)

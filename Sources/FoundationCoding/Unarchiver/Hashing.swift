@@ -3,14 +3,14 @@ import KeyedArchive
 
 /// Makes sets and dictionaries of objects from untrusted archives.
 ///
-/// Foundation's hashes can be predicted: a peer could choose thousands of keys with one hash, or keys that are graphs
-/// whose comparison never ends.
+/// Foundation's hashes are predictable: a peer could choose thousands of keys with the same hash, or keys that are
+/// graphs whose comparison never ends.
 enum Hashing {
-    /// The most keys with one hash.
+    /// The most keys with the same hash.
     ///
     /// Comparing that many with each other takes milliseconds.
     private static let collisions = 1024
-    /// The most objects inside one key, counted each time they occur.
+    /// The most objects inside one key, counted for each occurrence.
     private static let size = 10_000
 
     /// Checks the elements of a set, or the keys of a dictionary.
@@ -44,7 +44,7 @@ enum Hashing {
                 if let value = pair.value as? NSObject { try check(value, &budget) }
             }
         case let date as NSDate where date.timeIntervalSinceReferenceDate.isNaN:
-            // To Foundation it is equal to every date.
+            // Foundation considers it equal to every date.
             throw ArchiveError(.unsupported, "NaN as a date key")
         default:
             guard isFit(key) else {
@@ -53,11 +53,10 @@ enum Hashing {
         }
     }
 
-    /// Whether an object may be a key: one of a user's class, or of a Foundation class whose hash agrees with
-    /// its equality.
+    /// Whether an object may be a key: its class is the user's, or a Foundation class whose hash agrees with equality.
     ///
-    /// The hash of a decimal number recurses without end, that of an error traps, equal units have different
-    /// ones, and a set with such elements traps.
+    /// The hash of a decimal number recurses without end, the hash of an error traps, and equal units have different
+    /// hashes. A set with such elements traps.
     private static func isFit(_ key: NSObject) -> Bool {
         switch key {
         case is NSDecimalNumber: false
@@ -69,13 +68,13 @@ enum Hashing {
         }
     }
 
-    /// The most keys other than strings, numbers and the like, as each is compared with each.
+    /// The most keys other than strings, numbers and the like: all are compared with each other.
     private static let unusual = 64
 
-    /// Checks that keys which are equal have one hash; a set that finds others traps.
+    /// Checks that equal keys have the same hash; otherwise a set traps.
     ///
-    /// A real and an integer beyond its precision may not; nor may a letter with its accent and the two written apart, nor
-    /// some collections.
+    /// Hashes may differ for a real and an integer beyond its precision, for composed and decomposed forms of a letter
+    /// with an accent, and for some collections.
     private static func checkEquals(_ keys: [NSObject]) throws {
         var numbers: [Double: Int] = [:]
         var texts: [String: Int] = [:]
@@ -84,7 +83,7 @@ enum Hashing {
             var known = key.hash
             switch key {
             case let number as NSNumber:
-                // To Foundation all NaNs are equal.
+                // Foundation considers all NaNs equal.
                 let value = number.doubleValue.isNaN ? .infinity : number.doubleValue
                 known = numbers.updateValue(key.hash, forKey: value) ?? known
             case let text as NSString: known = texts.updateValue(key.hash, forKey: text as String) ?? known
@@ -104,7 +103,7 @@ enum Hashing {
         }
     }
 
-    /// A dictionary of keys and values, or an existing one that is filled with them.
+    /// A dictionary of keys and values; fills an existing one if there is one.
     static func dictionary(_ keys: [NSObject], _ values: [NSObject], into existing: NSMutableDictionary?) throws
         -> NSMutableDictionary
     {

@@ -1,16 +1,16 @@
 public import Foundation
 public import KeyedArchive
 
-/// Makes objects from what `NSCodingSequentialArchiver` wrote, strictly in the order written.
+/// Makes objects from archives of `NSCodingSequentialArchiver`, strictly in the order written.
 ///
-/// `allowsKeyedCoding` is false. A call for another type than the one written next is an error that names both.
+/// `allowsKeyedCoding` is false. Decoding another type than comes next is an error that names both.
 public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
     /// Opens a sequential archive.
     ///
     /// - Parameters:
     ///   - data: The archive.
-    ///   - classes: The classes that may be made, in addition to those of property lists; nil for any class, which
-    ///     is only for archives of your own.
+    ///   - classes: The classes that may be made, in addition to those of property lists. Nil allows any class: only
+    ///     for your own archives.
     ///   - limits: The bounds of what is read.
     /// - Throws: `ArchiveError` if it is not a sequential archive.
     public init(forReadingFrom data: Data, allowing classes: [AnyClass]? = nil, limits: ArchiveLimits = ArchiveLimits())
@@ -23,10 +23,10 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
         }
     }
 
-    /// Whether everything at the top was decoded.
+    /// Whether all top-level values were decoded.
     public var isAtEnd: Bool { frames[0].value(forStoredKey: "$\(frames[0].position)") == nil }
 
-    /// Makes the only root of a sequential archive.
+    /// Decodes the only root of a sequential archive.
     ///
     /// - Throws: `ArchiveError`.
     public static func unarchivedObject(with data: Data, allowing classes: [AnyClass]? = nil) throws -> Any? {

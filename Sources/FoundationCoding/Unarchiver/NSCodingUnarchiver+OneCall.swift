@@ -2,14 +2,14 @@ public import Foundation
 public import KeyedArchive
 
 extension NSCodingUnarchiver {
-    /// Makes the object under the key `root`, of a class or its subclasses.
+    /// Decodes the object under the key `root`, of a class or its subclasses.
     ///
     /// - Parameters:
-    ///   - type: The class; it and what its decoding names is allowed, nothing else.
+    ///   - type: The class; only it and the classes that its decoding names are allowed.
     ///   - data: An archive in any format.
-    ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`; false for those that are only `NSCoding`.
+    ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`; pass false for classes that do not.
     ///   - limits: The bounds of what is read.
-    /// - Returns: The object; nil if the archive is one of nil.
+    /// - Returns: The object; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
     public class func unarchivedObject<T: NSObject & NSCoding>(
         ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true,
@@ -20,14 +20,14 @@ extension NSCodingUnarchiver {
         return object as? T
     }
 
-    /// Makes the object under the key `root`, of one of several classes or their subclasses.
+    /// Decodes the object under the key `root`, of one of several classes or their subclasses.
     ///
     /// - Parameters:
-    ///   - classes: The classes; they and what their decoding names are allowed, nothing else.
+    ///   - classes: The classes; only they and the classes that their decoding names are allowed.
     ///   - data: An archive in any format.
     ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
     ///   - limits: The bounds of what is read.
-    /// - Returns: The object; nil if the archive is one of nil.
+    /// - Returns: The object; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
     public class func unarchivedObject(
         ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true,
@@ -41,13 +41,13 @@ extension NSCodingUnarchiver {
         return try unarchiver.root { $0.decodeObject(of: classes, forKey: NSCodingArchiver.rootKey) }
     }
 
-    /// Makes an array of objects of one class.
+    /// Decodes an array of objects of one class.
     ///
     /// - Parameters:
     ///   - type: The class of the elements.
     ///   - data: An archive in any format, with the array under the key `root`.
     ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
-    /// - Returns: The array; nil if the archive is one of nil.
+    /// - Returns: The array; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
     public class func unarchivedArrayOfObjects<T: NSObject & NSCoding>(
         ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true
@@ -57,14 +57,14 @@ extension NSCodingUnarchiver {
         return try unarchiver.root { $0.decodeArrayOfObjects(ofClass: type, forKey: NSCodingArchiver.rootKey) }
     }
 
-    /// Makes a dictionary with keys of one class and values of another.
+    /// Decodes a dictionary with keys of one class and values of another.
     ///
     /// - Parameters:
     ///   - keyType: The class of the keys.
     ///   - valueType: The class of the values.
     ///   - data: An archive in any format, with the dictionary under the key `root`.
     ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
-    /// - Returns: The dictionary; nil if the archive is one of nil.
+    /// - Returns: The dictionary; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
     public class func unarchivedDictionary<Key: NSObject & NSCoding, Value: NSObject & NSCoding>(
         withKeysOfClass keyType: Key.Type, objectsOfClass valueType: Value.Type, from data: Data,
@@ -78,7 +78,7 @@ extension NSCodingUnarchiver {
         }
     }
 
-    /// Makes the object under the key `root`, of any class of the program that the archive names.
+    /// Decodes the object under the key `root`, of any class of the program that the archive names.
     ///
     /// Only for your own archives: the archive chooses the classes.
     /// - Throws: `ArchiveError`.
@@ -91,10 +91,11 @@ extension NSCodingUnarchiver {
         return try unarchiver.root { $0.decodeObject(forKey: NSCodingArchiver.rootKey) }
     }
 
-    /// Makes the object under the key `root` of a file, of any class of the program that the archive names.
+    /// Decodes the object under the key `root` of a file, of any class of the program that the archive names.
     ///
-    /// Only for files of your own.
-    /// - Returns: The object; nil if there is no file, or it is not such an archive. `unarchiveObject(with:)` says why.
+    /// Only for your own files: the archive chooses the classes.
+    /// - Returns: The object; nil if there is no file, or it is not such an archive. `unarchiveObject(with:)` throws
+    ///   the reason.
     public class func unarchiveObject(withFile path: String) -> Any? {
         guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return nil }
         return try? unarchiveObject(with: data)

@@ -4,7 +4,7 @@ import KeyedArchive
 extension NSCodingUnarchiver {
     func decode(type text: String, at address: UnsafeMutableRawPointer) {
         guard let type = TypeEncoding(text) else {
-            // Its size is not known: the memory stays as it is.
+            // The size is unknown, so the memory stays unchanged.
             fail(ArchiveError(.unsupported, "the type string “\(text)” is not one that can be archived"))
             return
         }

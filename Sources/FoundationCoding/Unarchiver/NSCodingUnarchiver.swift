@@ -9,8 +9,8 @@ public import KeyedArchive
 /// if let error = unarchiver.error { throw error }
 /// ```
 ///
-/// The archive may be in Apple's format, binary or XML, or in the compact one, and untrusted: an error in it sets
-/// `error`, and from then on all calls return nil or 0. Objects keep their identity. Belongs to one thread at a time.
+/// The archive may be in Apple's format, binary or XML, or in the compact one, and it may be untrusted: an error in it
+/// sets `error`, and all later calls return nil or 0. Objects keep their identity. Belongs to one thread at a time.
 public class NSCodingUnarchiver: OneDirectionCoder {
     /// The bounds of what is read.
     public let limits: ArchiveLimits
@@ -24,40 +24,40 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     var classMap = ClassMap()
     var slots: [Int: Slot] = [:]
     var sharedValues: [Int: NSObject] = [:]
-    /// What waits for an object to exist.
+    /// Closures that wait for an object to exist.
     var waiting: [Int: [(AnyObject) -> Void]] = [:]
-    /// The lists in effect, the innermost last; nil where all classes are allowed.
+    /// The current allow lists, the innermost last; nil where all classes are allowed.
     var lists: [AllowList?]
     var listsByClasses: [[ObjectIdentifier]: AllowList] = [:]
     var strictness: Strictness
-    /// The way from the object being decoded to what it asks for.
+    /// The path from the object being decoded to the value it decodes.
     var here: [ArchiveError.Step] = []
     var verified: Set<Verified> = []
     var depth = 0
-    /// C strings that were returned, which live as long as the coder.
+    /// C strings that were returned; they live as long as the coder.
     var strings: [UnsafeMutablePointer<CChar>] = []
     let isSequential: Bool
 
-    /// A collection whose contents a list was found to allow.
+    /// A collection whose content was found to be allowed by a list.
     struct Verified: Hashable {
         let index: Int
         let list: ObjectIdentifier
     }
 
-    /// How far an object is made.
+    /// The state of an object.
     enum Slot {
-        /// Its `init(coder:)` is running; a collection can be referred to already.
+        /// Its `init(coder:)` is running; others can already refer to a collection.
         case making(collection: NSObject?)
         case made(AnyObject?)
     }
 
     /// Which classes may be made.
     enum Strictness {
-        /// Any, as Foundation allows them without secure coding.
+        /// Any class, as in Foundation without secure coding.
         case anyClass
-        /// Those listed.
+        /// Only listed classes.
         case listed
-        /// Those listed that support secure coding.
+        /// Only listed classes that support secure coding.
         case secure
     }
 
@@ -71,10 +71,9 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         try self.init(data, limits: limits, sequential: false)
     }
 
-    /// Opens an archive with keys as Foundation's initialiser of this name does: any class of the program may be made, so
-    /// it is only for archives of your own.
+    /// Opens an archive with keys, like Foundation's initializer of this name.
     ///
-    /// What is no archive sets `error`.
+    /// Any class of the program may be made: only for your own archives. Data that is not an archive sets `error`.
     public convenience init(forReadingWith data: Data) {
         let opened = Result { try Self.open(data, limits: ArchiveLimits(), sequential: false) }
         self.init(
@@ -91,7 +90,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     static func open(_ data: Data, limits: ArchiveLimits, sequential: Bool) throws -> ArchivedGraph {
         var graph = try ArchivedGraph(data, limits: limits, anyArchiver: true)
         if graph.archiver == nil {
-            // The graph of the compact format as it would be in Apple's.
+            // Converts the graph of a compact archive to Apple's layout.
             graph = try ArchivedGraph(
                 try graph.bytes(format: .binary, limits: limits), limits: limits, anyArchiver: true)
         }
@@ -124,9 +123,10 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     /// Whether the object being decoded may use keys.
     public override var allowsKeyedCoding: Bool { frames[frames.count - 1].allowsKeys }
 
-    /// Whether only classes that are named and support `NSSecureCoding` are made: by default, in archives with keys.
+    /// Whether to make only classes that are named and support `NSSecureCoding`; true by default, in archives with
+    /// keys.
     ///
-    /// Set to false, any class of the program may be made that the archive names: only for archives of your own.
+    /// If false, the archive may name any class of the program: only for your own archives.
     public override var requiresSecureCoding: Bool {
         get { strictness == .secure }
         set { strictness = newValue ? .secure : .anyClass }
@@ -137,22 +137,22 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         strictness == .anyClass ? nil : (lists[lists.count - 1]?.classes ?? [])
     }
 
-    /// The first thing that went wrong, an `ArchiveError` whose path says where.
+    /// The first `ArchiveError`, with the path to the problem.
     public override var error: (any Error)? { failure }
 
-    /// As set; both policies set `error` and return, as Swift has no exceptions.
+    /// The policy as set; both policies set `error` and return, as Swift has no exceptions.
     public override var decodingFailurePolicy: NSCoder.DecodingFailurePolicy {
         get { policy }
         set { policy = newValue }
     }
     private var policy = NSCoder.DecodingFailurePolicy.setErrorAndReturn
 
-    /// Sets `error`, for classes that find invalid values.
+    /// Sets `error`; for classes that find invalid values.
     public override func failWithError(_ error: any Error) { fail(error) }
 
-    /// The version of a class in this archive, 0 if it has none, `NSNotFound` if no object is of the class.
+    /// The version of a class in this archive: 0 if it has none, `NSNotFound` if no object has the class.
     ///
-    /// - Complexity: The number of objects, the first time.
+    /// - Complexity: Linear in the number of objects, the first time.
     public override func version(forClassName className: String) -> Int { versions[className] ?? NSNotFound }
 
     private lazy var versions: [String: Int] = {
@@ -176,7 +176,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
 
     /// Decodes an object; nil if there is none.
     ///
-    /// With secure coding it may be of the classes allowed around it and those of property lists.
+    /// With secure coding, only the classes allowed around it and those of property lists are accepted.
     public override func decodeObject(forKey key: String) -> Any? {
         keyed(key, nil) { try self.object($0, of: nil) }
     }
@@ -186,10 +186,10 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         keyed(key, nil) { try self.object($0, of: [type]) } as? T
     }
 
-    /// Decodes an object of one of several classes or their subclasses, which are allowed inside of it as well.
+    /// Decodes an object of one of several classes or their subclasses, which are also allowed inside it.
     ///
     /// - Parameters:
-    ///   - classes: The classes; nil for those allowed here already.
+    ///   - classes: The classes; nil for the classes already allowed here.
     ///   - key: The key the object was encoded under.
     public override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
         keyed(key, nil) { try self.object($0, of: classes) }
@@ -209,7 +209,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
 
     /// Decodes an integer; 0 if there is none.
     ///
-    /// One that does not fit is an error, as with all integers.
+    /// A number that does not fit is an error, as for all integers.
     public override func decodeInteger(forKey key: String) -> Int { integer(key) }
 
     /// Decodes a 32-bit integer; 0 if there is none.
@@ -235,7 +235,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         keyed(key, 0) { try self.number($0).map { try Scalar.real($0) } ?? 0 }
     }
 
-    /// Lends bytes; nil if there are none.
+    /// Passes the bytes to `body`, or nil if there are none.
     @available(swift, deprecated: 9999, message: "Use withDecodedUnsafeBytes(forKey:body:).")
     public override func withDecodedUnsafeBufferPointer<Result>(
         forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> Result
@@ -246,7 +246,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         }
     }
 
-    /// Lends bytes; nil if there are none.
+    /// Passes the bytes to `body`, or nil if there are none.
     public override func withDecodedUnsafeBytes<Result>(
         forKey key: String, body: (UnsafeRawBufferPointer?) throws -> Result
     ) rethrows -> Result {
@@ -272,14 +272,14 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         next("@", nil) { try self.object($0, of: AllowList.propertyListClasses) }
     }
 
-    /// Decodes the next value, or values, in order into memory that holds values of that type.
+    /// Decodes the next values in order into memory that holds values of this type.
     ///
-    /// After an error the memory has zeros (an object, nil). A C string lives as long as the coder.
+    /// After an error the memory contains zeros, or nil for an object. A C string lives as long as the coder.
     public override func decodeValue(ofObjCType type: UnsafePointer<CChar>, at address: UnsafeMutableRawPointer) {
         decode(type: String(cString: type), at: address)
     }
 
-    /// Decodes a C array of exactly that count and type.
+    /// Decodes a C array of exactly this count and type.
     public override func decodeArray(
         ofObjCType itemType: UnsafePointer<CChar>, count: Int, at array: UnsafeMutableRawPointer
     ) {

@@ -1,29 +1,30 @@
 /// Observes the objects that an unarchiver makes, and may replace them.
 ///
-/// All methods have defaults that do nothing.
+/// All methods have default implementations that do nothing.
 public protocol NSCodingUnarchiverDelegate: AnyObject {
-    /// The class to use for one that is not known; nil to fail.
+    /// Returns the class to use for an unknown one, or nil to fail.
     ///
-    /// It must still be allowed at its place.
+    /// The class must still be allowed at its place.
+    ///
     /// - Parameters:
-    ///   - unarchiver: The unarchiver that met the class.
+    ///   - unarchiver: The unarchiver that found the class.
     ///   - name: The name of the class in the archive.
-    ///   - classNames: The names of its superclasses as the archive has them, nearest first.
+    ///   - classNames: The names of its superclasses in the archive, nearest first.
     func unarchiver(
         _ unarchiver: NSCodingUnarchiver, cannotDecodeObjectOfClassName name: String,
         originalClasses classNames: [String]
     ) -> AnyClass?
 
-    /// The object to use in place of one just decoded; nil to keep it.
+    /// Returns the object to use in place of one just decoded, or nil to keep it.
     func unarchiver(_ unarchiver: NSCodingUnarchiver, didDecode object: Any?) -> Any?
 
-    /// `newObject` takes the place of `object`, as its class or the delegate decided.
+    /// Called before `newObject` replaces `object`, as its class or the delegate decided.
     func unarchiver(_ unarchiver: NSCodingUnarchiver, willReplace object: Any, with newObject: Any)
 
-    /// Decoding is about to end.
+    /// Called before decoding ends.
     func unarchiverWillFinish(_ unarchiver: NSCodingUnarchiver)
 
-    /// Decoding has ended.
+    /// Called after decoding has ended.
     func unarchiverDidFinish(_ unarchiver: NSCodingUnarchiver)
 }
 

@@ -1,7 +1,7 @@
 import Foundation
 import KeyedArchive
 
-/// Makes Foundation's objects of the values of a property list.
+/// Makes Foundation objects from the values of a property list.
 struct PlainObject {
     private let unarchiver: NSCodingUnarchiver
 

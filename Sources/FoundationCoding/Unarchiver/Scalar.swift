@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// Numbers of an archive as the types asked for.
+/// Converts the numbers of an archive to the requested types.
 enum Scalar {
     static func integer<T: FixedWidthInteger>(_ value: ArchivedValue) throws -> T {
         let result: T?
@@ -34,7 +34,7 @@ enum Scalar {
         return try real(value) != 0
     }
 
-    /// What a value is, for messages; never the value itself.
+    /// The kind of a value, for messages; never the value itself.
     static func kind(_ value: ArchivedValue) -> String {
         switch value {
         case .null: "nil"

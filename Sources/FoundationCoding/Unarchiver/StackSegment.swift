@@ -1,10 +1,10 @@
 import Dispatch
 import Foundation
 
-/// A piece of stack on a thread of its own.
+/// Runs work on the stack of a new thread.
 ///
 /// `init(coder:)` calls the coder, which calls the next `init(coder:)`: long chains of objects need more stack than a
-/// thread has. After a number of levels the work continues on a new thread, while this one waits for it.
+/// thread has. After a number of levels the work continues on a new thread, and the current one waits for it.
 enum StackSegment {
     /// The levels of objects in one segment.
     static let levels = 100
@@ -18,7 +18,7 @@ enum StackSegment {
         return try job.wait()
     }
 
-    /// Unchecked: the new thread uses `result` and `body` before the signal, the waiting one after it.
+    /// Unchecked: the new thread uses `result` and `body` before the signal, the waiting thread after it.
     private final class Job<T>: @unchecked Sendable {
         private var body: (() throws -> T)?
         private var result: Result<T, any Error>?

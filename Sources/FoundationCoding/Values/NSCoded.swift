@@ -1,20 +1,21 @@
 public import Foundation
 import KeyedArchive
 
-/// An object of an `NSCoding` class as a `Codable` value, so that it travels in messages of a connection, in archives of
-/// this library and in other `Codable` formats.
+/// An object of an `NSCoding` class as a `Codable` value.
+///
+/// It travels in messages of a connection, in archives of this library and in other `Codable` formats.
 ///
 /// ```swift
 /// func add(_ foo: NSCoded<Foo>) { foos.append(foo.object) }
 /// let count: Int = try await directory.add(NSCoded(foo))
 /// ```
 ///
-/// The value carries an archive of its own: objects shared inside of one value stay shared, those of two values come back as
-/// copies. When it is decoded, objects are made of the class named, of what it lists (`NSCodingClassListing`), of what its
-/// decoding code names, and of property lists; no other. The class need not support `NSSecureCoding`.
+/// The value contains a separate archive: sharing is kept inside one value, but not between two. Decoding makes only
+/// objects of the named class, of the classes that it lists (`NSCodingClassListing`) or names while decoding, and of
+/// property lists. The class need not support `NSSecureCoding`.
 ///
-/// A class that does not say what is in its collections, and a collection itself, need a list where the value is received: the
-/// further classes are part of the type.
+/// A class that does not say what its collections contain, and a collection itself, need a list where the value is
+/// received. The further classes are part of the type.
 ///
 /// ```swift
 /// func keep(_ bar: NSCoded<Bar, Foo>) { bars.append(bar.object) }
@@ -33,23 +34,23 @@ public struct NSCoded<Object: NSObject & NSCoding, each Allowed: NSObject & NSCo
     @_disfavoredOverload
     public init(_ object: Object) { self.object = object }
 
-    /// Makes a value of an object whose type lists further classes.
+    /// Makes a value of an object, with a type that lists further classes.
     ///
     /// - Parameters:
-    ///   - object: The object that is archived when the value is.
-    ///   - classes: Classes that may be inside of the object when such a value is decoded.
+    ///   - object: The object, which is archived when the value is.
+    ///   - classes: Further classes that such a value may contain when it is decoded.
     public init(_ object: Object, allowing classes: repeat (each Allowed).Type) { self.object = object }
 
-    /// The classes that objects may be made of, in addition to those the classes list.
+    /// The classes that may be decoded, in addition to those that they list.
     private static var allowedClasses: [AnyClass] {
         var classes: [AnyClass] = [Object.self]
         for type in repeat (each Allowed).self { classes.append(type) }
         return classes + AllowList.propertyListClasses
     }
 
-    /// Makes the object of its archive.
+    /// Decodes the object from its archive.
     ///
-    /// - Throws: `ArchiveError` if it is no archive of such an object.
+    /// - Throws: `ArchiveError` if the data is not an archive of such an object.
     public init(from decoder: any Decoder) throws {
         let data = try decoder.singleValueContainer().decode(Data.self)
         let object = try NSCodingUnarchiver.unarchivedObject(
@@ -72,6 +73,6 @@ public struct NSCoded<Object: NSObject & NSCoding, each Allowed: NSObject & NSCo
 extension NSCoded: Sendable where Object: Sendable {}
 
 extension NSCoded: Equatable {
-    /// Whether the objects are equal as they say themselves.
+    /// Whether the objects are equal according to `isEqual`.
     public static func == (one: NSCoded, other: NSCoded) -> Bool { one.object.isEqual(other.object) }
 }
