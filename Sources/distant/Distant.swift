@@ -4,9 +4,10 @@
     import Darwin
 #endif
 
-/// The command-line tool: looks into archives, checks them and converts them.
+/// The command-line tool: inspects archives, checks them and converts them.
 ///
-/// Ends with 0; with 1 if a file cannot be read, understood or written; with 2 if the command line is not understood.
+/// Exits with 0 on success, with 1 if a file cannot be read, understood or written, and with 2 if the command line is
+/// not understood.
 @main
 struct Distant {
     static func main() {
@@ -14,7 +15,7 @@ struct Distant {
             StandardStreams.reserve()
             try Command(Array(CommandLine.arguments.dropFirst())).run()
         } catch is Command.BadFiles {
-            // Each was named, and what is wrong with it.
+            // Each file was already reported, with its problem.
             exit(1)
         } catch let error as UsageError {
             Console.complain("\(error)\n\n\(Command.usage)")

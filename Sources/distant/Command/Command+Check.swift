@@ -1,7 +1,7 @@
 import KeyedArchive
 
 extension Command {
-    /// Some of the files are bad; a line was printed for each.
+    /// Thrown if some of the files are bad, after a line was printed for each.
     struct BadFiles: Error {}
 
     func check(_ paths: [String]) throws {

@@ -2,7 +2,7 @@ import KeyedArchive
 
 extension Command {
     func convert(_ source: String, _ target: String, _ format: Target) throws {
-        // Nothing else goes to the terminal.
+        // Nothing else is printed to the terminal.
         let progress = Progress(for: nil)
         let file = try ArchiveFile(source, progress: progress)
         let replacement = try ReplacementFile(target)

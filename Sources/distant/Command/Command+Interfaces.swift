@@ -1,7 +1,7 @@
 import DistantObjects
 
 extension Command {
-    /// Lists what the objects answer that a running service vends.
+    /// Lists the messages that the vended objects of a running service answer.
     func interfaces(_ path: String) throws {
         let service: Service
         do { service = try Service(at: path) } catch { throw FileError(path, Self.sentence(for: error)) }
@@ -23,9 +23,9 @@ extension Command {
         }
     }
 
-    /// The transport's sentence names the path, and so does the connection's error.
+    /// The message of an error; both the transport and the connection name the path in theirs.
     private static func sentence(for error: any Error) -> String {
-        // The peer may have written it.
+        // The peer may have written the text.
         PlainText.name((error as? ConnectionError)?.message ?? "\(error)")
     }
 }
@@ -47,7 +47,7 @@ private struct Service {
         do {
             names = try connection.blockingRootNames()
         } catch let error as ConnectionError where error.code == .noSuchMessage {
-            // An older version cannot list them.
+            // An older version cannot list its roots.
         }
         return try names.map { name in
             (name, DistantObject.classDescription(of: try connection.blockingRoot(named: name)))

@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// What the command line asks for.
+/// A parsed command line.
 enum Command {
     case help
     case dump(path: String, asJSON: Bool)
@@ -8,7 +8,7 @@ enum Command {
     case check(paths: [String])
     case interfaces(path: String)
 
-    /// What an archive can be converted to.
+    /// The target format of a conversion.
     enum Target {
         case archive(ArchiveFormat)
         case json
@@ -43,7 +43,7 @@ enum Command {
         """
 
     init(_ arguments: [String]) throws {
-        // Repaired as it is, it would name another file.
+        // Swift has repaired an invalid name: the repaired name is that of another file.
         if let word = arguments.first(where: { $0.unicodeScalars.contains("\u{FFFD}") }) {
             throw UsageError("“\(word)” is not text in UTF-8; a file of such a name can be read as /dev/stdin")
         }
@@ -88,7 +88,7 @@ enum Command {
     }
 }
 
-/// Words of the command line that are not understood; the description says which.
+/// Words of the command line that are not understood; the description names them.
 struct UsageError: Error, CustomStringConvertible {
     let description: String
 

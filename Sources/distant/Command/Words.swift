@@ -1,4 +1,4 @@
-/// What follows the command's name: options, then files; after “--” only files.
+/// The words after the command's name: options, then files; after “--” only files.
 struct Words {
     private var options: [String] = []
     private var plain: [String] = []
@@ -16,7 +16,7 @@ struct Words {
         }
     }
 
-    /// Removes an option; whether it was there.
+    /// Removes an option; returns whether it was there.
     mutating func takeFlag(_ name: String) -> Bool {
         guard let index = options.firstIndex(of: name) else { return false }
         options.remove(at: index)
@@ -32,7 +32,7 @@ struct Words {
         return value
     }
 
-    /// The files, of which there is at least one.
+    /// The files; throws if there are none.
     func files() throws -> [String] {
         if let unknown = options.first(where: { $0.hasPrefix("-") && $0 != StandardStreams.name }) {
             throw UsageError("“\(unknown)” is not understood")
@@ -43,7 +43,7 @@ struct Words {
         return files
     }
 
-    /// The files, exactly one for each name.
+    /// The files; throws unless there is exactly one for each name.
     func rest(named names: [String]) throws -> [String] {
         let files = try files()
         guard files.count >= names.count else { throw UsageError("\(names[files.count]) is needed, too") }

@@ -9,14 +9,14 @@ import KeyedArchive
 /// An archive in a file, opened as a graph.
 struct ArchiveFile {
     let path: String
-    /// In bytes.
+    /// The size in bytes.
     let size: Int
     let format: ArchiveFormat
     let graph: ArchivedGraph
 
     /// Bounds for files that the user chose to open: above the library's defaults, which are for untrusted input.
     ///
-    /// The memory an archive takes still follows from its size.
+    /// An archive still takes no more memory than its size justifies.
     static let limits: ArchiveLimits = {
         var limits = ArchiveLimits()
         limits.bytes = Int(UInt32.max)
@@ -50,12 +50,12 @@ struct ArchiveFile {
 
     private static func format(of bytes: [UInt8], _ path: String) throws -> ArchiveFormat {
         if let format = ArchiveFormat(detecting: bytes) { return format }
-        // Opening it gives a better reason.
+        // Opening the file gives a more precise reason.
         do { _ = try ArchivedGraph(bytes, limits: limits) } catch { throw FileError(path, "\(error)") }
         throw FileError(path, "not an archive")
     }
 
-    /// The whole file; pipes are read to their end.
+    /// Reads the whole file; reads pipes to their end.
     private static func read(_ path: String, _ progress: Progress) throws -> [UInt8] {
         let isInput = path == StandardStreams.name
         let descriptor = isInput ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC)
@@ -67,13 +67,13 @@ struct ArchiveFile {
         guard size <= limits.bytes else {
             throw FileError(path, "has more than \(limits.bytes) bytes, too many for an archive")
         }
-        // A byte more than expected, so that the end is seen without a larger array.
+        // One byte more than expected shows the end of the file without a larger array.
         var bytes: [UInt8] = []
         var block = max(size + 1, 1 << 16)
         while true {
             let count = try append(to: &bytes, atMost: block, from: descriptor, path, size, progress)
             if count < block { return bytes }
-            // More than the size of the file: what is not an archive may not end at all.
+            // There is more than the size of the file: it may never end, so check that it begins like an archive.
             _ = try format(of: bytes, path)
             guard bytes.count <= limits.bytes else {
                 throw FileError(path, "has more than \(limits.bytes) bytes, too many for an archive")

@@ -4,15 +4,15 @@
     import Darwin
 #endif
 
-/// A file that takes another one's place when it is complete.
+/// A file that replaces another one when it is complete.
 ///
-/// It is written next to the old file, so that readers see the old content or the new one, also after a crash. What is
-/// not an ordinary file, like a pipe or a terminal, is written directly, and so is standard output.
+/// It is written next to the old file: readers see the old content or the new one, even after a crash. Standard output,
+/// and anything that is not an ordinary file, such as a pipe or a terminal, is written directly.
 final class ReplacementFile {
     private let path: String
-    /// The file to replace: what a symbolic link leads to.
+    /// The file to replace: the target of a symbolic link.
     private let target: String
-    /// Nil if the file itself is written.
+    /// Nil if the target itself is written.
     private var temporary: String?
     private(set) var descriptor: CInt = -1
 
@@ -57,7 +57,7 @@ final class ReplacementFile {
         throw FileError(path, cannotBe: "written", errno: errno)
     }
 
-    /// Puts what was written in the file's place.
+    /// Replaces the file with what was written.
     func commit() throws {
         guard let temporary else { return discard() }
         guard fsync(descriptor) == 0, rename(temporary, target) == 0 else {
@@ -68,7 +68,7 @@ final class ReplacementFile {
         syncFolder()
     }
 
-    /// The name is durable only after the folder is synchronised; not all file systems can do that.
+    /// Syncs the folder, which makes the new name durable; not all file systems support that.
     private func syncFolder() {
         let folder = target.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         let name = folder.isEmpty ? (target.hasPrefix("/") ? "/" : ".") : folder
@@ -78,7 +78,7 @@ final class ReplacementFile {
         close(descriptor)
     }
 
-    /// Removes what was written and not committed.
+    /// Removes the temporary file, unless it was committed.
     func discard() {
         if let temporary { unlink(temporary) }
         temporary = nil

@@ -1,6 +1,6 @@
 import KeyedArchive
 
-/// Writes a graph as JSON, every value exact; one object of the graph after the other, so that the text is never held.
+/// Writes a graph as JSON with exact values, object by object, without holding the text in memory.
 ///
 ///     {"archiver":"NSKeyedArchiver","version":100000,"top":{"root":{"ref":1}},"objects":[
 ///     null,
@@ -9,16 +9,16 @@ import KeyedArchive
 ///     {"string":"Juliana"}
 ///     ]}
 ///
-/// In archives of the compact format `archiver` is null and `version` 0, and there are values that property lists do not
-/// have: `{"some":VALUE}`, `{"set":[VALUE]}`, `{"uuid":text}`, `{"url":text,"base":text?}`,
-/// `{"decimal":digits,"exponent":n}`, `{"scalars":type,"data":hex}`, `{"type":name,"keys":[[key,VALUE]]}`. A key of a
-/// dictionary that is no string is a VALUE.
+/// In archives of the compact format `archiver` is null and `version` 0, and there are values that property lists do
+/// not have: `{"some":VALUE}`, `{"set":[VALUE]}`, `{"uuid":text}`, `{"url":text,"base":text?}`,
+/// `{"decimal":digits,"exponent":n}`, `{"scalars":type,"data":hex}`, `{"type":name,"keys":[[key,VALUE]]}`. A dictionary
+/// key that is not a string is a VALUE.
 struct GraphJSON {
     private let graph: ArchivedGraph
     private let output: ByteOutput
     private let progress: Progress
     private var values: ValueJSON
-    /// What instances say of their class, by the index of its record.
+    /// The JSON with which instances name their class, by the index of the class record.
     private var classTexts: [Int: [UInt8]] = [:]
 
     init(_ graph: ArchivedGraph, output: ByteOutput, progress: Progress) {
@@ -28,10 +28,10 @@ struct GraphJSON {
         values = ValueJSON(shared: graph.sharedValues, output: output)
     }
 
-    /// The most JSON that is written for a file of a size.
+    /// The most JSON to write for a file of a given size.
     ///
-    /// Each list and each string may occur many times in a property list, so that a few hundred bytes could become
-    /// more than any disk holds. Ordinary archives are far below.
+    /// Each list and each string may occur many times in a property list: a few hundred bytes could become more than
+    /// any disk can hold. Ordinary archives stay far below.
     static func longest(fileSize: Int) -> Int { (16 << 20) + 100 * fileSize }
 
     mutating func print() throws {

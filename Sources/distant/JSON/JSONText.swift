@@ -1,4 +1,4 @@
-/// The text of JSON's strings, and the order of keys.
+/// Writes JSON strings, and orders keys.
 enum JSONText {
     static func append(_ text: String, to bytes: inout [UInt8]) {
         var text = text
@@ -30,7 +30,7 @@ enum JSONText {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// A string with unpaired surrogates, which JSON can express.
+    /// Writes a string with unpaired surrogates, which JSON can express.
     static func append(broken units: [UInt16], to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for unit in units {
@@ -50,7 +50,7 @@ enum JSONText {
 
     static let digits = Array("0123456789abcdef".utf8)
 
-    /// The positions of keys in the order of their UTF-8; equal ones as they were.
+    /// The positions of keys sorted by their UTF-8; equal keys keep their order.
     static func order(_ keys: [String]) -> [Int] {
         let positions = Array(keys.indices)
         let isInOrder = zip(keys, keys.dropFirst()).allSatisfy { !$1.utf8.lexicographicallyPrecedes($0.utf8) }

@@ -34,12 +34,12 @@ enum LeafJSON {
             text += "}".utf8
         case .uuid, .url, .decimal, .scalars: appendCompact(value, to: &text)
         case .present, .list, .set, .map, .record, .shared:
-            // Only as a key of a dictionary in a compact archive, where no order is lost by its description.
+            // Occurs only as a dictionary key in a compact archive, where its description loses no order.
             JSONText.append("\(value)", to: &text)
         }
     }
 
-    /// Kinds that only the compact format has.
+    /// Writes kinds of values that only the compact format has.
     private static func appendCompact(_ value: ArchivedValue, to text: inout [UInt8]) {
         switch value {
         case .uuid(let value): text += "{\"uuid\":\"\(value.uuidString)\"}".utf8
@@ -81,9 +81,9 @@ enum LeafJSON {
         }
     }
 
-    /// The bits of the `Double` that a `Float` is.
+    /// The bits of a `Float` converted to a `Double`.
     ///
-    /// Arithmetic would make each NaN a quiet one.
+    /// Arithmetic would make every NaN quiet.
     private static func widened(_ bits: UInt32) -> UInt64 {
         let value = Float(bitPattern: bits)
         guard value.isNaN else { return Double(value).bitPattern }

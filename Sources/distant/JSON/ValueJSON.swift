@@ -8,8 +8,8 @@ import KeyedArchive
 
 /// Writes values as JSON; references stay references.
 ///
-/// What a property list shares is written out at each place. Lists in one another may be nested without bound, so the way
-/// back is kept in an array and not on the stack.
+/// Values that a property list shares are written out at each place. Nesting is not bounded, so open containers are
+/// kept in an array rather than on the stack.
 struct ValueJSON {
     private let shared: ArchivedSharedValues
     private let output: ByteOutput
@@ -57,7 +57,7 @@ struct ValueJSON {
         try finish()
     }
 
-    /// Goes on until nothing is open.
+    /// Continues until no container is open.
     private mutating func finish() throws {
         while let last = open.indices.last {
             try output.check()
@@ -90,7 +90,7 @@ struct ValueJSON {
         if let frame = open.popLast() { output.append(frame.closing) }
     }
 
-    /// Writes a value, or its beginning if there is more in it.
+    /// Writes a value, or the beginning of a container.
     private mutating func begin(_ value: ArchivedValue) {
         switch value {
         case .list(let values): push("{\"array\":[", .list(values), "]}")
@@ -119,7 +119,7 @@ struct ValueJSON {
         }
     }
 
-    /// Writes bytes as they are read, in pieces: the text of many would take twice their memory.
+    /// Writes bytes in hexadecimal, piece by piece: the whole text would take twice the memory of the bytes.
     private mutating func hex(_ data: Data) {
         let digits = JSONText.digits
         data.withUnsafeBytes { bytes in
@@ -141,7 +141,7 @@ struct ValueJSON {
         open.append(Frame(content: content, closing: closing))
     }
 
-    /// A key of a dictionary: text for text, and a value for what only the compact format has.
+    /// Writes a dictionary key: as text, or as a value if only the compact format has its kind.
     private mutating func key(_ key: ArchivedValue) {
         text.removeAll(keepingCapacity: true)
         Self.append(key: key, to: &text)

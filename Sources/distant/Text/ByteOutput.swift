@@ -4,11 +4,11 @@
     import Darwin
 #endif
 
-/// Bytes on their way to a file or terminal, gathered into large writes.
+/// Collects bytes for a file or terminal into large writes.
 ///
-/// An error is kept and thrown by `check` and `flush`; after it nothing more is written.
+/// After an error nothing more is written; `check` and `flush` throw it.
 final class ByteOutput {
-    /// More was to be written than the limit.
+    /// Thrown if more than the limit would be written.
     struct TooLong: Error {}
 
     private let descriptor: CInt
@@ -16,7 +16,7 @@ final class ByteOutput {
     private var buffer: [UInt8] = []
     private var written = 0
     private var failure: (any Error)?
-    /// The most that may be written in all.
+    /// The most bytes that may be written in total.
     var limit = Int.max
 
     private static let block = 1 << 16
@@ -54,12 +54,12 @@ final class ByteOutput {
         if buffer.count >= Self.block { send() }
     }
 
-    /// Throws if something has gone wrong by now.
+    /// Throws if an error has occurred so far.
     func check() throws {
         if let failure { throw failure }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     func flush() throws {
         send()
         try check()
@@ -80,7 +80,7 @@ final class ByteOutput {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Another process made the shared descriptor non-blocking.
+                // Another process has made the shared descriptor non-blocking.
                 var interest = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&interest, 1, -1)
             } else if errno != EINTR {

@@ -4,9 +4,9 @@
     import Darwin
 #endif
 
-/// Whole lines to the terminal.
+/// Writes whole lines to the terminal.
 enum Console {
-    /// A line on standard output.
+    /// Writes a line to standard output.
     static func say(_ line: String) throws {
         let output = ByteOutput(descriptor: 1, named: "standard output")
         output.append(line)
@@ -14,11 +14,11 @@ enum Console {
         try output.flush()
     }
 
-    /// A sentence on standard error, with the tool's name before it.
+    /// Writes a sentence to standard error, after the tool's name.
     static func complain(_ sentence: String) {
         let output = ByteOutput(descriptor: 2, named: "standard error")
         output.append("distant: \(sentence)\n")
-        // There is no one to report to.
+        // There is nowhere left to report an error.
         try? output.flush()
     }
 }

@@ -14,7 +14,7 @@ struct FileError: Error, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// What a system call said about a file.
+    /// Makes an error from the error number of a system call.
     init(_ path: String, cannotBe what: String, errno number: CInt) {
         self.init(path, "cannot be \(what): \(String(cString: strerror(number)))")
     }

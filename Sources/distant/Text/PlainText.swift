@@ -1,9 +1,9 @@
-/// Text from archives made safe for a terminal: one line, without control characters.
+/// Makes text from archives safe for a terminal: one line, without control characters.
 enum PlainText {
-    /// Characters shown of a text; more is cut off.
+    /// The most characters to show; longer text is cut off.
     static let longest = 200
 
-    /// A name as it is, or in quotes if it would be ambiguous.
+    /// The name itself, or in quotes if it would be ambiguous.
     static func name(_ text: String) -> String {
         let isPlain = text.utf8.count <= longest && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         if isPlain && !text.isEmpty { return text }
@@ -12,7 +12,7 @@ enum PlainText {
         return isReadable && isShort && !text.isEmpty ? text : quoted(text)
     }
 
-    /// A string in quotes; of a long one the beginning and the length.
+    /// A string in quotes; only the beginning and the length if it is long.
     static func quoted(_ text: String) -> String {
         var result = "\""
         var count = 0

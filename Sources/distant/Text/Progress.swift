@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// A line on the terminal that shows the progress of a long job; nothing if standard error is not a terminal.
+/// A line on the terminal that shows the progress of a long job; silent if standard error is not a terminal.
 final class Progress {
     private let isShown: Bool
     private let start = ContinuousClock.now
@@ -12,16 +12,16 @@ final class Progress {
     private var isOnLine = false
     private var calls = 0
 
-    /// Makes one for a job that prints to a descriptor: it stays silent if both would go to a terminal.
+    /// Makes a progress line for a job that prints to `output`; it is silent if both would go to a terminal.
     init(for output: CInt?) {
         isShown = isatty(2) == 1 && output.map { isatty($0) == 0 } ?? true
         // Short jobs need no line.
         next = start + .milliseconds(500)
     }
 
-    /// Shows what is being done, and how much of it; cheap enough to call for each object.
+    /// Shows the current step and how much of it is done; cheap enough to call for each object.
     ///
-    /// - Parameter all: 0 if it is not known, and calls are few.
+    /// - Parameter all: The total; 0 if it is unknown and calls are rare.
     func show(_ what: @autoclosure () -> String, _ done: Int? = nil, of all: Int = 0) {
         guard isShown else { return }
         calls &+= 1

@@ -1,13 +1,13 @@
 import KeyedArchive
 
-/// The nodes of a graph as a tree shows them: its objects by index, then the lists and maps it shares.
+/// The nodes of a graph as a tree shows them: the objects by index, then the shared lists and maps.
 struct GraphNodes {
     enum Kind: UInt8 {
-        /// A short value, shown wherever it is referred to.
+        /// A short value, shown at each reference.
         case inline
         /// The description of a class.
         case classRecord
-        /// An object with content: shown once, and referred to from elsewhere.
+        /// An object with content: shown once, and referred to elsewhere.
         case block
     }
 
@@ -15,7 +15,7 @@ struct GraphNodes {
     let objectCount: Int
     let count: Int
 
-    /// Strings and bytes from this size on are shown once.
+    /// Strings and bytes of at least this size are shown only once.
     private static let longLeaf = 256
 
     init(_ graph: ArchivedGraph) {
@@ -25,11 +25,11 @@ struct GraphNodes {
     }
 
     subscript(node: Int) -> ArchivedObject {
-        // Nothing of it is changed.
+        // The content is only read, so it may be lent.
         node < objectCount ? graph.objects.lent(node) : .value(graph.sharedValues.lent(node - objectCount))
     }
 
-    /// How a node is named: `#5`, and `&0` for what is shared without being an object.
+    /// The name of a node: `#5` for an object, `&0` for a shared value that is not an object.
     func name(_ node: Int) -> String { node < objectCount ? "#\(node)" : "&\(node - objectCount)" }
 
     static func kind(_ object: ArchivedObject) -> Kind {
@@ -66,7 +66,7 @@ struct GraphNodes {
         return targets
     }
 
-    /// Values are nested in one another to a small depth only, so that recursion may follow them.
+    /// Recursion is safe here: values are nested only to a small depth.
     private func collect(_ value: ArchivedValue, into targets: inout [Int32]) {
         switch value {
         case .reference(let index): targets.append(Int32(index))

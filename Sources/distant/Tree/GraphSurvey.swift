@@ -1,26 +1,25 @@
 import KeyedArchive
 
-/// One walk over a graph before it is shown, which finds what is referred to several times and what leads back to
-/// itself.
+/// A walk over a graph before it is shown, which finds shared objects and cycles.
 ///
-/// The walk goes into depth and keeps its way back in an array. Each node is numbered when it is entered and remembers the
-/// last number given before it was left; a reference closes a cycle if it leads from inside that range back to its start.
+/// The walk is depth-first and keeps its path in an array. A node gets a number when it is entered, and stores the last
+/// number in use when it is left. A reference closes a cycle if its source has a number in the range of its target.
 struct GraphSurvey {
     private let nodes: GraphNodes
     private(set) var kinds: [GraphNodes.Kind]
-    /// How often each node is referred to; 2 for more than once.
+    /// The number of references to each node; 2 means more than one.
     private var uses: [UInt8]
     private var entered: [Int32]
     private var left: [Int32]
     private var clock: Int32 = 0
-    /// The name of each node's class, as an index into `classes`; -1 without class.
+    /// The class of each node as an index into `classes`; -1 without class.
     private var classNumbers: [Int32]
     private(set) var classes: [ClassUse] = []
     private var numbers: [String: Int32] = [:]
-    /// Objects that no key of the archive leads to, where a walk over them begins.
+    /// Objects that cannot be reached from the archive's keys; further walks begin at them.
     private(set) var strays: [Int] = []
 
-    /// A class, and how many of the archive's objects are instances of it.
+    /// A class, and the number of its instances in the archive.
     struct ClassUse {
         let name: String
         let version: Int
@@ -37,7 +36,7 @@ struct GraphSurvey {
         classNumbers = Array(repeating: -1, count: nodes.count)
         walk(nodes.targets(of: nodes.graph.lentRoots.values + nodes.graph.lentOthers.map(\.value)), progress)
         for node in 0..<nodes.objectCount where entered[node] == 0 {
-            // The description of a class and nil are there for others.
+            // Class records and nil serve other objects and are not counted.
             let kind = GraphNodes.kind(nodes[node])
             if kind == .classRecord || (node == 0 && kind == .inline) { continue }
             strays.append(node)
@@ -49,7 +48,7 @@ struct GraphSurvey {
     /// Whether a node is referred to more than once.
     func isShared(_ node: Int) -> Bool { uses[node] > 1 }
 
-    /// Whether a reference from one node leads back to a node that led to it.
+    /// Whether a reference leads back to a node on the path to its source.
     func closesCycle(from source: Int, to target: Int) -> Bool {
         entered[target] <= entered[source] && entered[source] <= left[target]
     }
@@ -66,7 +65,7 @@ struct GraphSurvey {
     }
 
     private mutating func walk(_ starts: [Int32], _ progress: Progress) {
-        // The walk itself is the first step and no node.
+        // The first step stands for the walk itself and is not a node.
         var path = [Step(node: -1, targets: starts)]
         while let last = path.indices.last {
             guard path[last].next < path[last].targets.count else {
@@ -92,7 +91,7 @@ struct GraphSurvey {
 
     private mutating func note(_ object: ArchivedObject, _ node: Int) {
         guard let record = object.record else { return }
-        // Two classes of one name may have different superclasses or versions.
+        // Two classes with the same name may have different superclasses or versions.
         let key = "\(record.classIndex ?? -1) \(record.version) \(record.typeName)"
         if let number = numbers[key] {
             classNumbers[node] = number

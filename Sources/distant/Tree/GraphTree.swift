@@ -14,8 +14,8 @@ import KeyedArchive
 ///       rival: Team
 ///         rival: Team #1, a cycle
 ///
-/// Each object is printed in full where it occurs first. Below a certain depth, objects are printed after the tree,
-/// each as a tree of its own, so that a chain of any length can be read and printed.
+/// Each object is printed in full at its first occurrence. Objects below a certain depth are printed after the tree,
+/// each as a separate tree: so a chain of any length can be read and printed.
 struct GraphTree {
     private let file: ArchiveFile
     private let output: ByteOutput
@@ -24,24 +24,24 @@ struct GraphTree {
     private let survey: GraphSurvey
     private var open: [Frame] = []
     private var places: [Place]
-    /// Objects to be printed as trees of their own, and how many of them are.
+    /// Objects to print as separate trees, and how many of them are done.
     private var waiting: [Int] = []
     private var finished = 0
     private var shown = 0
 
-    /// Levels of a tree.
+    /// The most levels of a tree.
     private static let deepest = 24
 
-    /// Where a node stands.
+    /// Where a node is printed.
     private enum Place: UInt8 {
         case nowhere
         case above
         case below
     }
 
-    /// What is being printed line by line.
+    /// A container that is being printed line by line.
     private struct Frame {
-        /// The object it belongs to; -1 for the archive's own keys.
+        /// The object that contains it; -1 for the archive's keys.
         let node: Int
         let depth: Int
         let content: TreeContent
@@ -107,7 +107,7 @@ struct GraphTree {
         }
     }
 
-    /// Prints one line, and opens what it begins.
+    /// Prints one line, and opens the container that begins there.
     private mutating func line(_ frame: Frame) {
         for _ in 0..<frame.depth { output.append("  ") }
         output.append(label(frame))
@@ -130,7 +130,7 @@ struct GraphTree {
 
     // MARK: Values
 
-    /// Prints the text for a value that stands in `source`; returns what is to follow below it.
+    /// Prints the text for a value of `source`; returns the content to print below it.
     private mutating func value(
         _ value: ArchivedValue, _ source: Int, _ depth: Int
     ) -> (node: Int, content: TreeContent?) {
@@ -165,7 +165,7 @@ struct GraphTree {
         return nil
     }
 
-    /// Prints the text for an object where it stands in full; returns its content.
+    /// Prints the text for an object where it is printed in full; returns its content.
     private mutating func begin(_ node: Int, isNamed: Bool) -> TreeContent? {
         places[node] = .above
         shown += 1

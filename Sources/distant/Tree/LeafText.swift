@@ -6,7 +6,7 @@ import KeyedArchive
     import Foundation
 #endif
 
-/// Values for people, in one line; containers without their content.
+/// Shows values in one line for people, containers without their content.
 enum LeafText {
     static func text(_ object: ArchivedObject) -> String {
         switch object {
@@ -58,7 +58,7 @@ enum LeafText {
         exponent == 0 ? PlainText.name(digits) : "\(PlainText.name(digits))e\(exponent)"
     }
 
-    /// The seconds after 2001-01-01T00:00:00Z of an `NSDate`; nil for other objects.
+    /// The seconds of an `NSDate` since 2001-01-01T00:00:00Z; nil for other objects.
     static func seconds(of record: ArchivedRecord) -> Double? {
         guard record.typeName == "NSDate", record.keys == ["NS.time"] else { return nil }
         switch record.values[0] {
@@ -70,7 +70,7 @@ enum LeafText {
     }
 
     private static func date(_ seconds: Double) -> String {
-        // The years 1 to 9999; a date outside of them is most likely no date.
+        // The years 1 to 9999: other values are most likely not dates.
         guard seconds > -63_113_904_000, seconds < 252_423_993_600 else {
             return "date \(seconds) s after 2001-01-01T00:00:00Z"
         }

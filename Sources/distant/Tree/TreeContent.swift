@@ -6,18 +6,18 @@ enum TreeContent {
     case list([ArchivedValue])
     case pairs([ArchivedValue.Pair])
 
-    /// What stands before the colon.
+    /// The text before the colon.
     enum Label {
         case name(String)
         case index(Int)
         case key(ArchivedValue)
     }
 
-    /// Nil for what has no lines.
+    /// The content of an object; nil if it has no lines.
     init?(_ object: ArchivedObject) {
         switch object {
         case .instance(let record):
-            // A date is its own line.
+            // A date is shown on its own line.
             if LeafText.seconds(of: record) != nil { return nil }
             self.init(record)
         case .value(let value): self.init(value)
