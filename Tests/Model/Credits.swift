@@ -1,11 +1,10 @@
-/// An exhaustive check of the credit of calls and of one-way messages, between two sides that both send one-way
-/// messages whose methods call back.
+/// An exhaustive check of the credit for calls and one-way messages.
 ///
-/// Each side has a few tasks that each send one-way messages. The method of such a message calls the sender once before
-/// it ends, and in some variants sends a one-way message instead. Calls are answered at once when they start. In no
-/// state may nothing go on while something is left to do.
+/// Two sides send each other one-way messages whose methods call back. Each side has a few tasks, each of which sends
+/// one-way messages. The method of such a message calls the sender once before it ends; in some variants it sends a
+/// one-way message instead. Calls are answered as soon as they start. No state with work left may lack a next step.
 struct Credits {
-    /// The rule, and variants that the search must find wrong.
+    /// The rule, and variants in which the search must find a fault.
     enum Variant: String, CaseIterable {
         case rule = "credit"
         case nestedOneWayThrows = "credit, methods send one-way messages"
@@ -19,7 +18,7 @@ struct Credits {
         var nestsOneWays: Bool { self == .nestedOneWayThrows || self == .nestedWaits }
     }
 
-    /// A message under way, sent by a side's task or by a method.
+    /// A message in transit, sent by a side's task or by a method.
     enum Frame: Hashable {
         case oneWay(nested: Bool)
         case call
@@ -30,20 +29,20 @@ struct Credits {
 
     /// One side: the messages that it sends and serves.
     struct Side: Hashable {
-        /// The messages that its tasks still have to send.
+        /// The number of messages that its tasks still have to send.
         var left: Int
-        /// The messages that wait for credit, each kind in order.
+        /// The messages that wait for credit, in order for each kind.
         var waiting: [Frame] = []
         var callCredit: Int
         var oneWayCredit: Int
-        /// The messages under way to the other side.
+        /// The messages in transit to the other side.
         var stream: [Frame] = []
-        /// Methods of one-way messages that have not sent yet, and those that wait for what they sent.
+        /// Methods of one-way messages that have not sent anything yet, and methods that wait for what they sent.
         var started = 0
         var calling = 0
-        /// One-way messages that came and were not started.
+        /// One-way messages that have arrived and are not started.
         var parked: [Frame] = []
-        /// Calls of the other side that wait for a place to run in.
+        /// Calls of the other side that wait for room to run.
         var calls = 0
     }
 
@@ -52,12 +51,12 @@ struct Credits {
     }
 
     let variant: Variant
-    /// One-way messages of each side, more than may be under way.
+    /// The number of one-way messages of each side, more than may be in transit.
     let messages: Int
 
-    /// How much of each kind the other side takes.
+    /// The credit for calls and for one-way messages that the other side grants.
     private static let (calls, oneWays) = (1, 1)
-    /// How many methods may run at a time where they are parked.
+    /// How many methods may run at a time in the variant that parks messages.
     private static let cap = 1
 
     private var begin: State {
@@ -68,9 +67,9 @@ struct Credits {
 
     // MARK: Sending
 
-    /// Whether there is credit, which is used.
+    /// Takes credit for a message; returns whether there was any.
     private func takeCredit(_ frame: Frame, _ side: inout Side) -> Bool {
-        // Where messages are parked, their credit is room in a queue, which is never short here.
+        // When messages are parked, their credit is room in a queue, which never runs out here.
         if case .oneWay = frame {
             if variant == .parking { return true }
             if variant != .onePool {
@@ -119,7 +118,7 @@ struct Credits {
         var next: [State] = []
         for index in 0..<2 {
             let own = state.sides[index]
-            // A task sends once those before it are sent: its send returns only then.
+            // A task sends its next message only after the one before has been sent.
             if own.left > 0, !own.waiting.contains(.oneWay(nested: false)) {
                 next.append(
                     step(state) { sides in
@@ -145,7 +144,7 @@ struct Credits {
         return next
     }
 
-    /// A method goes on: it calls back, or sends a one-way message.
+    /// Continues a method: it calls back, or sends a one-way message.
     private func method(_ sides: inout [Side], _ index: Int) {
         sides[index].started -= 1
         guard variant.nestsOneWays else {
@@ -162,12 +161,12 @@ struct Credits {
             side.waiting.append(.oneWay(nested: true))
             sides[index] = side
         } else {
-            // It gets the error that there is no room, and ends.
+            // The method gets an error because there is no room, and ends.
             end(&sides, index)
         }
     }
 
-    /// A method of a one-way message has ended: its credit goes back, and its place is free.
+    /// Ends the method of a one-way message: returns its credit and frees its place.
     private func end(_ sides: inout [Side], _ index: Int) {
         if variant != .onePool, variant != .parking { sides[index].stream.append(.oneWayCredit) }
         if variant == .parking, !sides[index].parked.isEmpty {
@@ -184,13 +183,13 @@ struct Credits {
             if variant == .parking, running(sides[index]) >= Self.cap || !sides[index].parked.isEmpty {
                 sides[index].parked.append(frame)
             } else if nested {
-                // It sends nothing itself.
+                // This method sends nothing.
                 end(&sides, index)
             } else {
                 sides[index].started += 1
             }
         case .call:
-            // Behind what is parked: one object, whose messages start in order.
+            // A call waits behind parked messages: both go to one object, whose messages start in order.
             if variant == .parking, !sides[index].parked.isEmpty {
                 sides[index].calls += 1
             } else {
@@ -213,7 +212,7 @@ struct Credits {
         }
     }
 
-    /// A call starts, which gives its credit back, and is answered.
+    /// Starts a call, which returns its credit, and answers it.
     private func answer(_ sides: inout [Side], _ index: Int) {
         sides[index].stream += [.callCredit, .answer]
     }
@@ -229,7 +228,7 @@ struct Credits {
         }
     }
 
-    /// Looks at every state that can be reached.
+    /// Visits every reachable state.
     func check() -> (states: Int, verdict: Verdict) {
         var seen: Set<State> = [begin]
         var open = [begin]

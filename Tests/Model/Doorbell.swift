@@ -1,11 +1,10 @@
-/// An exhaustive check of how the two sides of a ring in shared memory wake each other, on processors that keep stores
-/// back until a fence (TSO).
+/// An exhaustive check of how the two sides of a ring in shared memory wake each other.
 ///
-/// A writer writes messages, of which some are answers; the loop of the other side reads, and so does a thread that
-/// waits for one of the answers. In no state may all rest while a message is unread, or while the thread sleeps though
-/// its answer was read or its call given up.
+/// The processors delay stores until a fence (TSO). A writer writes messages, some of which are answers. The other
+/// side's loop reads them, and so does a thread that waits for one of the answers. In no state may all of them sleep
+/// while a message is unread, or while the thread's answer has been read or its call given up.
 struct Doorbell {
-    /// The protocol, and variants that the search must find wrong.
+    /// The protocol, and variants in which the search must find a fault.
     enum Variant: String, CaseIterable {
         case bells = "bells"
         case writerWithoutFence = "bells, writer looks without a fence"
@@ -20,12 +19,12 @@ struct Doorbell {
 
     enum Word: Int { case written, readerWaits, answerWaits }
 
-    /// The content of the memory, and the stores that each of the three has not flushed.
+    /// The content of the memory, and the stores that each of the three participants has not flushed.
     struct State: Hashable {
         var memory = [0, 0, 0]
         var kept: [[Store]] = [[], [], []]
         var places = [0, 0, 0]
-        /// The number of messages written and read.
+        /// The numbers of messages written and read.
         var sent = 0
         var read = 0
         var bellRings = false
@@ -42,19 +41,19 @@ struct Doorbell {
     private static let (leaving, gone) = (8, 11)
 
     let variant: Variant
-    /// Of each message whether it is an answer; the last of them is the thread's.
+    /// Whether each message is an answer; the last answer is the thread's.
     let answers: [Bool]
 
     private var threadsAnswer: Int? { answers.lastIndex(of: true) }
 
-    /// Whether the thread has nothing to wait for.
+    /// Whether the thread no longer has anything to wait for.
     private func isOver(_ state: State) -> Bool { state.isGivenUp || threadsAnswer.map { state.read > $0 } ?? false }
 
     private func load(_ word: Word, _ who: Int, _ state: State) -> Int {
         state.kept[who].last { $0.word == word }?.value ?? state.memory[word.rawValue]
     }
 
-    /// Goes on at `place`, after what `change` does.
+    /// The state in which a participant is at `place`, after `change`.
     private func step(_ state: State, _ who: Int, to place: Int, _ change: (inout State) -> Void = { _ in }) -> State {
         var next = state
         next.places[who] = place
@@ -85,7 +84,7 @@ struct Doorbell {
         switch state.places[who] {
         case 0:
             guard state.sent < answers.count else { return [] }
-            // Nothing answers a question that was not written.
+            // A question that was not written has no answer.
             if state.sent == threadsAnswer, state.places[Self.thread] < 2 { return [] }
             return [store(state, who, .written, state.sent + 1, to: 1)]
         case 1: return isFenced || variant == .writerWithoutFence ? [step(state, who, to: 2)] : []
@@ -111,7 +110,7 @@ struct Doorbell {
         case 0:
             var next: [State] = []
             if state.bellRings { next.append(step(state, who, to: 1) { $0.bellRings = false }) }
-            // A deadline has passed, of which the thread is told if it is there.
+            // A deadline has passed; the thread is notified if it is waiting.
             if !state.isGivenUp, state.places[Self.thread] < Self.leaving {
                 next.append(step(state, who, to: variant == .signalWithoutWord ? 1 : 5) { $0.isGivenUp = true })
             }
@@ -131,7 +130,7 @@ struct Doorbell {
         let hasInput = load(.written, who, state) != state.read
         switch state.places[who] {
         case 0: return [store(state, who, .answerWaits, 2, to: 1)]
-        // The question is written.
+        // The question has been written.
         case 1: return isFenced ? [step(state, who, to: 2)] : []
         case 2: return [step(state, who, to: 3) { $0.read = load(.written, who, state) }]
         case 3:
@@ -150,14 +149,14 @@ struct Doorbell {
         }
     }
 
-    /// Whether all sleep although something is left to do.
+    /// Whether all participants sleep although there is work left.
     private func isStuck(_ state: State) -> Bool {
         state.read < answers.count || (state.threadSleeps && isOver(state))
     }
 
-    /// Every state that can be reached, up to the first in which the sides wait for each other.
+    /// Visits every reachable state, up to the first deadlock.
     func run() -> (states: Int, verdict: Verdict) {
-        // The loop begins to listen, and looks.
+        // The loop begins to listen, then checks for messages.
         var first = State()
         first.places[Self.loop] = 1
         var seen: Set<State> = [first]
@@ -170,7 +169,7 @@ struct Doorbell {
         return (seen.count, .safe)
     }
 
-    /// Of a variant with all the orders of `count` messages that are answers and others.
+    /// Checks a variant with every order of answers and other messages among `count` messages.
     static func check(_ variant: Variant, messages count: Int) -> (states: Int, verdict: Verdict) {
         var states = 0
         var verdict = Verdict.safe

@@ -1,6 +1,7 @@
 extension Machine {
-    /// Whether something is held that nothing will ever release: at rest the tables of two parties without proxies are
-    /// empty.
+    /// Whether something is held that nothing will ever release.
+    ///
+    /// At rest, the tables of two parties without proxies must be empty.
     func leak(in state: State) -> (verdict: Verdict, sentence: String)? {
         for index in 0..<2 {
             let owner = state.parties[index]
@@ -29,7 +30,7 @@ extension Machine {
         return nil
     }
 
-    /// Numbers matter only compared with one another: they are counted from the oldest that is still in use.
+    /// Numbers matter only relative to each other, so they are counted from the oldest one in use.
     func normalize(_ state: inout State) {
         guard variant != .countingWithFailedEncode else { return }
         for index in 0..<2 {

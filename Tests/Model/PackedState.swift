@@ -1,6 +1,6 @@
-/// A state in 32 bytes, one half for each party.
+/// A state in 32 bytes, half of it for each party.
 ///
-/// The two parties play the same part, so a state and its mirror image are one: the smaller half comes first.
+/// The parties are symmetric, so a state and its mirror image are equal: the smaller half comes first.
 struct PackedState: Equatable {
     private var low: UInt128
     private var high: UInt128
@@ -45,7 +45,7 @@ struct PackedState: Equatable {
     }
 }
 
-/// One pass over the fields of a party; packing and unpacking share the list of fields and so cannot disagree.
+/// Visits the fields of a party; packing and unpacking share the list of fields and so cannot disagree.
 private protocol FieldVisitor {
     mutating func field(_ value: inout UInt8, bits: UInt8)
 }

@@ -1,6 +1,6 @@
-/// What a party can do next.
+/// A possible step of a party.
 ///
-/// Each case is one critical section of the implementation: nothing comes between its parts.
+/// Each case is one critical section of the implementation, so nothing happens between its parts.
 enum Step: Equatable {
     case begin(own: Draft.Own, slot: Int, proxy: Int?)
     case failEncode
@@ -21,7 +21,7 @@ enum Step: Equatable {
 struct Machine {
     let variant: Variant
 
-    /// What a step led to: a state, or the sentence that says what is wrong with it.
+    /// The result of a step: a state, or a sentence that describes the fault in it.
     struct Outcome {
         var state: State
         var fault: (verdict: Verdict, sentence: String)?
@@ -29,7 +29,7 @@ struct Machine {
 
     private var counts: Bool { variant == .countingWithFailedEncode }
 
-    /// Reports every step possible in `state`.
+    /// Calls `body` for every step possible in `state`.
     func forEachStep(from state: State, _ body: (_ party: Int, Step, Outcome) -> Void) {
         for party in 0..<2 {
             forEachStep(of: party, in: state) { step in
@@ -174,14 +174,17 @@ struct Machine {
         }
     }
 
-    /// A failed encode has touched nothing; where it has taken a slot it gives it back, where it has counted it forgets
-    /// to.
+    /// Ends a failed encode, which has changed nothing in the rule itself.
+    ///
+    /// In one variant it gives back the slot it has taken; in another it forgets to undo its count.
     private func failEncode(_ party: inout Party) {
         if variant == .idAtEncode, party.draft.own == .picked { free(party.draft.reference.slot, &party) }
         party.draft = Draft()
     }
 
-    /// One critical section: ids found or allocated, their watermarks written, the number taken, the frame appended.
+    /// Commits a message in one critical section.
+    ///
+    /// Finds or allocates ids, writes their watermarks, takes the message's number, and appends the frame.
     private func commit(_ index: Int, _ state: inout State) {
         var party = state.parties[index]
         defer { state.parties[index] = party }
@@ -203,7 +206,7 @@ struct Machine {
             let isSame = export.isHeld && export.generation == draft.reference.generation
             if isSame || variant == .idAtEncode { frame.mention = draft.reference } else { fallthrough }
         case .fresh:
-            // The table is full: the encode fails, and has touched nothing.
+            // The table is full: the encode fails without any change.
             guard let slot = freeSlot(of: party) else { return }
             party.exports[slot].isHeld = true
             frame.mention = Reference(slot: slot, generation: party.exports[slot].generation)
@@ -220,7 +223,7 @@ struct Machine {
         if !party.hasEnded, !other.hasEnded { party.outgoing.append(frame) }
     }
 
-    /// The reading thread's part of a message: the header and the table, before the next one is looked at.
+    /// The reading thread's part of a message: enters the header and the table, before it reads the next message.
     private func enter(_ index: Int, _ receiver: Int, _ outcome: inout Outcome) {
         let frame = outcome.state.parties[1 - receiver].outgoing.remove(at: index)
         let sender = outcome.state.parties[1 - receiver]
@@ -304,7 +307,7 @@ struct Machine {
         party.exports[slot].generation += 1
     }
 
-    /// A message thrown away undecoded: late, refused, cancelled, or wrong inside.
+    /// Discards a message undecoded, because it is late, refused, cancelled or corrupt.
     private func discard(_ slot: Int, _ party: inout Party) {
         party.imports[slot].pins -= 1
         let entry = party.imports[slot]
@@ -313,11 +316,11 @@ struct Machine {
         }
     }
 
-    /// Empties the list; what has a proxy or a pin again is left out, since that one's end will list it anew.
+    /// Empties the list of ids to release; leaves out ids with a new proxy or pin, whose end will list them again.
     private func chooseReleases(_ party: inout Party) -> Pair<Reference> {
         var chosen = Pair(Reference.none)
         for slot in 0..<Bound.slots where party.imports[slot].isListed {
-            // A count goes with each id, and a frame of the model has room for one.
+            // A count goes with each id, and a frame in the model has room for only one.
             if counts, chosen.first.exists { continue }
             party.imports[slot].isListed = false
             let entry = party.imports[slot]
@@ -349,11 +352,13 @@ struct Machine {
         send(frame, &party, to: state.parties[1 - index])
     }
 
-    /// The party dies, or sees that the other has: some of what it wrote may still arrive, its own tables are emptied.
+    /// Ends a party, because it dies or sees that the other has died.
+    ///
+    /// Some of what it wrote may still arrive; its own tables are emptied.
     private func end(_ index: Int, _ arriving: UInt8, _ state: inout State) {
         var party = Party()
         party.hasEnded = true
-        // A task still encoding, and a proxy just being freed, learn of the end only when they come to the tables.
+        // A task that is encoding, and a proxy that is being freed, see the end only when they next access the tables.
         party.draft = state.parties[index].draft
         party.imports.first.late = state.parties[index].imports.first.late
         party.imports.second.late = state.parties[index].imports.second.late

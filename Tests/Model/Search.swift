@@ -1,6 +1,6 @@
-/// A breadth-first search of every state a variant can reach, up to the first fault.
+/// A breadth-first search of every state that a variant can reach, up to the first fault.
 struct Search {
-    /// What was found: the number of states seen, and how the first fault came about.
+    /// The number of states seen, and the steps that led to the first fault.
     struct Result {
         var states: Int
         var verdict: Verdict
@@ -9,17 +9,16 @@ struct Search {
 
     private let machine: Machine
     private var states: [PackedState] = []
-    /// The state each state was first reached from.
+    /// For each state, the state from which it was first reached.
     private var parents: [UInt32] = []
-    /// Open addressing: the number of a state and one, or zero; twice as many places as states at least.
+    /// A hash table with open addressing: state numbers plus one, or zero; at least twice as many places as states.
     private var table: [UInt32] = Array(repeating: 0, count: 1 << 16)
 
     init(_ variant: Variant) {
         machine = Machine(variant: variant)
     }
 
-    /// Searches until a fault of the expected kind is found, or any fault where none is expected, or every state is
-    /// seen.
+    /// Searches until it finds a fault of the expected kind, or any fault if none is expected, or has seen every state.
     mutating func run() -> Result {
         let expected = machine.variant.expected
         var other: (verdict: Verdict, index: Int)?
@@ -30,7 +29,7 @@ struct Search {
             var found: Verdict?
             machine.forEachStep(from: states[next].unpacked) { _, _, outcome in
                 if let fault = outcome.fault, found != expected { found = fault.verdict }
-                // What leaks goes on; what is unsafe has no meaning any more.
+                // The search continues after a leak, but not after an unsafe state, which has no meaning.
                 if outcome.fault?.verdict != .unsafe { insert(PackedState(outcome.state), parent: parent) }
             }
             if let found {
@@ -68,10 +67,10 @@ struct Search {
         }
     }
 
-    /// The steps from the beginning to state `index`, and the faulty one after it.
+    /// The steps from the beginning to state `index`, and the faulty step after it.
     ///
-    /// The states stored may be mirror images, so the way is walked again from the first state, each time with a step
-    /// that leads to the next state or its mirror image; the parties keep their names.
+    /// Stored states may be mirror images. So the path is repeated from the first state, each time with a step that
+    /// leads to the next state or its mirror image; the parties keep their names.
     private func trace(to index: Int, _ verdict: Verdict) -> [String] {
         var path = [index]
         while let last = path.last, last != 0 { path.append(Int(parents[last])) }

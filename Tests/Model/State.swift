@@ -1,26 +1,26 @@
-// The state of a connection as the release rule sees it: two parties, each with a table of what it exports, a table of
-// what it imports, an encode in progress and a first-in first-out channel to the other. Everything that does not decide
-// the life of a reference (arguments, results, fragments, credits) is left out.
+// The state of a connection, as far as the release rule depends on it: two parties, each with a table of exports, a
+// table of imports, an encode in progress and a FIFO channel to the other. Arguments, results, fragments and credit do
+// not affect the lifetime of references and are left out.
 
-/// How far the state space reaches.
+/// The bounds of the state space.
 ///
-/// The bounds are small on purpose: every mistake of `Variant` shows well within them.
+/// They are small on purpose: every fault of a `Variant` shows within them.
 enum Bound {
     /// Slots in each export table.
     static let slots = 2
-    /// How often a slot may be given out; afterwards it is retired, as a slot whose generation would wrap is.
+    /// How often a slot may be allocated; then it is retired, like a slot whose generation would wrap.
     static let generations: UInt8 = 3
-    /// Frames under way in one direction.
+    /// Frames in transit in one direction.
     static let channel: UInt8 = 2
-    /// Messages that the two parties may commit between them.
+    /// Messages that the two parties may commit in total.
     static let messages: UInt8 = 5
-    /// Entered messages not yet decoded that mention one id.
+    /// Entered messages that mention one id and are not decoded yet.
     static let pins: UInt8 = 2
-    /// Numbers told apart in one direction, from the oldest that anything still refers to.
+    /// Distinct numbers in one direction, from the oldest that anything still refers to.
     static let number: UInt8 = 7
 }
 
-/// Two values of one kind, told apart by a small number: a slot, or a party.
+/// Two values of one kind, selected by a small number: a slot, or a party.
 struct Pair<Value> {
     var first: Value
     var second: Value
@@ -36,7 +36,7 @@ struct Pair<Value> {
     }
 }
 
-/// A slot with its generation, or nothing: what stands for an object in a message.
+/// A slot with its generation, or nothing; represents an object in a message.
 struct Reference: Equatable {
     var bits: UInt8 = 0
 
@@ -57,7 +57,7 @@ struct Reference: Equatable {
 struct Export {
     var isHeld = false
     var generation: UInt8 = 0
-    /// The number of the last opener that mentioned the object; where mentions are counted, their count.
+    /// The number of the last opener that mentioned the object, or the number of mentions if they are counted.
     var last: UInt8 = 0
 }
 
@@ -66,17 +66,17 @@ struct Import {
     var isKnown = false
     var generation: UInt8 = 0
     var hasProxy = false
-    /// Openers entered that mention the id and are not decoded yet.
+    /// Entered openers that mention the id and are not decoded yet.
     var pins: UInt8 = 0
-    /// On the list of ids to release.
+    /// Whether it is on the list of ids to release.
     var isListed = false
-    /// A proxy that nothing refers to any more, but whose `deinit` has not run yet.
+    /// A proxy without references whose `deinit` has not run yet.
     var late = Reference.none
-    /// Mentions received; used only where mentions are counted.
+    /// The number of mentions received; used only if mentions are counted.
     var received: UInt8 = 0
 }
 
-/// An encode in progress: the objects collected so far, strongly held, and not yet in any table.
+/// An encode in progress: the objects collected so far, strongly held and not in any table yet.
 struct Draft {
     enum Own: UInt8 {
         case none
@@ -84,13 +84,13 @@ struct Draft {
         case fresh
         /// The object that was exported as `reference` when it was collected.
         case exported
-        /// A variant's draft: the encode itself took the slot.
+        /// In one variant: the encode itself has taken the slot.
         case picked
     }
 
     var own = Own.none
     var reference = Reference.none
-    /// The slot of the proxy collected, and one; zero is none.
+    /// The slot of the collected proxy plus one; zero for none.
     var proxy: UInt8 = 0
 
     var isEmpty: Bool { own == .none && proxy == 0 }
@@ -104,13 +104,13 @@ struct Frame {
     var home = Reference.none
     /// Ids of the receiver's objects that the sender releases, by slot.
     var released = Pair(Reference.none)
-    /// The number of openers that the sender had entered when it released them.
+    /// The number of openers that the sender had entered when it released the ids.
     var watermark: UInt8 = 0
 
     var isRelease: Bool { released.first.exists || released.second.exists }
 }
 
-/// Frames under way, oldest first.
+/// Frames in transit, oldest first.
 struct Channel {
     var frames = Pair(Frame())
     var count: UInt8 = 0
@@ -135,7 +135,7 @@ struct Channel {
         count = length
     }
 
-    /// Whether a frame under way satisfies `condition`.
+    /// Whether a frame in transit satisfies `condition`.
     func contains(_ condition: (Frame) -> Bool) -> Bool {
         (count > 0 && condition(frames.first)) || (count > 1 && condition(frames.second))
     }
@@ -153,18 +153,18 @@ struct Party {
     var entered: UInt8 = 0
     var hasEnded = false
 
-    // Places that only variants use.
-    /// The oldest incoming frame is counted as entered and is not entered yet.
+    // Fields that only variants use.
+    /// Whether the oldest incoming frame is counted as entered although it is not.
     var isCountedAhead = false
-    /// An id of our own, entered and not resolved yet.
+    /// An id of one of the party's own objects, entered and not resolved yet.
     var unresolved = Reference.none
-    /// Ids already chosen for a Release that has no watermark yet.
+    /// Ids chosen for a Release that has no watermark yet.
     var chosen = Pair(Reference.none)
 }
 
-/// Both ends.
+/// The state of both parties.
 struct State {
-    /// Messages that may still be committed, by either party.
+    /// Messages that either party may still commit.
     var messagesLeft = Bound.messages
     var parties = Pair(Party())
 }

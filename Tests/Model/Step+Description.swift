@@ -1,5 +1,5 @@
 extension Step {
-    /// The step as a line of a trace; the parties are called A and B, an id `slot.generation`.
+    /// The step as a line of a trace; the parties are A and B, an id is `slot.generation`.
     func description(by party: Int, in state: State) -> String {
         let name = party == 0 ? "A" : "B"
         let own = state.parties[party]

@@ -1,4 +1,4 @@
-/// A way to release references: the rule itself, or the rule with one part of it left out or done wrong.
+/// A way to release references: the rule itself, or the rule with one part missing or wrong.
 enum Variant: String, CaseIterable {
     case rule = "the rule"
     case noWatermark = "no watermark"
@@ -13,7 +13,7 @@ enum Variant: String, CaseIterable {
     case commitAfterEnd = "commit that does not see the end"
     case countingWithFailedEncode = "naive counting, an encode fails"
 
-    /// What the search has to find.
+    /// What the search must find.
     var expected: Verdict {
         switch self {
         case .rule: .safe
@@ -23,11 +23,11 @@ enum Variant: String, CaseIterable {
     }
 }
 
-/// What is true of every state a variant can reach, or of the first that breaks it.
+/// The verdict on a variant: what holds in every reachable state, or in the first faulty one.
 enum Verdict: String {
     case safe
     case unsafe = "UNSAFE"
     case leak = "LEAK"
-    /// All sleep, and something is left to do.
+    /// All sleep although there is work left.
     case stuck = "STUCK"
 }

@@ -1,13 +1,13 @@
-// An exhaustive check of the release rule: every state two parties can reach, within the bounds of `Bound`, by the
-// steps of `Machine`. In each of them
-//   - a message reaches the very object its sender meant;
-//   - no object is freed while a message under way mentions it, or while the other side has it pinned or has a proxy;
-//   - no slot is used again while its former object is still referred to;
-//   - everything that is held will be released, so that at rest, without proxies, both tables are empty;
-//   - after the end the tables are empty, and nothing enters them any more.
-// The variants leave out or change one part of the rule each, and must be found wrong: they show that the search sees.
-// Beside it stand the wake-ups of shared memory, see `Doorbell`, and the credit of messages, see `Credits`.
-// Exit status 0 when every verdict is the expected one.
+// An exhaustive check of the release rule. It visits every state that two parties can reach within the bounds of
+// `Bound` by the steps of `Machine`. In each state,
+//   - a message reaches exactly the object that its sender meant;
+//   - no object is freed while a message in transit mentions it, or while the other side has it pinned or has a proxy;
+//   - no slot is reused while its former object is still referred to;
+//   - everything that is held will be released: at rest, without proxies, both tables are empty;
+//   - after the end the tables are empty, and stay empty.
+// Each variant leaves out or changes one part of the rule. The search must find a fault in it, which shows that the
+// check works. `Doorbell` checks the wake-ups of shared memory, and `Credits` the credit of messages.
+// The exit status is 0 if every verdict is the expected one.
 
 #if canImport(Glibc)
     import Glibc
