@@ -1,4 +1,4 @@
-// Feeds the compact reader with bytes of libFuzzer's making. Nothing may trap, hang or take memory without bound.
+// Feeds the compact reader bytes from libFuzzer. Nothing may trap, hang or take memory without bound.
 //
 //     swiftc -O -parse-as-library -sanitize=fuzzer,address -package-name DistantObjects -swift-version 6 \
 //         -enable-upcoming-feature ExistentialAny -enable-upcoming-feature NonisolatedNonsendingByDefault \
@@ -94,7 +94,7 @@ public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     limits.chain = 50
     for limits in [ArchiveLimits(), limits] {
         for type in 0..<4 {
-            // Each on an unarchiver of its own, as decoding leaves objects behind.
+            // Each attempt uses a separate unarchiver, as decoding leaves objects behind.
             guard let unarchiver = try? KeyedUnarchiver(bytes, limits: limits) else { return 0 }
             guard let key = unarchiver.keys.first else { return 0 }
             switch type {
@@ -109,7 +109,7 @@ public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     return 0
 }
 
-/// Writes the decoded value again, which may fail with an error.
+/// Archives the decoded value again, which may fail with an error.
 private func write(_ node: FuzzNode) {
     if let again = try? KeyedArchiver.archive(node) { _ = try? KeyedUnarchiver.unarchive(FuzzNode.self, from: again) }
 }

@@ -1,12 +1,12 @@
-// Feeds the unarchivers for NSCoding classes with bytes of libFuzzer's making: an archive may name any of Foundation's
-// classes and a few of our own, which read by key, in order, and without sense. Nothing may trap, hang or take memory
-// without bound; what is read can be used and is archived again, and that archive opens.
+// Feeds the unarchivers for NSCoding classes bytes from libFuzzer. An archive may name any Foundation class and a few
+// test classes, which decode by key, in order, or carelessly. Nothing may trap, hang or take memory without bound.
+// Decoded objects are used and archived again, and that archive must open.
 
 import Foundation
 import FoundationCoding
 import KeyedArchive
 
-/// Reads by key, with references back.
+/// Decodes by key, with references back.
 final class FuzzNode: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     let name: String
@@ -16,9 +16,9 @@ final class FuzzNode: NSObject, NSSecureCoding {
     var bytes = Data()
     weak var parent: FuzzNode?
 
-    /// All that were read.
+    /// All instances that were decoded.
     ///
-    /// An archive may lead them to themselves, and nobody else takes such apart.
+    /// An archive may give them cycles, which nothing else breaks.
     nonisolated(unsafe) private static var made: [FuzzNode] = []
 
     static func takeApart() {
@@ -62,7 +62,7 @@ final class FuzzNode: NSObject, NSSecureCoding {
     }
 }
 
-/// Reads in order.
+/// Decodes in order.
 final class FuzzRow: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     var number: Int32 = 5
@@ -81,7 +81,7 @@ final class FuzzRow: NSObject, NSSecureCoding {
         title = coder.decodeObject() as? NSString
         data = coder.decodeData() ?? Data()
         list = coder.decodePropertyList() as? NSArray ?? []
-        // The types of what comes next are up to the archive.
+        // The archive determines the types of the next values.
         for type in ["c", "S", "q", "Q", "B", "*", "@", "#", "[2[2s]]"] {
             var memory = [UInt64](repeating: 0, count: 4)
             guard coder.error == nil else { return }
@@ -141,7 +141,7 @@ final class FuzzConfused: NSObject, NSSecureCoding {
     func encode(with coder: NSCoder) {}
 }
 
-/// Decodes with Foundation's initialisers.
+/// Decodes with Foundation's initializers.
 final class FuzzUnit: Dimension, @unchecked Sendable {
     required init(symbol: String) { super.init(symbol: symbol, converter: UnitConverterLinear(coefficient: 2)) }
 
@@ -150,7 +150,7 @@ final class FuzzUnit: Dimension, @unchecked Sendable {
     required init?(coder: NSCoder) { super.init(coder: coder) }
 }
 
-/// Decodes with Foundation's initialisers.
+/// Decodes with Foundation's initializers.
 final class FuzzError: NSError, @unchecked Sendable {
     required init?(coder: NSCoder) { super.init(coder: coder) }
 
@@ -180,10 +180,10 @@ enum FuzzDoor {
         return limits
     }()
 
-    /// Archives an object again, and opens that.
+    /// Archives an object again, and opens the new archive.
     static func show(_ object: Any?) {
         guard let object = object as? NSObject else { return }
-        // Foundation's own hash of these never ends, or traps.
+        // Foundation's own hash of these classes never ends, or traps.
         if !(object is NSDecimalNumber || object is NSMeasurement || object is NSError || isCollection(object)) {
             _ = object.hash
             _ = object.isEqual(object)
@@ -203,7 +203,7 @@ enum FuzzDoor {
         object is NSArray || object is NSDictionary || object is NSSet || object is NSOrderedSet
     }
 
-    /// By key, in one of several ways.
+    /// Opens an archive by key, in one of several ways.
     static func open(_ data: Data, way: Int) {
         guard let unarchiver = try? NSCodingUnarchiver(forReadingFrom: data, limits: limits) else { return }
         for key in unarchiver.keys.prefix(8) {
@@ -225,7 +225,7 @@ enum FuzzDoor {
         unarchiver.finishDecoding()
     }
 
-    /// In order.
+    /// Opens an archive in order.
     static func openSequential(_ data: Data) {
         guard
             let unarchiver = try? NSCodingSequentialUnarchiver(
@@ -253,7 +253,7 @@ public func fuzzFoundationDoor(_ start: UnsafePointer<UInt8>, _ count: Int) -> C
     return 0
 }
 
-/// What Foundation leaks by itself: the runs of every attributed string.
+/// Suppresses Foundation's own leaks: the runs of every attributed string.
 @_cdecl("__lsan_default_suppressions")
 public func leaksOfFoundation() -> UnsafePointer<CChar> {
     let text: StaticString = "leak:CFRunArrayCreate\n"

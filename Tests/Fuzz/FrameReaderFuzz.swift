@@ -1,4 +1,4 @@
-// Feeds the frame reader bytes as a hostile peer would, in pieces that the input itself chooses.
+// Feeds the frame reader bytes like a hostile peer, in pieces that the input itself chooses.
 //
 // Build and run, from the root of the package:
 //
@@ -11,7 +11,7 @@
 //         port_io.o -o frame-reader-fuzz
 //     ./frame-reader-fuzz -max_len=4096
 //
-// The sources are compiled together with this file, so that the fuzzer sees every branch of them.
+// The sources are compiled together with this file, so that the fuzzer sees all their branches.
 
 private let limits = FrameReader.Limits(frame: 512, bulk: 4_096, window: 4_096, openMessages: 16)
 
@@ -20,14 +20,14 @@ private let limits = FrameReader.Limits(frame: 512, bulk: 4_096, window: 4_096, 
 public func fuzzFrameReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = UnsafeRawBufferPointer(start: start, count: count)
     guard count > 2 else { return 0 }
-    // The first byte says how the rest is cut; two readers, one whole and one in pieces, must agree.
+    // The first byte says how to split the rest. Two readers, one with the whole and one with pieces, must agree.
     let whole = events(UnsafeRawBufferPointer(rebasing: input[1...]), piece: count, direct: false)
     let cut = events(UnsafeRawBufferPointer(rebasing: input[1...]), piece: Int(input[0] % 64) + 1, direct: true)
     precondition(whole == cut)
     return 0
 }
 
-/// What a reader makes of `input`, received `piece` bytes at a time; `direct`: straight into messages where it may be.
+/// The events of a reader that receives `input` in pieces of `piece` bytes; `direct` reads into messages if possible.
 private func events(_ input: UnsafeRawBufferPointer, piece: Int, direct: Bool) -> [UInt64] {
     var reader = FrameReader(limits: limits)
     var events: [UInt64] = []
@@ -59,7 +59,7 @@ private func events(_ input: UnsafeRawBufferPointer, piece: Int, direct: Bool) -
                 }
             }
             left.removeFirst(cursor)
-            // What is left is always less than one frame.
+            // The remaining bytes are always less than one frame.
             precondition(left.count < FrameHeader.size + 512)
         }
     } catch {

@@ -1,6 +1,5 @@
-// Feeds the readers of property lists, and what is built on them, with bytes of libFuzzer's making. Nothing may trap,
-// hang or take memory without bound; a graph that is read is the same when it is written and read again; objects that
-// are read can be written.
+// Feeds the readers of property lists, and their users, bytes from libFuzzer. Nothing may trap, hang or take memory
+// without bound. A graph must be equal after it is written and read again, and decoded objects can be archived.
 //
 // Built twice: for binary property lists, and for XML with the flag FUZZ_XML, whose seeds differ.
 
@@ -74,11 +73,11 @@ public func fuzzPropertyLists(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
         _ = try? changed.bytes(format: .binary, limits: limits)
         _ = graph.description.utf8.count
         if let compact = try? graph.bytes(format: .compact, limits: limits) {
-            // It names its archiver, as the property list does.
+            // The compact archive names its archiver, like the property list.
             guard let second = try? ArchivedGraph(compact, anyArchiver: true) else {
                 fatalError("a compact archive is broken")
             }
-            // Shared lists and maps become objects there.
+            // Shared lists and maps become objects in the compact format.
             if graph.sharedValues.isEmpty, second != graph { fatalError("another graph came back as compact") }
         }
     }

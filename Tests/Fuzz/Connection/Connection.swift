@@ -1,10 +1,10 @@
-// Feeds a connection with bytes of libFuzzer as its peer's stream.
+// Feeds a connection bytes from libFuzzer as its peer's stream.
 //
-// In most runs the loop is driven by hand and the link is memory, so one input is one run, always the same. In the
-// others a socketpair is the link, on a loop of its own, so that the peer can have the connection share memory, or
-// pretend to. The connection vends an object with messages of every kind and calls the peer itself. When the input is
-// used up the stream ends; then every call must have ended, every table must be empty, and nothing may be left of the
-// connection or of any object.
+// In most runs the loop is driven by hand and the link is in memory: the same input gives the same run. In the others
+// the link is a socketpair on a separate loop, so that the peer can share memory with the connection, or pretend to.
+// The connection vends an object with messages of every kind, and calls the peer itself. The stream ends with the
+// input; then every call must have ended, every table must be empty, and nothing may be left of the connection or of
+// any object.
 //
 // Built and run by `Tests/Fuzz/run`.
 
@@ -30,7 +30,7 @@ private func fuzzInMemory(_ plan: Plan) {
     require(left == 0, "\(left) objects are still there")
 }
 
-/// As `fuzzInMemory`, where other threads finish what they are in.
+/// Like `fuzzInMemory`, but other threads have to finish their work first.
 private func fuzzOverSocket(_ plan: Plan) {
     let descriptors = openDescriptors()
     guard let party = SocketRun.run(plan) else { return }
@@ -72,7 +72,7 @@ private func feed(_ bytes: [UInt8], to peer: RawEnd, _ loop: ManualLoop) {
             let count = peer.write(UnsafeRawBufferPointer(rebasing: rest))
             rest = rest.dropFirst(count)
             settle(peer, loop)
-            // The connection takes nothing more.
+            // The connection accepts no more bytes.
             if count == 0 { return }
         }
     }

@@ -3,14 +3,14 @@ import Glibc
 
 @testable import PortTransport
 
-/// The descriptors that a peer sends with a `Share`.
+/// The descriptors that a peer sends with a `Share` frame.
 enum Gift: UInt8, CaseIterable {
     case nothing, memory, turned, tooFew, tooMany, files, small, unsealed, halfSealed, wrongBell, closedBell
 
-    /// What an input's byte means.
+    /// The gift that a byte of the input selects.
     init(_ byte: UInt8) { self = Self.allCases[Int(byte) % Self.allCases.count] }
 
-    /// The descriptors, which the caller closes, but those of the memory that the peer can use, if it is the right one.
+    /// The descriptors to send, which the caller closes, and the memory that the peer can use if they are valid.
     func make() -> (descriptors: [CInt], memory: HostileMemory?) {
         if self == .nothing { return ([], nil) }
         if self == .files { return ((0..<3).map { _ in open("/dev/null", O_RDWR | O_CLOEXEC) }, nil) }
@@ -39,7 +39,7 @@ enum Gift: UInt8, CaseIterable {
         descriptor = other
     }
 
-    /// Memory of the right size that can still be sealed, or made smaller.
+    /// Memory of the right size that can still be sealed or made smaller.
     private static func sealable() -> CInt {
         typealias Make = @convention(c) (UnsafePointer<CChar>, CUnsignedInt) -> CInt
         guard let make = dlsym(nil, "memfd_create") else { return -1 }

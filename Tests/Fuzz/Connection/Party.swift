@@ -21,10 +21,10 @@ final class Party {
             ended.add(1, ordering: .relaxed)
         }
 
-        /// An attempt in a task of its own, which does not inherit the loop.
+        /// Starts an attempt in a separate task, which does not inherit the loop.
         ///
-        /// It counts as begun before the task runs: a task
-        /// that runs late would otherwise begin after all others have ended.
+        /// The attempt counts as begun before the task runs: otherwise a task that runs late could begin after all
+        /// others have ended.
         @discardableResult
         func spawn(on loop: any PortLoop, _ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
             begun.add(1, ordering: .relaxed)
@@ -44,7 +44,7 @@ final class Party {
         configuration.limits.queuedCalls = queue
         configuration.limits.runningCalls = queue
         configuration.limits.references = 64
-        // Small, so that a length alone cannot look like a leak.
+        // Small, so that an announced length alone cannot look like a leak.
         configuration.limits.message = 1 << 20
         configuration.busy.messages = 1
         configuration.busy.nanoseconds = .max
@@ -96,7 +96,7 @@ final class Party {
 
     var hasEnded: Bool { connection?.hasEnded ?? true }
 
-    /// Where other threads are at work.
+    /// Waits for the end if other threads are involved.
     func awaitEnd() {
         waitUntil("the connection ends") { hasEnded }
         waitUntil("the calls end") {
@@ -104,7 +104,7 @@ final class Party {
         }
     }
 
-    /// After the end of the stream: nothing waits, nothing is left.
+    /// Checks after the end of the stream that nothing waits and nothing is left.
     func check() {
         guard let connection else { return }
         require(connection.life.withLock { $0.end != nil }, "the connection has not ended")

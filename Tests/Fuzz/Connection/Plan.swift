@@ -4,35 +4,35 @@ struct Plan {
     /// Bytes arrive split and merged at random.
     var isSplit: Bool
     var queue: Int
-    /// Time passes before the stream ends.
+    /// Whether time passes before the stream ends.
     var waits: Bool
-    /// This side closes, or cuts the connection, in the middle.
+    /// Whether this side closes, or cuts, the connection in the middle.
     var closes: Bool
     var cuts: Bool
-    /// Over a socketpair and a real loop, where memory can be shared.
+    /// Whether the run uses a socketpair and a real loop, where memory can be shared.
     var isOverSocket: Bool
     var pieces: [Piece]
 
-    /// What arrives together.
+    /// Bytes that arrive together.
     struct Piece {
         var bytes: [UInt8]
-        /// If it is a `Share`.
+        /// Set if the piece is a `Share` frame.
         var share: Share?
     }
 
-    /// What comes beside a `Share`.
+    /// What accompanies a `Share` frame.
     struct Share {
         var gift: Gift
-        /// So many more descriptors are announced than come.
+        /// How many more descriptors the frame announces than arrive.
         var surplus: Int
-        /// The peer looks first what the connection has to say.
+        /// Whether the peer first waits for output of the connection.
         var waits: Bool
     }
 
     private enum Form {
-        /// The input as it is.
+        /// The raw input.
         case raw
-        /// A correct greeting, then whatever the input is.
+        /// A correct greeting, then the raw input.
         case greeted
         /// A correct greeting, then frames with correct lengths.
         case framed
@@ -67,8 +67,10 @@ struct Plan {
         }
     }
 
-    /// Six bytes say what a frame is: kind, flags, length (2), and for an opener or continuation the bulk length or the
-    /// opener's number, for a `Share` what comes beside it (2).
+    /// Six bytes describe a frame: kind, flags, length (2), and two more.
+    ///
+    /// The last two are the bulk length of an opener, the opener's number of a continuation, or what accompanies a
+    /// `Share`.
     private static func body(_ header: [UInt8], _ body: [UInt8]) -> [UInt8] {
         guard header[0] == 0xFF || header[1] & 0x80 != 0 else { return body }
         return [header[4], header[5], 0, 0, 0, 0, 0, 0] + body
@@ -78,12 +80,12 @@ struct Plan {
         (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (8 * $0)) } + [kind, flags, 0, 0] + body
     }
 
-    /// Takes up to a mebibyte in a message, and 200 calls.
+    /// A greeting that accepts messages of up to a mebibyte, and 200 calls.
     static func hello(features: UInt8) -> [UInt8] {
         [0x44, 0x4F, 0x42, 0x4A, 1, features, 0xC8, 1, 0xC8, 1, 0x80, 0x80, 0x40, 1, 0x78]
     }
 
-    /// The input that gives these frames.
+    /// The input that produces these frames.
     static func input(frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isInitiator: Bool, second: UInt8) -> [UInt8]
     {
         var bytes: [UInt8] = [isInitiator ? 5 : 4, second]

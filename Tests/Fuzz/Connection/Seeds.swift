@@ -2,7 +2,7 @@ import Glibc
 
 @testable import PortTransport
 
-/// Two real parties that talk to each other, each heard through its own link: inputs to begin from.
+/// Records two real parties that talk to each other, one input for each link.
 private func recordSeeds() -> [[UInt8]] {
     let loop = ManualLoop()
     let (near, first) = MemoryLink.pair(capacity: 1 << 20)
@@ -55,11 +55,11 @@ private func recordSeeds() -> [[UInt8]] {
     return seeds
 }
 
-/// Runs over a socketpair that go over to memory, with each gift, or try to.
+/// Runs over a socketpair in which the sides switch to shared memory, or try to, with each gift.
 private func shares(_ frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isInitiator: Bool) -> [[UInt8]] {
     Gift.allCases.flatMap { gift -> [[UInt8]] in
         [UInt8(0), 3, 5].map { way in
-            // A connection that is the initiator asks after a message.
+            // A connection that is the initiator asks for memory after a message.
             var bytes: [UInt8] = [isInitiator ? 69 : 68, (isInitiator ? 30 : 31) << 2]
             if isInitiator { bytes += [11, 0, 1, 0, 0, 0, 1] }
             bytes += [17, isInitiator ? 1 : 0, 0, 0, isInitiator ? gift.rawValue : 0, way]

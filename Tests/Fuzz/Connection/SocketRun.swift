@@ -4,9 +4,9 @@ import Glibc
 @testable import DistantObjects
 @testable import PortTransport
 
-/// A run over a socketpair and a real loop, where `Share` means something.
+/// A run over a socketpair and a real loop, where `Share` takes effect.
 ///
-/// Once the peer has said that it goes on in memory, what it sends goes there.
+/// Once the peer has announced that it continues in memory, its bytes go there.
 final class SocketRun {
     private let peer: HostileSocket
     private var memory: HostileMemory?
@@ -48,7 +48,7 @@ final class SocketRun {
             peer.receive()
             return peer.forget()
         }
-        // What it answers to comes first, for some of its peers.
+        // Some peers first wait for the frame that this one answers.
         if share.waits { peer.receive(waiting: 3_000_000) }
         let (descriptors, made) = share.gift.make()
         var bytes = piece.bytes
@@ -61,7 +61,7 @@ final class SocketRun {
         if let made {
             memory = made
         } else if memory == nil, let taken = HostileMemory(taking: received) {
-            // It closes them in the end.
+            // `memory` closes the descriptors in the end.
             memory = taken
             received = []
         }
@@ -69,7 +69,7 @@ final class SocketRun {
         if bytes[5] == 2 { hasMoved = true }
     }
 
-    /// Writes as much as the connection accepts.
+    /// Writes as many bytes as the connection accepts.
     private func send(_ bytes: ArraySlice<UInt8>, _ isSplit: Bool) {
         var rest = isSplit ? bytes.dropFirst(peer.send(Array(bytes.prefix(bytes.count / 2)))) : bytes
         for _ in 0..<8 where !rest.isEmpty {
@@ -78,7 +78,7 @@ final class SocketRun {
         }
     }
 
-    /// Ends the stream, reads for a moment what the connection still has to say, and leaves.
+    /// Ends the stream, reads the connection's remaining output for a moment, and leaves.
     private func finish(_ party: Party) {
         peer.shutdown(reading: false, writing: true)
         for _ in 0..<20 where !party.hasEnded {

@@ -4,9 +4,9 @@ import Synchronization
 @testable import DistantObjects
 @testable import PortTransport
 
-/// A connection that keeps the rules, used from threads that block and from tasks.
+/// A connection that follows the rules, used from blocking threads and from tasks.
 ///
-/// Each of its calls has to end, with a value or an error.
+/// Each of its calls must end, with a value or an error.
 final class HonestSide: Sendable {
     let connection: Connection
     let loop: EventLoop
@@ -43,7 +43,7 @@ final class HonestSide: Sendable {
         ended.add(1, ordering: .relaxed)
     }
 
-    /// As a task, on the loop or on another thread.
+    /// Makes an attempt in a task, on the loop or on another thread.
     private func attempt(onLoop: Bool, _ body: @escaping @concurrent @Sendable () async throws -> Void) {
         begun.add(1, ordering: .relaxed)
         Task(executorPreference: onLoop ? loop : globalConcurrentExecutor) {
@@ -52,7 +52,7 @@ final class HonestSide: Sendable {
         }
     }
 
-    /// Takes the steps on `count` threads, which block in some of them.
+    /// Runs the steps on `count` threads, which block in some of them.
     func start(_ steps: [UInt8], on count: Int, _ group: DispatchGroup) {
         for thread in 0..<count {
             DispatchQueue.global().async(group: group) {
@@ -67,7 +67,7 @@ final class HonestSide: Sendable {
         let onLoop = step & 16 != 0
         switch step & 15 {
         case 0: attempt { let _: Int = try peer.echo.blocking(1, deadline: deadline) }
-        // Until the answer, or the end.
+        // These block until the answer, or the end of the connection.
         case 1: attempt { let _: Int = try peer.echo.blocking(1) }
         case 2: attempt { let _: [UInt8] = try peer.bytes.blocking(Self.large(step), deadline: deadline) }
         case 3: attempt { try peer.note.blockingOneWay(3, deadline: deadline) }
@@ -92,7 +92,7 @@ final class HonestSide: Sendable {
         }
     }
 
-    /// Smaller than a ring, or larger.
+    /// Bytes that fit a ring, or more.
     private static func large(_ step: UInt8) -> [UInt8] {
         [UInt8](repeating: 7, count: step & 64 == 0 ? 70_000 : 300_000)
     }

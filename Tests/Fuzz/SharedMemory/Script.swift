@@ -1,23 +1,23 @@
-/// What an input says: who makes the memory, what the connection does, and what its peer does meanwhile.
+/// The content of an input: who makes the memory, and what the connection and its peer do.
 struct Script {
     /// How the connection ends.
     enum Ending: Int {
         case close, invalidate, peerLeaves, closeUnderFire
     }
 
-    /// The peer makes the memory, and the connection is the initiator.
+    /// Whether the peer makes the memory, and the connection is the initiator.
     var peerMakes: Bool
     var ending: Ending
-    /// The loop and the threads that block look for a while before they sleep.
+    /// Whether the loop and blocking threads poll for a while before they sleep.
     var polls: Bool
-    /// Threads that block in calls at a time.
+    /// The number of threads that block in calls at the same time.
     var blockers: Int
-    /// Another thread writes anything anywhere while the rest goes on.
+    /// Whether another thread keeps writing anything anywhere in the meantime.
     var isUnderFire: Bool
     var seed: UInt64
-    /// What the connection does, one step each.
+    /// The steps of the connection, a byte each.
     var steps: [UInt8]
-    /// What the peer does.
+    /// The actions of the peer.
     var deeds: Deeds
 
     init?(_ input: UnsafeRawBufferPointer) {

@@ -1,13 +1,13 @@
-// Has a connection share its memory with a peer that writes into it what libFuzzer makes up, at any time.
+// Lets a connection share memory with a peer that writes anything from libFuzzer into it, at any time.
 //
-// The connection is real, over a socketpair and its own loop; the peer has the memory, both bells and the socket. It
-// writes into the rings and their words, rings, fills, empties and closes the bells, moves and wakes sleepers, and
-// keeps to the rules in between, so that much is under way. Meanwhile threads block in calls, tasks call, and in the
-// end the connection closes, is invalidated, or loses its peer. Nothing may trap, leave the memory or hang; each call
-// ends with a value or an error; and nothing may be left of the connection, of an object, of a descriptor or of a
-// mapping, while the peer keeps everything open.
+// The connection is real, over a socketpair and its own loop; the peer has the memory, both doorbells and the socket.
+// The peer writes into the rings and their words; rings, fills, empties and closes the doorbells; moves and wakes
+// waiting threads. In between it follows the rules, so that much is in progress. Meanwhile threads block in calls and
+// tasks call. In the end the connection closes, is invalidated, or loses its peer. Nothing may trap, access other
+// memory or hang. Each call must end with a value or an error. Nothing may be left of the connection, of an object, of
+// a descriptor or of a mapping, while the peer keeps everything open.
 //
-// Threads make no two runs of an input the same: an input that was found may need many runs.
+// With threads, no two runs of an input are the same: reproducing a failure may take many runs.
 //
 // Built and run by `Tests/Fuzz/run`.
 
@@ -54,7 +54,7 @@ private func run(_ script: Script) -> Watched {
     require(fire.wait(timeout: limit) == .success, "the peer does not cease")
     waitUntil("the calls end") { honest.isAtRest }
     require(honest.connection.statistics.isAtRest, "something is left: \(honest.connection.statistics)")
-    // Only the peer has the memory now, and all that was shared.
+    // Now only the peer has the memory, and everything that was shared.
     waitUntil("the connection lets go of the memory") { Guards.mappings <= 1 }
     guards.remove()
     let watched = Watched()
@@ -62,7 +62,7 @@ private func run(_ script: Script) -> Watched {
     return watched
 }
 
-/// Ends the connection as the script says; the peer keeps all it has, unless it is the one to leave.
+/// Ends the connection as the script says; the peer keeps everything open, unless it is the one that leaves.
 private func end(_ honest: HonestSide, _ peer: SharedPeer, _ script: Script) {
     let connection = honest.connection
     switch script.ending {
@@ -93,14 +93,14 @@ public func prepareSeeds(
     return 0
 }
 
-/// Each step once, each deed once, each way to end.
+/// Inputs with each step, each action of the peer, and each ending.
 private var seeds: [[UInt8]] {
     var seeds: [[UInt8]] = []
     for first in stride(from: UInt8(0), to: 0x80, by: 7) {
         let steps = (0..<15).map { UInt8($0) | first << 4 }
         let deeds: [UInt8] = (0..<16).flatMap { [UInt8($0), first, 0x11, 4, 0xF4] }
         seeds.append([first, first, 15] + steps + [0x14, 1, 0, 1, 0x11] + deeds)
-        // A question, and then more than a ring is long.
+        // A question, then more bytes than a ring can hold.
         seeds.append([first, 3, 2, 2, 5, 1, 0, 0xF4, 0xF9, 0xF9, 0xF4, 0xF9, 3, 0xF9, 3, first, 0xF9])
         seeds.append([first, 1, 4, 0, 2, 4, 5, 0xF4, 0xF4, 5, 1, first, 3])
         seeds.append([

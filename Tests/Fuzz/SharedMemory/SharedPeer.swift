@@ -4,24 +4,24 @@ import Synchronization
 
 @testable import PortTransport
 
-/// The peer of a connection, from its first frame on; what it does in the memory a script says.
+/// The peer of a connection, from its first frame on; a script says what it does in the memory.
 ///
-/// Not to be used by two threads at a time, but for `fire`.
+/// Not for use by two threads at a time, except `fire`.
 final class SharedPeer: @unchecked Sendable {
     private let socket: HostileSocket
     let memory: HostileMemory
-    /// Bytes of the connection's that were read and not looked at.
+    /// Bytes of the connection that were received and not processed yet.
     private var unread: [UInt8] = []
     private let ceases = Atomic<Bool>(false)
 
-    /// Greets, and goes over to memory as the rules say.
+    /// Greets, and switches to shared memory by the rules.
     init(_ endpoint: ChannelEndpoint, makes: Bool) {
         let socket = HostileSocket(endpoint)
         self.socket = socket
         socket.send(RawFrame.bytes(1, Frames.hello(features: makes ? 14 : 15)))
         require(socket.awaitFrame(1), "no Hello came")
         if makes {
-            // Traffic, for the connection to ask.
+            // The connection asks for memory only after some traffic.
             socket.send(RawFrame.bytes(11, [1]))
             require(socket.awaitFrame(17, flags: 0), "nobody asked for memory")
             guard let made = HostileMemory() else { fatalError("no memory") }
@@ -41,7 +41,7 @@ final class SharedPeer: @unchecked Sendable {
 
     func leave() { socket.close() }
 
-    /// Does what the script says, as far as there is time.
+    /// Performs the actions of the script, until time runs out.
     func act(_ deeds: inout Deeds) {
         let end = monotonicNow() &+ 200_000_000
         while !deeds.isOver, monotonicNow() < end {
@@ -70,8 +70,9 @@ final class SharedPeer: @unchecked Sendable {
         }
     }
 
-    /// Writes much, most of it past the end of the ring: cancels what is finished or runs, if question 0 was ever
-    /// asked.
+    /// Writes many frames, more than a ring can hold.
+    ///
+    /// They cancel question 0, which may be running, finished or never asked.
     private func pour(_ count: Int) {
         let cancel = RawFrame.bytes(4, [0])
         memory.write((0..<(count * 512)).flatMap { _ in cancel })
@@ -102,7 +103,7 @@ final class SharedPeer: @unchecked Sendable {
         }
     }
 
-    /// Overwrites words and bytes until `cease`, beside whatever else happens.
+    /// Overwrites words and bytes until `cease`, while everything else continues.
     func fire(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         while !ceases.load(ordering: .relaxed) {
@@ -111,14 +112,14 @@ final class SharedPeer: @unchecked Sendable {
             }
             stir(SeededGenerator(seed: random.next()), count: 1 + random.below(8))
             memory.disturb(UInt8(truncatingIfNeeded: random.next()))
-            // The other threads have their turn, too.
+            // Lets the other threads run, too.
             usleep(UInt32(random.below(200)))
         }
     }
 
     func cease() { ceases.store(true, ordering: .relaxed) }
 
-    /// Answers what has come; false if nothing has.
+    /// Answers the received frames; false if there are none.
     @discardableResult
     private func serve() -> Bool {
         unread += memory.read()
@@ -129,20 +130,20 @@ final class SharedPeer: @unchecked Sendable {
     }
 }
 
-/// Frames that keep the rules, as a peer begins with them.
+/// Frames that follow the rules, for the beginning of a connection.
 enum Frames {
     static func hello(features: UInt8) -> [UInt8] {
-        // 200 calls, and up to a mebibyte in a message.
+        // 200 calls, and messages of up to a mebibyte.
         [0x44, 0x4F, 0x42, 0x4A, 1, features, 0xC8, 1, 0xC8, 1, 0x80, 0x80, 0x40, 1, 0x78]
     }
 
-    /// What the rules want for a frame of the connection's.
+    /// The answer that the rules require for a frame of the connection.
     static func answer(to frame: RawFrame) -> [UInt8]? {
         var body = frame.body[...]
         switch frame.kind {
         case 2 where frame.flags & 1 == 0:
             if frame.flags & 0x80 != 0 { body = body.dropFirst(8) }
-            // The number 5; who wants something else gets an error.
+            // The number 5; a caller that expects another type gets an error.
             return RawFrame.bytes(3, number(&body) + [0, 0, 0, 1, 5])
         case 2: return RawFrame.bytes(7, flags: 2, [1])
         case 10, 11: return RawFrame.bytes(12, frame.body)
@@ -151,7 +152,7 @@ enum Frames {
         }
     }
 
-    /// One of some that the peer may send at the beginning.
+    /// One of the frames that the peer may send at the beginning.
     static func known(_ choice: UInt8) -> [UInt8] {
         let question = choice >> 4
         return switch choice & 15 {

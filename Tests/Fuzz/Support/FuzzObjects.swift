@@ -3,7 +3,7 @@ import Synchronization
 @testable import DistantObjects
 @testable import KeyedArchive
 
-/// The number of objects of this file that exist.
+/// The number of living objects of the classes in this file.
 let living = Atomic<Int>(0)
 
 /// A node of a graph by copy, with cycles.
@@ -40,14 +40,14 @@ struct FuzzError: Error, Codable {
     var object: DistantObject?
 }
 
-/// What is called from outside: a method of each kind.
+/// The object that the peer calls, with a method of each kind.
 final class FuzzDirectory: Vendable {
     private struct State {
         var kept: [DistantObject] = []
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    // Reached only from the one thread that drives the loop.
+    // Accessed only by the one thread that drives the loop.
     private let state = Mutex(State())
 
     init() { living.add(1, ordering: .relaxed) }
@@ -96,7 +96,7 @@ final class FuzzDirectory: Vendable {
         return pauses
     }
 
-    /// Returns when the call is cancelled, which the end of a connection does too.
+    /// Returns when the call is cancelled; the end of a connection also cancels it.
     @concurrent func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

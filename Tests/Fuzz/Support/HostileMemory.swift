@@ -4,28 +4,28 @@ import Synchronization
 
 @testable import PortTransport
 
-/// Memory shared with the connection under test, and its two bells, as a peer has them.
+/// Memory shared with the connection under test, and its two doorbells, from the peer's side.
 ///
-/// It can keep the rules of `Frames.md`, and break each of them. One thread at a time keeps the rules; any may break
-/// them.
+/// It can follow the rules of `Frames.md`, and break each of them. Only one thread at a time may follow the rules; any
+/// thread may break them.
 final class HostileMemory: @unchecked Sendable {
     static let header = 4_096
     static let capacity = 128 << 10
     static let size = header + 2 * capacity
     private static let page = 4_096
 
-    /// The memory, the bell that its maker hears, the bell that its taker hears; closed ones are -1.
+    /// The memory, the doorbell of its maker, and the doorbell of its taker; closed ones are -1.
     private(set) var descriptors: [CInt]
-    /// The bells, opened anew.
+    /// The doorbells, opened again.
     private(set) var bells: [CInt]
     private let isMaker: Bool
     private let area: UnsafeMutableRawPointer
     let memory: UnsafeMutableRawPointer
-    /// Bytes written and read by the rules.
+    /// The numbers of bytes written and read by the rules.
     private var written: UInt64 = 0
     private var taken: UInt64 = 0
 
-    /// Makes memory as `Frames.md` wants it.
+    /// Makes memory according to `Frames.md`.
     convenience init?() {
         var descriptors = [port_memory_make(Self.size)]
         for _ in 0..<2 {
@@ -37,14 +37,14 @@ final class HostileMemory: @unchecked Sendable {
         self.init(descriptors, isMaker: true)
     }
 
-    /// Maps what the connection has made; the descriptors are the caller's if it cannot.
+    /// Maps the memory that the connection has made; on failure the caller keeps the descriptors.
     convenience init?(taking descriptors: [CInt]) {
         guard descriptors.count == 3 else { return nil }
         self.init(descriptors, isMaker: false)
     }
 
     private init?(_ descriptors: [CInt], isMaker: Bool) {
-        // Between two inaccessible pages.
+        // Maps it between two inaccessible pages.
         let length = Self.size + 2 * Self.page
         guard let area = mmap(nil, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), area != MAP_FAILED,
             let memory = mmap(
@@ -65,7 +65,7 @@ final class HostileMemory: @unchecked Sendable {
 
     // MARK: Places
 
-    /// The counters of a ring: 0 to its maker, 1 to its taker.
+    /// The counters of a ring: 0 is the ring to its maker, 1 the ring to its taker.
     private func counter(_ ring: Int, _ offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (memory + ring * 128 + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
@@ -83,7 +83,7 @@ final class HostileMemory: @unchecked Sendable {
     /// Writes as many bytes as there is room for, and rings the doorbell.
     func write(_ bytes: [UInt8], tells: Bool = true) {
         let used = written &- counter(others, 64).pointee.load(ordering: .acquiring)
-        // What the connection says is true unless this peer has changed it.
+        // The connection's counter is correct unless this peer has changed it.
         let room = used <= UInt64(Self.capacity) ? Self.capacity - Int(used) : 0
         let count = min(room, bytes.count)
         bytes.withUnsafeBytes { bytes in
@@ -118,17 +118,17 @@ final class HostileMemory: @unchecked Sendable {
         return found
     }
 
-    /// The one or two pieces of a ring that contain this many bytes: the range of the bytes, and their position.
+    /// The one or two parts of a ring that contain these bytes: the range of the bytes, and their position.
     private func parts(from position: UInt64, _ count: Int) -> [(Range<Int>, Int)] {
         let offset = Int(truncatingIfNeeded: position) & (Self.capacity - 1)
         let first = min(count, Self.capacity - offset)
         return [(0..<first, offset), (first..<count, 0)]
     }
 
-    /// Whether the connection has written what this peer has not read.
+    /// Whether the connection has written bytes that this peer has not read.
     var hasInput: Bool { counter(own, 0).pointee.load(ordering: .acquiring) != taken }
 
-    /// Whether the connection says that it has read all.
+    /// Whether the connection has read everything, according to its counter.
     var isRead: Bool { counter(others, 64).pointee.load(ordering: .acquiring) == written }
 
     // MARK: Against them
@@ -145,7 +145,7 @@ final class HostileMemory: @unchecked Sendable {
         }
     }
 
-    /// A value near what the place says, or at an edge of what it can.
+    /// A value near the current one, or at an edge of the range.
     func value(_ choice: UInt8, _ form: UInt8) -> UInt64 {
         let now = counter(Int(choice & 1), Int(choice >> 1) % 5 == 1 ? 64 : 0).pointee.load(ordering: .relaxed)
         let step = UInt64(form >> 3)
@@ -161,14 +161,14 @@ final class HostileMemory: @unchecked Sendable {
         }
     }
 
-    /// Writes bytes anywhere.
+    /// Writes bytes anywhere in the memory.
     func scribble(_ bytes: [UInt8], at offset: Int) {
         for (index, byte) in bytes.enumerated() {
             memory.storeBytes(of: byte, toByteOffset: (offset + index) % Self.size, as: UInt8.self)
         }
     }
 
-    /// Rings, fills, empties, closes or changes a bell.
+    /// Rings, fills, empties, closes or changes a doorbell.
     func abuse(bell: Int, _ way: UInt8) {
         let (opened, given) = (bells[bell], descriptors[1 + bell])
         let junk = [UInt8](repeating: 7, count: 4_096)
@@ -186,17 +186,17 @@ final class HostileMemory: @unchecked Sendable {
             if given >= 0 { port_close(given) }
             descriptors[1 + bell] = -1
         case 6:
-            // Larger and smaller: F_SETPIPE_SZ.
+            // Makes the pipe larger or smaller: F_SETPIPE_SZ.
             _ = fcntl(opened, 1_031, way & 8 == 0 ? CInt(4_096) : 1 << 18)
         default:
-            // What it was given waits, or keeps packets apart (O_DIRECT).
+            // Makes the descriptor blocking, or keeps packets apart (O_DIRECT).
             _ = fcntl(given, F_SETFL, way & 8 == 0 ? 0 : 0o40000 | O_NONBLOCK)
         }
     }
 
     private static let futex = 202
 
-    /// Wakes the threads that wait on a word, or moves them to another.
+    /// Wakes the threads that wait on a word, or moves them to another word.
     func disturb(_ choice: UInt8) {
         let sleeping = word(Int(choice & 1), choice & 2 == 0 ? 76 : 72)
         guard choice & 4 != 0 else { return port_word_wake(sleeping) }
@@ -228,7 +228,7 @@ struct Guards {
         }
     }
 
-    /// Unless something else is there: MAP_FIXED_NOREPLACE.
+    /// Adds a page unless the address is in use: MAP_FIXED_NOREPLACE.
     private mutating func add(at address: UInt) {
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | 0x10_0000
         let page = mmap(UnsafeMutableRawPointer(bitPattern: address), 4_096, PROT_NONE, flags, -1, 0)
@@ -237,7 +237,7 @@ struct Guards {
 
     func remove() { for page in pages { munmap(page, 4_096) } }
 
-    /// How often this process has such memory mapped.
+    /// The number of such mappings in this process.
     static var mappings: Int {
         guard let maps = fopen("/proc/self/maps", "r") else { return 0 }
         defer { fclose(maps) }

@@ -3,14 +3,14 @@ import Glibc
 
 @testable import PortTransport
 
-/// The far end of a socketpair, held by a peer that keeps no rule unless told to.
+/// The far end of a socketpair, for a peer that follows rules only on request.
 ///
-/// Not to be used by two threads at a time.
+/// Not for use by two threads at a time.
 final class HostileSocket: @unchecked Sendable {
     private(set) var descriptor: CInt
-    /// What has come and was not looked at.
+    /// Received bytes that were not processed yet.
     private(set) var unread: [UInt8] = []
-    /// Descriptors that have come.
+    /// Received descriptors.
     private(set) var received: [CInt] = []
     private var sendsCredentials = true
 
@@ -32,7 +32,7 @@ final class HostileSocket: @unchecked Sendable {
 
     /// Sends as many bytes as the kernel accepts.
     ///
-    /// Descriptors that it refuses stay here.
+    /// If it refuses the descriptors, only the bytes are sent.
     ///
     /// - Returns: The number of bytes sent.
     @discardableResult
@@ -53,7 +53,7 @@ final class HostileSocket: @unchecked Sendable {
 
     /// Reads the available input.
     ///
-    /// Returns false if there is none or the stream has ended.
+    /// - Returns: False if there is none, or the stream has ended.
     @discardableResult
     func receive(waiting nanoseconds: Int64 = 0) -> Bool {
         if nanoseconds > 0 { _ = port_wait_one(descriptor, UInt32(PORT_READABLE), nanoseconds) }
@@ -73,15 +73,15 @@ final class HostileSocket: @unchecked Sendable {
 
     func forget() { unread = [] }
 
-    /// The descriptors that have come; the caller closes them.
+    /// The received descriptors; the caller closes them.
     func takeReceived() -> [CInt] {
         defer { received = [] }
         return received
     }
 
-    /// Waits for a frame of a kind and flags, and throws away what came with it.
+    /// Waits for a frame of a kind and flags, and discards the frames around it.
     ///
-    /// - Returns: Whether it came, within `Bound.step`.
+    /// - Returns: Whether it arrived within `Bound.step`.
     func awaitFrame(_ kind: UInt8, flags: UInt8 = 0) -> Bool {
         let end = monotonicNow() &+ Bound.step
         repeat {
@@ -92,14 +92,13 @@ final class HostileSocket: @unchecked Sendable {
     }
 }
 
-/// A frame as it travels.
+/// A frame as raw bytes.
 struct RawFrame {
     var kind: UInt8
     var flags: UInt8
     var body: [UInt8]
 
-    /// The whole frames that `bytes` begin with, which are taken from them; what cannot be a frame's beginning is
-    /// dropped.
+    /// Removes and returns the whole frames at the start of `bytes`; drops bytes that cannot begin a frame.
     static func takeAll(from bytes: inout [UInt8]) -> [RawFrame] {
         var frames: [RawFrame] = []
         var start = 0
@@ -130,9 +129,7 @@ enum Bound {
     static let step: UInt64 = 30_000_000_000
 }
 
-/// Waits until the condition holds.
-///
-/// Traps if it takes longer than the limit.
+/// Waits until the condition holds; traps after the time limit.
 func waitUntil(_ sentence: String, _ condition: () -> Bool) {
     let end = monotonicNow() &+ Bound.step
     while !condition() {
@@ -145,7 +142,9 @@ func require(_ condition: Bool, _ sentence: @autoclosure () -> String) {
     if !condition { fatalError(sentence()) }
 }
 
-/// Sockets, pipes and shared memory that this process has open; pollers are kept for the next call that blocks.
+/// The sockets, pipes and shared memory that this process has open.
+///
+/// Not counted are pollers, which are kept for the next blocking call.
 func openDescriptors() -> Int {
     guard let directory = opendir("/proc/self/fd") else { return 0 }
     defer { closedir(directory) }
