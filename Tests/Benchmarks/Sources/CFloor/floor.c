@@ -65,8 +65,8 @@ static int writeAll(int descriptor, const void *bytes, size_t length) {
 // MARK: The launched side
 
 static int serveBlob(size_t length) {
-    // A program that receives an object keeps it, so each gets memory of its own, from the same allocator as ours: large
-    // blocks are fresh pages from the kernel each time, small ones are warm again.
+    // A program that receives an object keeps it, so each gets its own memory, from the same allocator as in our
+    // library: large blocks are fresh pages from the kernel each time, small ones are warm.
     void *bytes = malloc(length);
     if (bytes == NULL) return ENOMEM;
     int error = readAll(3, bytes, length);
@@ -74,7 +74,7 @@ static int serveBlob(size_t length) {
     return error;
 }
 
-/// Fills in an address; 0 or an errno.
+/// Fills in an address; returns 0 or an errno.
 static int addressAt(const char *path, struct sockaddr_un *address) {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
@@ -83,7 +83,7 @@ static int addressAt(const char *path, struct sockaddr_un *address) {
     return 0;
 }
 
-/// Listens at the path that follows the message, says so, and serves so many connections one after another.
+/// Listens at the path after the message, reports that, and serves the number of connections one after another.
 static int serveConnections(Message *message) {
     char path[128] = {0};
     if (message->argument < 0 || message->argument >= (int64_t)sizeof path) return EINVAL;
@@ -111,7 +111,7 @@ static int serveConnections(Message *message) {
         error = readAll(connection, &call, sizeof call);
         call.result = call.argument + 1;
         if (error == 0) error = writeAll(connection, &call, sizeof call);
-        // Until the other side has closed, as ours does.
+        // Waits until the other side has closed, as our library does.
         if (error == 0 && read(connection, &call, 1) != 0) error = EPROTO;
         close(connection);
     }
@@ -160,7 +160,7 @@ static void closeOnExec(int descriptor) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
-/// Moves a descriptor out of the way of 3 and 4, which the child gets.
+/// Moves a descriptor away from 3 and 4, which the child gets.
 static int moved(int descriptor) {
     int high = fcntl(descriptor, F_DUPFD_CLOEXEC, 10);
     close(descriptor);
@@ -182,7 +182,7 @@ int floorStart(const char *path, FloorTransport transport, FloorPeer *peer) {
         if (pipe(there) != 0) return errno;
         if (pipe(back) != 0) return errno;
 #ifdef F_SETPIPE_SZ
-        // The longest pipe an ordinary process may have: blobs need fewer switches between the two sides.
+        // The longest pipe that an ordinary process may have: blobs then need fewer switches between the two sides.
         fcntl(there[1], F_SETPIPE_SZ, 1 << 20);
         fcntl(back[1], F_SETPIPE_SZ, 1 << 20);
 #endif
@@ -327,7 +327,7 @@ int floorConnect(FloorPeer *peer, const char *path, size_t count, uint64_t *nano
     uint64_t start = floorNow();
     for (size_t index = 0; index < count && error == 0; index++) error = connectOnce(&address, (int64_t)index);
     *nanoseconds = floorNow() - start;
-    // Once more when the last one is served.
+    // One more message arrives when the last connection is served.
     if (error == 0) error = readAll(peer->input, &message, sizeof message);
     return error;
 }

@@ -33,7 +33,7 @@ static void rememberPlace(void) {
     isPlaceKnown = 1;
 }
 
-/// An affinity belongs to a thread and is inherited by those it starts, so each that runs already is told.
+/// Affinity belongs to a thread and is inherited by the threads it starts, so every running thread is set.
 static int placeThreads(const cpu_set_t *cores) {
     DIR *threads = opendir("/proc/self/task");
     if (threads == NULL) return errno;
@@ -53,7 +53,7 @@ int floorPlace(int core) {
         CPU_ZERO(&cores);
         CPU_SET(core, &cores);
     }
-    // Twice: a thread not told yet may have started another meanwhile.
+    // Twice: a thread that was not set yet may have started another one in the meantime.
     int error = placeThreads(&cores);
     return error != 0 ? error : placeThreads(&cores);
 }

@@ -7,14 +7,14 @@ import DistantObjects
     import Darwin
 #endif
 
-/// Runs every requested work in each way, alternating between the floor and this library.
+/// Runs all requested work in each way, alternating between the floor and this library.
 struct Bench {
     let options: Options
     let executable: String
 
-    /// Works that fail are reported on standard error at once; the others are still measured.
+    /// Failed measurements are reported on standard error at once; the others continue.
     ///
-    /// - Returns: whether every work was measured.
+    /// - Returns: Whether everything was measured.
     func run() async -> Bool {
         var isComplete = true
         for cores in [Cores.one, .free] {
@@ -44,7 +44,7 @@ struct Bench {
         try place(core: cores == .one ? floorLastCore() : -1)
     }
 
-    /// - Parameter core: -1 for all.
+    /// - Parameter core: The core; -1 for all.
     private func place(core: CInt) throws {
         let error = floorPlace(core)
         if error != 0 { throw BenchError("the processes cannot be kept on one core here: \(describe(error))") }
@@ -77,7 +77,7 @@ struct Bench {
                     { $0.callback(count: count) })
             }
         case .graph100, .graph10000:
-            // Beside the time of a null call: the scale of the machine, not of the work.
+            // Measured next to the time of a null call, which shows the speed of the machine.
             let calls = options.scale.count(.nullCall)
             try await measure(
                 work, .socket, cores, peers, metric: "p50_us", { try $0.ping(count: calls) },
@@ -145,10 +145,10 @@ struct Bench {
         ).print()
     }
 
-    /// Calls between two processes that poll before they sleep, beside the floor that sleeps at once.
+    /// Calls between two processes that poll before they sleep, compared with the floor, which sleeps at once.
     ///
-    /// Left to itself the system may keep the floor's two processes on one core, which is the faster place for
-    /// processes that sleep and the slower for those that poll. So both are also measured on two.
+    /// The system may keep the floor's two processes on one core, which is faster for processes that sleep and slower
+    /// for processes that poll. So both are also measured on two cores.
     private func measureSpinning(_ count: Int) async throws {
         guard !options.isFloorOnly else { return }
         for cores in [Cores.free, .two] {

@@ -1,7 +1,7 @@
 import CFloor
 import DistantObjects
 
-/// What the benchmarks call by an interface.
+/// The interface that the benchmarks call.
 struct BenchInterface: Interface {
     let null = Signature<Int64, Int64>("null")
 }
@@ -10,7 +10,7 @@ extension BenchServer: Implements {
     typealias I = BenchInterface
 }
 
-/// Forty signatures, of which none is required, so that any object can be used by it.
+/// Forty optional signatures, so that it fits any object.
 struct WideInterface: Interface {
     let m0 = Signature<Int, Int>("m0", since: 1), m1 = Signature<Int, Int>("m1", since: 1)
     let m2 = Signature<Int, Int>("m2", since: 1), m3 = Signature<Int, Int>("m3", since: 1)
@@ -45,9 +45,9 @@ struct DeepInterface: Extending {
     let o = Signature<Int, Int>("o", since: 1)
 }
 
-/// What it costs to name a message of a remote, without sending it.
+/// The cost of naming a message of a remote, without sending it.
 enum MessageNaming {
-    /// Nanoseconds each.
+    /// Nanoseconds for each message.
     static func sample(count: Int) throws -> Double {
         let remote = try Remote<DeepInterface>(DistantObject(standingFor: Caller()))
         let start = floorNow()

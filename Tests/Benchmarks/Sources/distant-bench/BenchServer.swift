@@ -8,7 +8,7 @@ import Synchronization
     import Foundation
 #endif
 
-/// The object that the launched process vends, with one message for each work.
+/// The object that the launched process vends, with one message for each kind of work.
 final class BenchServer: Vendable {
     private let noteCount = Atomic<Int64>(0)
     private let held = Mutex<[Connection]>([])
@@ -39,12 +39,12 @@ final class BenchServer: Vendable {
         noteCount.add(1, ordering: .relaxed)
     }
 
-    /// The number of notes since the last time.
+    /// The number of notes since the last call.
     func noted() -> Int64 { noteCount.exchange(0, ordering: .relaxed) }
 
     func length(_ bytes: Data) -> Int64 { Int64(bytes.count) }
 
-    /// Listens at `path` and holds every connection made there.
+    /// Listens at `path` and keeps every connection made there.
     func listen(_ path: String) throws {
         var configuration = Connection.Configuration()
         configuration.limits.connectionsOfPeer = configuration.limits.connections
@@ -57,7 +57,7 @@ final class BenchServer: Vendable {
         }
     }
 
-    /// Listens at `path` and holds no connection made there.
+    /// Listens at `path` and keeps no connection made there.
     func welcome(_ path: String) throws {
         let listener = try Listener(at: .path(path))
         Task {
@@ -77,7 +77,7 @@ final class BenchServer: Vendable {
 
     func residentBytes() -> Int64 { Int64(floorResidentBytes()) }
 
-    /// The launched process: vends the object and lives as long as the connection.
+    /// Runs the launched process: vends the object and lives as long as the connection.
     static func serve(_ configuration: Connection.Configuration) async throws {
         _ = floorRaiseDescriptorLimit()
         let connection = try await Connection.parent(configuration: configuration)

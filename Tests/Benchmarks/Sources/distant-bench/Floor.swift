@@ -1,6 +1,6 @@
 import CFloor
 
-/// The bare system calls, over one transport, with their own second process.
+/// Bare system calls over one transport, with their own second process.
 final class Floor {
     private var peer = FloorPeer()
 
@@ -13,29 +13,29 @@ final class Floor {
         floorStop(&peer)
     }
 
-    /// Microseconds of one round trip, or of two that are nested.
+    /// Microseconds of one round trip, or of two nested ones.
     func ping(nested: Bool = false, count: Int) throws -> Double {
         var times = [UInt64](repeating: 0, count: count)
         try check(floorPing(&peer, nested ? 1 : 0, &times, count))
         return medianMicroseconds(times)
     }
 
-    /// Round trips a second.
+    /// Round trips per second.
     func inFlight(window: Int, count: Int) throws -> Double {
         try rate(count) { floorInFlight(&peer, window, count, &$0) }
     }
 
-    /// Messages a second.
+    /// Messages per second.
     func oneWay(count: Int) throws -> Double {
         try rate(count) { floorOneWay(&peer, count, &$0) }
     }
 
-    /// Gigabytes a second.
+    /// Gigabytes per second.
     func blob(length: Int, count: Int) throws -> Double {
         try rate(length * count) { floorBlob(&peer, length, count, &$0) } / 1e9
     }
 
-    /// Connections a second, each made, used once and closed before the next one.
+    /// Connections per second, each made, used once and closed before the next one.
     func connect(count: Int) throws -> Double {
         let place = try SocketPlace()
         return try rate(count) { floorConnect(&peer, place.path, count, &$0) }

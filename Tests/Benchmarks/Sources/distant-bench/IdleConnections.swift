@@ -11,9 +11,9 @@ import DistantObjects
 struct IdleConnections {
     let peer: Peer
 
-    /// Bytes of memory that each of `count` connections takes, both ends together.
+    /// The bytes of memory for each of `count` connections, both ends together.
     ///
-    /// Each has made one call: what a connection sets up at its first use belongs to it.
+    /// Each connection has made one call, to include what it sets up on first use.
     func bytesEach(count: Int) async throws -> Double {
         let available = floorRaiseDescriptorLimit()
         if available < UInt64(count) + 100 {
@@ -24,7 +24,7 @@ struct IdleConnections {
         let path = place.path
         let _: Void = try await peer.bench.listen(path)
 
-        // The first ones fill what the connections of a process share.
+        // The first connections set up what all connections of a process share.
         let first = try await connect(to: path, count: 100)
         let before = try await residentBytes()
         let idle = try await connect(to: path, count: count)

@@ -1,14 +1,15 @@
 /// One result: a JSON object on a line of its own.
 struct Line {
     var work: Work
-    /// `table` for messages by name through a message table; `typed` for the same by an interface; `floor` for bare system calls alone.
+    /// `table`: messages by name through a message table; `typed`: the same through an interface; `floor`: system
+    /// calls.
     var via = "table"
     var transport: Transport
     var api: API
     var cores: Cores
     var metric: String
     var value: Double
-    /// The same work by bare system calls, in the same run; nil where there is nothing to compare with.
+    /// The same work with bare system calls, in the same run; nil if there is no such work.
     var floor: Double?
     /// Whether both ends polled before they slept.
     var spins = false
@@ -29,12 +30,12 @@ struct Line {
         put("{" + fields.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}")
     }
 
-    /// The names printed are plain words: nothing in them needs an escape.
+    /// Quotes a name; names are plain words and need no escapes.
     private func quoted(_ text: String) -> String {
         "\"\(text)\""
     }
 
-    /// Four digits are more than two runs agree on.
+    /// Formats a number with four digits, more than two runs agree on.
     static func number(_ value: Double?) -> String {
         guard let value, value.isFinite else { return "null" }
         if value.magnitude >= 1000 { return "\(Int64(value.rounded()))" }

@@ -48,7 +48,7 @@ func complain(_ sentence: String) {
     put("distant-bench: \(sentence)", 2)
 }
 
-/// A whole line at once: who reads the results sees each as soon as it is there.
+/// Writes a whole line at once, so that readers see each result immediately.
 func put(_ line: String, _ descriptor: CInt = 1) {
     let bytes = Array((line + "\n").utf8)
     _ = write(descriptor, bytes, bytes.count)

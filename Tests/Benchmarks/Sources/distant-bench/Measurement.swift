@@ -1,14 +1,14 @@
 import CFloor
 
-/// Something that can be done through each of the ways to write a caller; each returns one sample.
+/// Work that can be done through each kind of API; each closure returns one sample.
 struct Subject: Sendable {
-    /// For `run` and `task`: the same code, on another executor.
+    /// For `run` and `task`: the same code on different executors.
     var suspending: @Sendable () async throws -> Double
-    /// For `blocking`; nil where waiting makes no sense.
+    /// For `blocking`; nil if blocking makes no sense.
     var blocking: (@Sendable () throws -> Double)?
 }
 
-/// The median; the upper one of two.
+/// The median; the upper one of the middle two.
 func median(_ values: [Double]) -> Double {
     values.isEmpty ? .nan : values.sorted()[values.count / 2]
 }
@@ -18,11 +18,11 @@ func medianMicroseconds(_ nanoseconds: [UInt64]) -> Double {
     median(nanoseconds.map { Double($0) }) / 1000
 }
 
-/// Takes samples of all in turns, so that what disturbs the machine for a while disturbs each alike.
+/// Takes samples of all subjects in turns, so that a disturbance of the machine affects all alike.
 ///
-/// - Returns: the median over the rounds, in the order given.
+/// - Returns: The median of each subject over the rounds, in the given order.
 func interleaved(rounds: Int, _ subjects: [() async throws -> Double]) async throws -> [Double] {
-    // The first of each is thrown away: caches, page tables and learnt predictions are cold.
+    // The first sample of each is discarded: caches, page tables and branch predictors are cold.
     for subject in subjects { _ = try await subject() }
     var samples = [[Double]](repeating: [], count: subjects.count)
     for _ in 0..<rounds {
@@ -31,7 +31,7 @@ func interleaved(rounds: Int, _ subjects: [() async throws -> Double]) async thr
     return samples.map(median)
 }
 
-/// Runs `body` on a thread that belongs to no executor, as a program without tasks would.
+/// Runs `body` on a thread that belongs to no executor, as in a program without tasks.
 func onPlainThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         let job = PlainJob { continuation.resume(with: Result(catching: body)) }

@@ -3,7 +3,7 @@ struct Options {
     enum Mode {
         case measure
         case help
-        /// The launched side of ours, and of the floor.
+        /// The launched side of this library, and of the floor.
         case serve
         case serveFloor
     }
@@ -12,7 +12,7 @@ struct Options {
     var scale = Scale.full
     var works = Work.allCases
     var spins = false
-    /// Only the floor is measured.
+    /// Whether to measure only the floor.
     var isFloorOnly = false
 
     static let usage = """

@@ -2,7 +2,7 @@ import CFloor
 import DistantObjects
 
 extension Peer {
-    /// Connections a second to a listener: each is opened, used for one call and closed before the next one.
+    /// Connections per second to a listener: each is opened, used for one call and closed before the next one.
     static func connections(to path: String, count: Int) async throws -> Double {
         let start = floorNow()
         for index in 0..<count {

@@ -7,7 +7,7 @@ import DistantObjects
     import Foundation
 #endif
 
-/// A launched process with the object it vends, and what can be done with it.
+/// A launched process with the object it vends, and the work that can be done with it.
 struct Peer: Sendable {
     let connection: Connection
     let bench: DistantObject
@@ -24,7 +24,7 @@ struct Peer: Sendable {
 
     static func configuration(spins: Bool) -> Connection.Configuration {
         var configuration = Connection.Configuration()
-        // Longer than any answer here takes, so that neither side ever sleeps while it is measured.
+        // Longer than any answer takes here: neither side sleeps during a measurement.
         if spins { configuration.spin = .milliseconds(1) }
         return configuration
     }
@@ -50,7 +50,7 @@ struct Peer: Sendable {
             expecting: { $0 + 1 })
     }
 
-    /// As `nullCall`, by an interface.
+    /// Like `nullCall`, through an interface.
     func typedNullCall(count: Int) throws -> Subject {
         let bench = try Remote<BenchInterface>(bench)
         return latency(
@@ -70,7 +70,7 @@ struct Peer: Sendable {
 
     func graph(foos: Int, count: Int) -> Subject {
         let bench = bench
-        // The graph is made once a sample, where it is used: its objects are not for several threads.
+        // The graph is made for each sample, where it is used: its objects must not be shared between threads.
         return Subject(
             suspending: {
                 let bar = Bar(count: foos)
@@ -123,7 +123,7 @@ struct Peer: Sendable {
 
     // MARK: Rates
 
-    /// Calls a second with `window` of them in flight.
+    /// Calls per second with `window` of them in flight.
     func inFlight(window: Int, count: Int) -> Subject {
         let bench = bench
         return Subject(suspending: {
@@ -143,7 +143,7 @@ struct Peer: Sendable {
         })
     }
 
-    /// Messages a second.
+    /// Messages per second.
     func oneWay(count: Int) -> Subject {
         let bench = bench
         return Subject(
@@ -161,7 +161,7 @@ struct Peer: Sendable {
             })
     }
 
-    /// Gigabytes a second.
+    /// Gigabytes per second.
     func blob(length: Int, count: Int) -> Subject {
         let bench = bench
         return Subject(

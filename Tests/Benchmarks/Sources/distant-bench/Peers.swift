@@ -1,6 +1,6 @@
 import DistantObjects
 
-/// The launched processes of one placement, which they inherit: a floor and one of ours for each transport.
+/// The launched processes of one placement: a floor and a peer for each transport; they inherit the placement.
 struct Peers {
     var floors: [Transport: Floor] = [:]
     var ours: [Transport: Peer] = [:]

@@ -6,7 +6,7 @@ import CFloor
     import Darwin
 #endif
 
-/// A path for a listening socket, in a directory of its own that goes with this object.
+/// A path for a listening socket, in a separate directory that is removed with this object.
 final class SocketPlace: Sendable {
     let path: String
     private let directory: String
@@ -21,7 +21,7 @@ final class SocketPlace: Sendable {
     }
 
     deinit {
-        // The process that listens may not have done so yet.
+        // The listening process may not have removed them yet.
         unlink(path)
         unlink(path + ".lock")
         rmdir(directory)

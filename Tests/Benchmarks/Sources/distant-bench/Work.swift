@@ -1,4 +1,4 @@
-/// The works that are measured.
+/// The kinds of work that are measured.
 enum Work: String, CaseIterable {
     case nullCall = "null-call"
     case messageNaming = "message-naming"
@@ -44,7 +44,7 @@ enum Cores: String, CaseIterable {
 struct Scale {
     /// Samples of each kind, taken in turns; their median is reported.
     var rounds: Int
-    /// By how much the counts of a sample are multiplied.
+    /// The factor for the counts of a sample.
     var factor: Int
 
     static let quick = Scale(rounds: 3, factor: 1)

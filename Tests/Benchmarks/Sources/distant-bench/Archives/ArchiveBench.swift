@@ -1,17 +1,17 @@
 import CFloor
 import Foundation
 
-/// `distant-bench archive`: writing and reading archives, beside other coders doing the same in the same run.
+/// `distant-bench archive`: writes and reads archives, compared with other coders in the same run.
 struct ArchiveBench {
     let options: ArchiveOptions
     let executable: String
 
-    /// Works that fail are reported on standard error at once; the others are still measured.
+    /// Failed measurements are reported on standard error at once; the others continue.
     ///
-    /// - Returns: whether every work was measured.
+    /// - Returns: Whether everything was measured.
     func run() async -> Bool {
         var isComplete = true
-        // Ratios mean most where nothing but the work differs.
+        // Ratios mean most if nothing but the measured work differs.
         _ = floorPlace(floorLastCore())
         for work in options.works {
             alarm(600)
@@ -36,9 +36,9 @@ struct ArchiveBench {
         }
     }
 
-    /// Measures ways to do a work in turns, and prints a line for each.
+    /// Measures several ways to do the same work in turns, and prints a line for each.
     ///
-    /// - Parameter against: The way the others are compared with, by its format.
+    /// - Parameter against: The format of the way to compare the others with.
     func compare(
         _ work: String, metric: String, against: String?, higherIsBetter: Bool = false, _ ways: [ArchiveWay]
     ) async throws {
@@ -54,7 +54,7 @@ struct ArchiveBench {
     }
 }
 
-/// One way to do a work.
+/// One way to do some work.
 struct ArchiveWay {
     let format: String
     let sample: () async throws -> Double
@@ -64,9 +64,9 @@ struct ArchiveWay {
         self.sample = sample
     }
 
-    /// A way whose sample is the time of making something, for each of the objects; that of freeing it is not counted.
+    /// A way whose sample is the time of making a result, for each object; the time of freeing it is not counted.
     ///
-    /// Short works are repeated until the clock's step and the caches' state no longer matter.
+    /// Short work is repeated until the clock's resolution and the state of the caches no longer matter.
     static func nanoseconds<Made>(
         _ format: String, perObject count: Int, _ body: @escaping () throws -> Made
     ) -> ArchiveWay {
@@ -88,11 +88,11 @@ struct ArchiveWay {
 }
 
 #if !canImport(Darwin)
-    /// There is no pool to drain here.
+    /// Linux has no pool to drain.
     private func autoreleasepool(invoking body: () throws -> Void) rethrows { try body() }
 #endif
 
-/// Nanoseconds this process has computed: who else uses the machine counts less than by the clock on the wall.
+/// Nanoseconds of processor time: other programs disturb it less than wall-clock time.
 func processorTime() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
@@ -105,9 +105,9 @@ struct ArchiveLine {
     var format: String
     var metric: String
     var value: Double
-    /// What it is compared with.
+    /// The format it is compared with.
     var against: String?
-    /// How many times better it is than that.
+    /// How many times better it is.
     var ratio: Double?
 
     func print() {

@@ -1,7 +1,7 @@
 import DistantObjects
 import Foundation
 
-/// The Foo of the other benchmarks, written for Foundation's coders.
+/// The `Foo` of the other benchmarks, written for Foundation's coders.
 final class FoundationFoo: NSObject, NSSecureCoding {
     let name: String
     let age: Int
@@ -25,7 +25,7 @@ final class FoundationFoo: NSObject, NSSecureCoding {
     }
 }
 
-/// The Bar of the other benchmarks, written for Foundation's coders.
+/// The `Bar` of the other benchmarks, written for Foundation's coders.
 final class FoundationBar: NSObject, NSSecureCoding {
     let foos: [FoundationFoo]
 
@@ -46,7 +46,7 @@ final class FoundationBar: NSObject, NSSecureCoding {
     }
 }
 
-/// The same as values, for coders that know no objects.
+/// The same content as values, for coders without objects.
 struct CodableBar: Codable {
     struct Foo: Codable {
         var name: String
@@ -80,7 +80,7 @@ final class ListNode: ObjectCoding {
         try coder.encode(next, forKey: "next")
     }
 
-    /// The first of this many nodes.
+    /// The first node of a list of `count` nodes.
     static func list(_ count: Int) -> ListNode? {
         var first: ListNode?
         for number in 0..<count { first = ListNode(number, first) }

@@ -8,11 +8,11 @@ enum ArchiveWork: String, CaseIterable {
     case memory
 }
 
-/// What the command line after `archive` asks for.
+/// The options of `distant-bench archive`.
 struct ArchiveOptions {
     var isQuick = false
     var works = ArchiveWork.allCases
-    /// The work of a process launched by another, and its files.
+    /// The work and files of a launched process.
     var child: [String]?
     var wantsHelp = false
 

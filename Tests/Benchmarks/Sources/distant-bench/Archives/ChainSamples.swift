@@ -1,7 +1,7 @@
 import DistantObjects
 import Foundation
 
-/// A list of user objects as long as `ArchiveLimits.chain` allows, and one that is longer by one.
+/// A list of user objects as long as `ArchiveLimits.chain` allows, and one with one object more.
 struct ChainSamples {
     func measure(_ bench: ArchiveBench) throws {
         let longest = ArchiveLimits().chain

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Another process, run to its end.
+/// Runs another process to its end.
 struct ChildRun {
     let output: String
 

@@ -2,7 +2,7 @@ import CFloor
 import DistantObjects
 import Foundation
 
-/// Time and peak memory of reading large archives, each in a process of its own.
+/// Measures time and peak memory of reading large archives, each in a separate process.
 struct MemorySamples {
     let isQuick: Bool
 
@@ -14,7 +14,7 @@ struct MemorySamples {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("archive")
         for format in [ArchiveFormat.compact, .binary, .xml] {
-            // Written in a process of its own, too: memory this one keeps would be there for what is measured later.
+            // Written in a separate process, too: memory that this process keeps would affect later measurements.
             try child(bench, "write-small", format, file)
             try child(bench, "read-small", format, file)
             try child(bench, "open-small", format, file)
@@ -37,7 +37,7 @@ struct MemorySamples {
     }
 }
 
-/// The part of a launched process.
+/// The work of a launched process.
 struct MemoryChild {
     let work: String
     let format: ArchiveFormat
@@ -104,7 +104,7 @@ struct MemoryChild {
         return graph
     }
 
-    /// Opens a list and follows it to its end.
+    /// Opens a list and visits all its nodes.
     private func walk() throws -> Any {
         let graph = try open()
         var length = 0
@@ -117,8 +117,9 @@ struct MemoryChild {
         return graph
     }
 
-    /// Prints the time of reading and freeing for each object, and how much memory it took at most, in sizes of the
-    /// file: all of it, and what was beside the result.
+    /// Prints the time of reading and freeing for each object, and the peak memory.
+    ///
+    /// The memory is given in multiples of the file's size: in total, and without the result.
     private func read(_ name: String, format: String? = nil, objects: Int, _ body: () throws -> Any) throws {
         let size = Double(try Data(contentsOf: file, options: .alwaysMapped).count)
         let before = try memory("VmHWM")
@@ -140,7 +141,7 @@ struct MemoryChild {
         }
     }
 
-    /// What the kernel says of this process's memory, in bytes: `VmHWM` is the most it has had, `VmRSS` what it has.
+    /// A field of this process's status, in bytes: `VmHWM` is its peak memory, `VmRSS` its current memory.
     private func memory(_ field: String) throws -> Double {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("\(field):") }),

@@ -1,7 +1,7 @@
 import DistantObjects
 import Foundation
 
-/// A Bar of Foos, as objects, beside Foundation's archiver.
+/// A `Bar` of `Foo` objects, compared with Foundation's archiver.
 struct ObjectSamples {
     let count: Int
 
@@ -40,7 +40,7 @@ struct ObjectSamples {
     }
 }
 
-/// The same as `Codable` values, beside Foundation's coders for these.
+/// The same content as `Codable` values, compared with Foundation's coders for those.
 struct CodableSamples {
     let count: Int
 
@@ -85,7 +85,7 @@ struct CodableSamples {
     }
 }
 
-/// Bytes, beside a copy of them into memory that was not used before.
+/// Bytes, compared with a copy of them into fresh memory.
 struct DataSamples {
     let count: Int
 
@@ -97,7 +97,7 @@ struct DataSamples {
         let copy = gigabytes("memcpy") {
             let copy = copyIntoFreshMemory(data)
             defer { copy.deallocate() }
-            // Without a look at it there would be no copy.
+            // Without this read, the compiler would remove the copy.
             guard copy.load(fromByteOffset: count - 1, as: UInt8.self) == 7 else { throw BenchError("bytes are lost") }
         }
         let writers = formats.map { format in

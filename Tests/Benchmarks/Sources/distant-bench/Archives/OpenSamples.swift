@@ -1,9 +1,9 @@
 import DistantObjects
 import Foundation
 
-/// The largest archives that others wrote, opened as generic graphs, beside Python's reader of property lists.
+/// Opens the largest archives of other programs as graphs, compared with Python's reader of property lists.
 ///
-/// Where the archives or python3 are not there nothing is measured.
+/// Measures nothing if the archives or python3 are missing.
 struct OpenSamples {
     private let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"].first {
         FileManager.default.isExecutableFile(atPath: $0)
@@ -11,7 +11,7 @@ struct OpenSamples {
 
     private func archives() throws -> [URL] {
         var places = [URL(fileURLWithPath: #filePath)]
-        // Sources/distant-bench/Archives in Tests/Benchmarks: beside the package lies what is shared.
+        // From Sources/distant-bench/Archives in Tests/Benchmarks to the folder next to the package.
         for _ in 0..<7 { places[0].deleteLastPathComponent() }
         places[0].appendPathComponent("shared/fixtures")
         if let path = ProcessInfo.processInfo.environment["DISTANT_FIXTURES"] {
@@ -49,7 +49,7 @@ struct OpenSamples {
         }
     }
 
-    /// Nanoseconds it takes Python to read the property list, the median of its own samples.
+    /// The nanoseconds in which Python reads the property list: the median of its own samples.
     private func run(_ python: String, _ url: URL) throws -> Double {
         let script = """
             import plistlib, sys, time
