@@ -3,7 +3,7 @@ import FoundationCoding
 import KeyedArchive
 import Testing
 
-/// Decodes a list it names the classes of.
+/// Decodes a list and names the classes of its elements.
 final class Box: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     nonisolated(unsafe) static var allowed: [AnyClass] = []
@@ -49,7 +49,7 @@ struct AllowListTests {
         #expect(try error(Box(Node("n")), wide, inside: [Node.self]) == nil)
         #expect(try error(Box(Node("n")), wide, inside: [NSString.self]) == .classNotAllowed)
         #expect(try error(Box([Node("n")]), wide, inside: [NSArray.self]) == .classNotAllowed)
-        // After the inner list the outer one counts again.
+        // After the inner list, the outer one applies again.
         #expect(try error([Box("x"), Node("n")], wide, inside: [NSString.self]) == nil)
     }
 

@@ -1,7 +1,9 @@
 import Foundation
 
-/// Foundation's values in one line of text: strings quoted; `i` integers, `d` the bits of doubles, `t` those of dates, `<hex>`
-/// bytes, `u` UUIDs, `l"url"|base|` URLs, `[..]` arrays, `{..}` dictionaries sorted by key, `s(..)` sets, `os(..)` ordered ones.
+/// Foundation's values in one line of text.
+///
+/// Strings are quoted; `i` integers, `d` the bits of doubles, `t` those of dates, `<hex>` bytes, `u` UUIDs,
+/// `l"url"|base|` URLs, `[..]` arrays, `{..}` dictionaries sorted by key, `s(..)` sets, `os(..)` ordered sets.
 enum CanonicalText {
     static func text(_ value: Any?) -> String {
         switch value as? NSObject {

@@ -3,7 +3,7 @@ import FoundationCoding
 import KeyedArchive
 import Testing
 
-/// Does in one direction what belongs into the other.
+/// Decodes while encoding, and encodes while decoding.
 private final class Muddled: NSObject, NSSecureCoding {
     static let supportsSecureCoding = true
     let decodesWhileEncoding: Bool

@@ -3,7 +3,7 @@ import FoundationCoding
 
 /// Opens an archive in all the ways a program might.
 enum Door {
-    /// A class that asks for everything under each key, as a confused one might.
+    /// A faulty class that decodes every type under each key.
     final class Confused: NSObject, NSSecureCoding {
         static var supportsSecureCoding: Bool { true }
         static let keys = [
@@ -24,7 +24,7 @@ enum Door {
         func encode(with coder: NSCoder) {}
     }
 
-    /// A reader of a class of its own that hands everything unknown to `Confused`.
+    /// A delegate that replaces every unknown class with `Confused`.
     final class Guide: NSCodingUnarchiverDelegate {
         func unarchiver(
             _ unarchiver: NSCodingUnarchiver, cannotDecodeObjectOfClassName name: String, originalClasses: [String]
@@ -53,10 +53,10 @@ enum Door {
         }
     }
 
-    /// Uses an object as others will: what was made of hostile bytes must be harmless afterwards too.
+    /// Uses an object as a program would: objects from hostile bytes must be harmless after decoding, too.
     private static func show(_ object: Any?) {
         guard let object = object as? NSObject else { return }
-        // Foundation's own hash of these never ends, or traps.
+        // Foundation's own hash of these classes never ends, or traps.
         if !(object is NSDecimalNumber || object is NSMeasurement || object is NSError) { _ = object.hash }
         if !(object is NSArray || object is NSDictionary || object is NSSet || object is NSOrderedSet) {
             _ = object.isEqual(object)

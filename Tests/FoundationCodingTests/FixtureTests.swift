@@ -26,7 +26,7 @@ struct FixtureTests {
         }
     }
 
-    /// Files of Foundation's classes, and the class of their root.
+    /// Files with Foundation classes, and the class of their root.
     static let classes: [(String, AnyClass)] = [
         ("ByteCountFormatter", ByteCountFormatter.self), ("DateIntervalFormatter", DateIntervalFormatter.self),
         ("ISO8601DateFormatter", ISO8601DateFormatter.self), ("NSCountedSet", NSCountedSet.self),

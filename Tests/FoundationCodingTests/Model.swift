@@ -1,7 +1,7 @@
 import Foundation
 import FoundationCoding
 
-/// Has one value of each kind, by key.
+/// Has one value of each kind, under keys.
 final class Everything: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     var flag = true
@@ -104,10 +104,10 @@ final class SpecialNode: Node {
     }
 }
 
-/// A subclass that nobody lists.
+/// A subclass that no class lists.
 final class HiddenNode: Node {}
 
-/// A plain chain, decoded without care for cycles.
+/// A plain chain whose decoding ignores cycles.
 final class Link: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     var next: Link?
@@ -126,7 +126,7 @@ final class Link: NSObject, NSSecureCoding {
         return first
     }
 
-    /// Frees a chain one by one; by itself it would go deep into the stack.
+    /// Frees a chain link by link: otherwise its `deinit` recurses deeply.
     func unlink() {
         var next = self.next
         self.next = nil
@@ -137,7 +137,7 @@ final class Link: NSObject, NSSecureCoding {
     }
 }
 
-/// Archives another object in its place, and is made of one.
+/// Archives another object in its place, and is replaced with one after decoding.
 final class Stand: NSObject, NSSecureCoding, NSCodingAwakening, NSCodingVersioned {
     static var supportsSecureCoding: Bool { true }
     static var classVersion: Int { 3 }

@@ -3,7 +3,7 @@ import FoundationCoding
 import KeyedArchive
 import Testing
 
-/// A Codable value that contains objects of NSCoding classes.
+/// A `Codable` value that contains objects of `NSCoding` classes.
 private struct Parcel: Codable {
     var label: String
     var people: [NSCoded<Person>]
@@ -46,7 +46,7 @@ struct NSCodedTests {
         let bytes = try KeyedArchiver.archive(NSCoded(Foo(name: "James", age: 40)))
         #expect(try KeyedUnarchiver.unarchive(NSCoded<Foo>.self, from: bytes).object.age == 40)
         #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(NSCoded<Person>.self, from: bytes) }
-        // Bar does not say what its array contains.
+        // Bar does not list the classes in its array.
         let bar = try KeyedArchiver.archive(NSCoded(Bar()))
         let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(NSCoded<Bar>.self, from: bar) }
         #expect(error?.description.contains("Foo is not known, or not allowed here") == true)
@@ -65,7 +65,7 @@ struct NSCodedTests {
     }
 }
 
-/// Like Bar, and says what its array contains.
+/// Like Bar, but lists the classes in its array.
 final class Shelf: NSObject, NSCoding, NSCodingClassListing {
     static var archivedClasses: [AnyClass] { [Foo.self] }
     let foos: NSMutableArray

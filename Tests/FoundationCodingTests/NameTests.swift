@@ -4,7 +4,7 @@ import FoundationCoding
 import KeyedArchive
 import Testing
 
-/// The class whose name is set for the whole program, which other tests must not feel.
+/// The class whose name is set for the whole program; other tests must not use it.
 final class Renamed: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
 
@@ -73,7 +73,7 @@ struct NameTests {
         #expect(unarchiver.version(forClassName: "Unknown") == NSNotFound)
     }
 
-    /// Names classes that may stand in for it.
+    /// Names classes that can replace it.
     final class Modern: NSObject, NSSecureCoding {
         static var supportsSecureCoding: Bool { true }
         override init() {}
@@ -95,7 +95,7 @@ struct NameTests {
         }
         #expect(hints == [["Nobody", "NSArray", NSStringFromClass(Node.self)]])
 
-        // NSArray is known and not allowed: the next one is.
+        // NSArray is known but not allowed; the next class is.
         let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
         #expect(unarchiver.decodeObject(of: Node.self, forKey: "root")?.name == "x")
         #expect(throws: ArchiveError.self) { try NSCodingUnarchiver.unarchivedObject(ofClass: Foo.self, from: data) }
@@ -103,7 +103,7 @@ struct NameTests {
         _ = list.decodeObject(of: NSString.self, forKey: "root")
         #expect((list.error as? ArchiveError)?.code == .classNotAllowed)
 
-        // Known by its own name it is itself.
+        // A class that is known by its own name is used.
         let known = try NSCodingUnarchiver(forReadingFrom: data)
         known.setClass(Modern.self, forClassName: "Newer")
         #expect(known.decodeObject(of: Modern.self, forKey: "root") != nil)
@@ -118,7 +118,7 @@ struct NameTests {
         #expect(root?["MyString"] as? String == "Some string" && root?["MyData"] as? Data == Data("DATA\n".utf8))
     }
 
-    /// Is made as another class by keyed unarchivers.
+    /// Keyed unarchivers make another class for this one.
     final class Former: NSObject, NSSecureCoding {
         static var supportsSecureCoding: Bool { true }
         override init() {}

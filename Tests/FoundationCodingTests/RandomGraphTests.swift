@@ -4,7 +4,7 @@ import KeyedArchive
 import PortTransport
 import Testing
 
-/// Makes a graph of nodes: shared, in cycles, with conditional references, of two classes, with values of all kinds.
+/// Makes a graph of nodes of two classes: with sharing, cycles, conditional references and values of all kinds.
 private func randomGraph(_ random: inout SeededGenerator) -> [Node] {
     let nodes = (0..<Int.random(in: 1...20, using: &random)).map { number -> Node in
         guard Bool.random(using: &random) else { return Node("n\(number)") }
@@ -15,7 +15,7 @@ private func randomGraph(_ random: inout SeededGenerator) -> [Node] {
     for node in nodes {
         if Bool.random(using: &random) { node.next = nodes.randomElement(using: &random) }
         for _ in 0..<Int.random(in: 0...3, using: &random) {
-            // Children come later in the list: a chain of them never leads back to its beginning.
+            // Children are later in the list: a chain of them never leads back to its beginning.
             guard let own = nodes.firstIndex(of: node), own + 1 < nodes.count else { continue }
             node.children.add(nodes[Int.random(in: (own + 1)..<nodes.count, using: &random)])
         }
@@ -55,7 +55,7 @@ private func randomValue(_ random: inout SeededGenerator, _ depth: Int) -> NSObj
     }
 }
 
-/// A graph as text: nodes by the order they are met in, so that two graphs give one text only if they have the same shape.
+/// A graph as text, with nodes numbered in the order visited: equal texts mean graphs of the same structure.
 private func text(_ root: Node) -> String {
     var numbers: [ObjectIdentifier: Int] = [:]
     var order: [Node] = []
@@ -92,7 +92,8 @@ struct RandomGraphTests {
             let nodes = randomGraph(&random)
             defer { cut(nodes) }
             let root = nodes[0]
-            // What only parents refer to is conditional, and may be lost: all nodes are archived beside the root.
+            // A node that only parent references lead to is conditional and may be lost, so all nodes are archived with
+            // the root.
             let list = NSMutableArray()
             for node in nodes { list.add(node) }
             let data = try NSCodingArchiver.archivedData(withRootObject: list, format: format)
@@ -100,7 +101,8 @@ struct RandomGraphTests {
                 let unarchiver = try NSCodingUnarchiver(forReadingFrom: data)
                 let back = unarchiver.decodeArrayOfObjects(ofClass: Node.self, forKey: "root")
                 if let error = unarchiver.error as? ArchiveError {
-                    // A child that is only reached through a parent's next may lead back to it while it is being made.
+                    // A child that is only reached through a parent's `next` may lead back to the parent while that is
+                    // being made.
                     guard error.code == .cycle else { throw error }
                     continue
                 }
@@ -126,7 +128,7 @@ struct RandomGraphTests {
         withExtendedLifetime(parent) {}
     }
 
-    /// Takes cycles apart.
+    /// Breaks the cycles.
     private func cut(_ nodes: [Node]) {
         for node in nodes {
             node.next = nil

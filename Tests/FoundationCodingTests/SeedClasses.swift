@@ -1,6 +1,6 @@
 import Foundation
 
-// The classes are written as for Foundation's own archivers: nothing here knows of this library.
+// The classes are written as for Foundation's own archivers: they do not depend on this library.
 
 final class Foo: NSObject, NSCoding {
     var name: String

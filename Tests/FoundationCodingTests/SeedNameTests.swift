@@ -45,7 +45,7 @@ struct SeedNameTests {
         #expect(throws: ArchiveError.self) {
             try NSCodingSequentialArchiver.archivedData(withRoots: ["employee": employee])
         }
-        // In another format and back nothing is lost.
+        // Converting to another format and back loses nothing.
         let compact = try ArchivedGraph(data, anyArchiver: true).bytes(format: .compact)
         let again = try ArchivedGraph(compact, anyArchiver: true).bytes(format: .binary)
         for bytes in [compact, again] {
@@ -54,7 +54,7 @@ struct SeedNameTests {
         }
     }
 
-    /// The same classes as this library has them.
+    /// The same classes, written for this library.
     private final class CodedFoo: ObjectCoding {
         static var className: String { "Foo" }
         let name: String
@@ -84,7 +84,7 @@ struct SeedNameTests {
             let converted = Data(try ArchivedGraph(data).bytes(format: format))
             let bar = NSCodingUnarchiver(forReadingWith: converted).decodeObject(forKey: "mybar") as? Bar
             #expect(bar?.foos.compactMap { ($0 as? Foo)?.age } == [7, 3])
-            // Foundation's own, which knows nothing of the compact format.
+            // Foundation cannot read the compact format.
             guard format != .compact else { continue }
             let foundation = try NSKeyedUnarchiver(forReadingFrom: converted)
             foundation.requiresSecureCoding = false
@@ -139,7 +139,7 @@ struct SeedNameTests {
             #expect((back as? NSCountedSet)?.count == count)
             return computingTime() - start
         }
-        // Ten times as many would take a hundred times as long.
+        // With quadratic time, ten times as many would take a hundred times as long.
         let few = try time(2_000)
         #expect(try time(20_000) < few * 40)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Lists of allowed classes")
 struct AllowListTests {
-    /// Decodes its content with a list of its own.
+    /// Decodes its content with its own list of classes.
     final class Box: ObjectCoding {
         enum Mode { case none, narrow, wide }
         nonisolated(unsafe) static var mode = Mode.none

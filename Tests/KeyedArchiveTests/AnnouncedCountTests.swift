@@ -8,17 +8,17 @@ import Testing
     import Glibc
 #endif
 
-/// What an archive announces and does not hold costs no memory.
+/// Counts that an archive announces, but that its bytes do not contain, cost no memory.
 ///
-/// Arrays, dictionaries and strings cannot be told that memory is refused: the process ends. So whatever a reader makes room
-/// for has to follow from the bytes that are there. Each row runs where the system refuses more than a little memory, also
-/// if nobody writes to it.
+/// A failed allocation in an array, dictionary or string ends the process. So a reader must reserve room only for bytes
+/// that are present. Each row runs in a process to which the system refuses more than a little address space, even if
+/// the memory is never written.
 @Suite("Counts that are announced and not kept")
 struct AnnouncedCountTests {
-    /// Address space that all readers together may take beyond what the process has.
+    /// Address space that all readers together may take in addition to what the process has.
     private static let most = 128 << 20
 
-    /// As many bytes follow in the archives that are not short.
+    /// The number of bytes that follow in the archives that are not short.
     private static let filler = 1 << 20
 
     private static let counts: [UInt64] = [1 << 62, 1 << 40, 1 << 31, 1 << 27, 1 << 20]
@@ -37,7 +37,7 @@ struct AnnouncedCountTests {
         (0..<8).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
 
-    /// Compact archives in which something has `count` elements or bytes, and so many bytes follow.
+    /// Compact archives in which something announces `count` elements or bytes, and `rest` bytes follow.
     private static func compact(_ count: UInt64, _ rest: Int) -> [(String, [UInt8])] {
         let number = varint(count)
         let tail = [UInt8](repeating: 0, count: rest)
@@ -66,7 +66,7 @@ struct AnnouncedCountTests {
         return rows
     }
 
-    /// Binary property lists in which an object has `count` elements or bytes, and so many bytes follow.
+    /// Binary property lists in which an object announces `count` elements or bytes, and `rest` bytes follow.
     private static func binary(_ count: UInt64, _ rest: Int) -> [(String, [UInt8])] {
         let tail = [UInt8](repeating: 0, count: rest)
         var rows = [
@@ -78,7 +78,7 @@ struct AnnouncedCountTests {
         return rows
     }
 
-    /// Opens an archive in all ways; how many of them gave something.
+    /// Opens an archive in all ways; returns how many of them succeeded.
     private static func open(_ bytes: [UInt8]) -> Int {
         var opened = (try? ArchivedGraph(bytes)) == nil ? 0 : 1
         guard let unarchiver = try? KeyedUnarchiver(bytes) else { return opened }
@@ -107,7 +107,7 @@ struct AnnouncedCountTests {
     }
 
     #if os(Linux)
-        /// Runs the rest of the process with little more memory than it has.
+        /// Lets the rest of the process run with little more memory than it has.
         private static func refuseMemory() throws {
             let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
             let pages = try #require(text.split(separator: " ").first.flatMap { Int($0) })
@@ -129,7 +129,7 @@ struct AnnouncedCountTests {
                         #expect(Self.open(bytes) == 0, "\(name) of \(count) was taken")
                     }
                 }
-                // Each element takes a byte at least, so these are believed; some are archives.
+                // Each element takes at least a byte, so these counts are plausible; some are archives.
                 let count = UInt64(Self.filler)
                 for (_, bytes) in Self.compact(count, Self.filler) + Self.binary(count, Self.filler) {
                     _ = Self.open(bytes)

@@ -15,7 +15,7 @@ struct AppleFormatTests {
         #expect(try roundTrip([value], format: format) == [value])
     }
 
-    /// An object whose keys hold values of all kinds, not inside of `Codable` ones.
+    /// An object whose keys hold values of all kinds, not inside `Codable` values.
     final class Holder: ObjectCoding {
         var all = Everything()
         var reals = [Double.nan, -0.0, .infinity, -.infinity, 5e300]
@@ -36,7 +36,7 @@ struct AppleFormatTests {
         init() {}
 
         init(coder: ObjectDecoder) throws {
-            // Not the order written.
+            // Not in the order written.
             list = try coder.decode(PropertyList.self, forKey: "list")
             all = try coder.decode(Everything.self, forKey: "$all")
             reals = try coder.decode([Double].self, forKey: "reals")
@@ -284,7 +284,7 @@ struct AppleFormatTests {
                 try KeyedUnarchiver.unarchive(PropertyList.self, from: own.bytes(format: .binary))
             }
         }
-        // A plain object may refer to another, and that back to it.
+        // Two plain objects that refer to each other.
         var plain = ArchivedGraph(archiver: "NSKeyedArchiver")
         _ = try plain.add(.value(.reference(2)))
         _ = try plain.add(.value(.reference(1)))
@@ -359,7 +359,7 @@ struct AppleFormatTests {
         #expect(try large.decode(Data.self, forKey: "root") == content)
     }
 
-    /// Opens an archive whose bytes tell whether anybody still has them.
+    /// Opens an archive whose bytes report whether anything still holds them.
     private static func open(_ archive: [UInt8]) throws -> (KeyedUnarchiver, WatchedBytes) {
         let watched = WatchedBytes()
         let memory = UnsafeMutableRawPointer.allocate(byteCount: archive.count, alignment: 16)

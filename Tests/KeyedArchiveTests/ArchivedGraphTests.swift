@@ -39,7 +39,7 @@ struct ArchivedGraphTests {
         let copy = try ArchivedGraph(bytes)
         #expect(copy == graph)
         #expect(copy.description.hasSuffix("#999999 = Node{value: 999999, next: nil}\n"))
-        // The program's own classes have a bound.
+        // Chains of the program's own classes are limited.
         let error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver.unarchive(Node.self, from: bytes) }
         #expect(error?.code == .limit || error?.code == .missingKey)
     }

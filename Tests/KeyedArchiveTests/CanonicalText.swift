@@ -2,7 +2,7 @@ import Foundation
 
 @testable import KeyedArchive
 
-/// The values of a graph in Apple's layout in one line of text, with Foundation's containers as what they contain.
+/// The values of a graph in Apple's layout in one line of text; Foundation's containers appear as their content.
 ///
 /// Strings are quoted; `i` integers, `d` the bits of doubles, `t` those of dates, `<hex>` bytes, `u` UUIDs, `l"url"|base|`
 /// URLs, `[..]` arrays, `{..}` dictionaries sorted by key, `s(..)` sets, `os(..)` ordered ones.
@@ -48,7 +48,7 @@ struct CanonicalText {
 
     private func elements(_ record: ArchivedRecord, _ key: String) -> [String] {
         guard case .list(let values)? = record[key] else {
-            // One key for each element, in some archives.
+            // Some archives have one key for each element.
             var values: [String] = []
             let prefix = key == "NS.objects" ? "NS.object" : "NS.key"
             while let value = record["\(prefix).\(values.count)"] { values.append(text(value)) }

@@ -6,8 +6,9 @@ import Testing
 
 @Suite("Deep graphs of the user's classes")
 struct ChainTests {
-    /// Runs `body` on a thread with a stack of this size; with the address sanitizer, whose frames are larger, of eight times
-    /// the size.
+    /// Runs `body` on a thread with a stack of this size.
+    ///
+    /// With the address sanitizer, whose frames are larger, the stack is eight times as large.
     private func onThread(stack: Int, _ body: @escaping @Sendable () throws -> Void) throws {
         nonisolated(unsafe) var failure: (any Error)?
         let done = DispatchSemaphore(value: 0)
@@ -65,7 +66,7 @@ struct ChainTests {
                 late.append(LateLink())
                 late[late.count - 1].next = late[late.count - 2]
             }
-            // From the end, from the front, and by references handed over late.
+            // From the end, from the front, and by references that are delivered late.
             for bytes in [try KeyedArchiver.archive(links), try KeyedArchiver.archive(Array(links.reversed()))] {
                 let error = #expect(throws: ArchiveError.self) {
                     try KeyedUnarchiver.unarchive([Link].self, from: bytes)
@@ -81,7 +82,7 @@ struct ChainTests {
                 }
                 #expect(error?.code == .limit)
             }
-            // Within the limit all of them pass.
+            // Within the limit, all of them succeed.
             links.removeLast()
             late.removeLast()
             #expect(try roundTrip(links).count == 10_001)
@@ -188,7 +189,7 @@ struct ChainTests {
                 let error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(plain, format: format) }
                 #expect(error?.code == .cycle)
             }
-            // More than any reader takes, but no more than the layout allows.
+            // More than any reader accepts, but no more than the layout allows.
             var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
             var last = try graph.add(.value(.integer(1)))
             for _ in 0..<5000 {

@@ -13,7 +13,7 @@ struct ContainerTests {
         init?(intValue: Int) { nil }
     }
 
-    /// Writes into several containers at a time, and reads them in another order.
+    /// Writes into several containers alternately, and reads them in another order.
     struct Interleaved: Codable, Equatable {
         var a = 1
         var b = [2, 3]

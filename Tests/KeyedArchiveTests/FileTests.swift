@@ -84,7 +84,7 @@ struct FileTests {
             error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: folder) }
             #expect(error?.code == .file)
             #expect(try files(folder) == ["a"])
-            // A pipe stays one; so would a device.
+            // A pipe stays a pipe; a device would stay one, too.
             let pipe = folder.appending(path: "pipe")
             #expect(mkfifo(pipe.path, 0o600) == 0)
             error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(1, to: pipe) }
@@ -99,7 +99,7 @@ struct FileTests {
             try Data().write(to: url)
             error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: url) }
             #expect(error?.code == .truncated)
-            // Refused for what it begins with, and not when a bound is reached.
+            // Refused because of its first bytes, not when a limit is reached.
             let endless = URL(fileURLWithPath: "/dev/zero")
             error = #expect(throws: ArchiveError.self) { try KeyedUnarchiver(contentsOf: endless) }
             #expect(error?.code == .corrupt && error?.message.contains(endless.path) == true)

@@ -51,7 +51,7 @@ struct FixtureTests {
         }
     }
 
-    /// A value of Swift's as the text that `CanonicalText` makes of a graph.
+    /// A Swift value as the text that `CanonicalText` makes of a graph.
     private static func text(_ value: PropertyList) -> String {
         switch value {
         case .bool(let value): return "\(value)"
@@ -70,11 +70,11 @@ struct FixtureTests {
     @Test("Decoded Swift values match those of another decoder")
     func expectedValues() throws {
         var read = 0
-        // Sets become lists, in any order.
+        // Sets become lists, in any order, and are left out.
         for (archive, text) in try Fixtures.expected() where !text.hasPrefix("s(") && !text.hasPrefix("os(") {
             let unarchiver = try KeyedUnarchiver(archive.bytes)
             let key = try #require(unarchiver.keys.first)
-            // A property list has no URLs, UUIDs and nil.
+            // A property list cannot hold URLs, UUIDs and nil.
             guard let value = try? unarchiver.decode(PropertyList.self, forKey: key) else { continue }
             #expect(Self.text(value) == text, "\(archive.name)")
             read += 1
@@ -101,7 +101,7 @@ struct FixtureTests {
             }
             #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(archive.name)")
         }
-        // The roots that consist of values of Swift's alone.
+        // The roots that consist of Swift values only.
         #expect(Fixtures.isCount(opened, ofOthers: 63, own: 40), "\(opened)")
     }
 
@@ -121,7 +121,7 @@ struct FixtureTests {
         #expect(urls["copyOne"] == urls["copyTwo"] && urls["copyOne"]?.host() == "example.com")
     }
 
-    /// A property list that need not be an archive.
+    /// Opens a property list that need not be an archive.
     private func propertyList(_ bytes: [UInt8]) throws -> PlistTable {
         let owner = ArchiveBytes(bytes)
         return try PlistTable.open(
@@ -141,7 +141,7 @@ struct FixtureTests {
                 let graph = try ArchivedGraph(bytes, anyArchiver: true)
                 opened.insert(file)
                 for format in [ArchiveFormat.binary, .xml] {
-                    // XML has no room for what is shared without bound.
+                    // XML cannot share values: a graph with too much sharing is refused.
                     guard let again = try? graph.bytes(format: format) else { continue }
                     #expect(try ArchivedGraph(again, anyArchiver: true) == graph, "\(file)")
                 }

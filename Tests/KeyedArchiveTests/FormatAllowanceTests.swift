@@ -8,7 +8,7 @@ struct FormatAllowanceTests {
     private static let object = Shape(name: "A", version: 0, kind: .object, layout: .keyed, keys: ["k"])
     private static let nan: [UInt8] = [0, 0, 0, 0, 0, 0, 0xF8, 0x7F]
 
-    /// Archives that break no rule, by what is unusual about them.
+    /// Valid archives, by what is unusual about them.
     private static let unusual: [(name: String, bytes: [UInt8])] = [
         ("elements twice", HandMade.compact([Tag.set, 2, 1, 1])),
         ("keys twice", HandMade.compact([Tag.map, 2] + HandMade.text("k") + [1] + HandMade.text("k") + [2])),
@@ -114,7 +114,7 @@ struct FormatAllowanceTests {
         for level: [UInt8] in [
             [Tag.list, 1], [Tag.set, 1], [Tag.map, 1, 0], [Tag.map, 1], [Tag.some], [Tag.record, 1, 0],
         ] {
-            // Of a dictionary nested in its key the value follows.
+            // For a dictionary nested in its own key, the value follows.
             let end: [UInt8] = level == [Tag.map, 1] ? [0] : []
             func nested(_ count: Int) -> [UInt8] {
                 let levels = [[UInt8]](repeating: level, count: count).joined()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The compact format as documented")
 struct FormatTests {
-    /// The lines of an example in `CompactFormat.md`, without what explains them.
+    /// The bytes of an example in `CompactFormat.md`, without their explanations.
     private func example(_ heading: String) throws -> [UInt8] {
         let catalog = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Sources/KeyedArchive/KeyedArchive.docc/CompactFormat.md")
@@ -94,8 +94,8 @@ struct FormatTests {
                 let text = String(decoding: ascii, as: UTF8.self) + character
                 #expect(try read(Array(text.utf8)) == text)
             }
-            // Cut off, not the shortest form, half of a surrogate pair, beyond the last character, a lone continuation: also
-            // those that are repaired to as many bytes.
+            // Truncated, overlong, half of a surrogate pair, beyond the last character, a lone continuation byte. Some
+            // of them are repaired to the same number of bytes.
             for wrong: [UInt8] in [
                 [0xF0, 0x9F, 0x98], [0xE2, 0x82], [0xC3], [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80],
                 [0xF4, 0x90, 0x80, 0x80], [0x80], [0xFF],
@@ -123,7 +123,7 @@ struct FormatTests {
 
     // MARK: What it forbids
 
-    /// Expects that a file is refused as corrupt by readers that do not know its classes.
+    /// Expects that readers that do not know its classes refuse a file as corrupt.
     private func expectCorrupt(_ bytes: [UInt8], location: SourceLocation = #_sourceLocation) {
         let error = #expect(throws: ArchiveError.self, sourceLocation: location) { try ArchivedGraph(bytes) }
         #expect(error?.code == .corrupt, "\(String(describing: error))", sourceLocation: location)
@@ -153,7 +153,7 @@ struct FormatTests {
         func encode(with coder: ObjectEncoder) throws {}
     }
 
-    /// Reads not all of its values.
+    /// Reads only some of its values.
     private final class Partial: ObjectCoding {
         let name: String
         static let className = "Foo"
@@ -161,7 +161,7 @@ struct FormatTests {
         func encode(with coder: ObjectEncoder) throws {}
     }
 
-    /// Is only `Codable`.
+    /// Is `Codable`, but not `ObjectCoding`.
     private final class Plain: Codable {
         let name: String
         let age: Int
@@ -176,7 +176,7 @@ struct FormatTests {
     private static let keyed = Shape(name: "Foo", version: 0, kind: .object, layout: .keyed, keys: ["name", "age"])
     private static let explicit = Shape(name: "Foo", version: 0, kind: .object, layout: .explicit, keys: [])
 
-    /// An archive of an object whose body ends in such bytes, under the key "a".
+    /// An archive of an object under the key "a", whose body ends in these bytes.
     private func object(_ end: [UInt8], _ shape: Shape = keyed, name: String = "Foo") -> [UInt8] {
         let shape = Shape(name: name, version: 0, kind: .object, layout: shape.layout, keys: shape.keyNames)
         let values =
@@ -206,7 +206,7 @@ struct FormatTests {
                 expectRefused(Plain.self, object(end, shape, name: "Plain"))
             }
         }
-        // Where its values end is not looked for if they are not all asked for.
+        // The end of the values is not checked if not all of them are read.
         #expect(try read(Partial.self, object([0xFF, 0xFF])).name == "x")
         let single = Shape(name: "PlainNumber", version: 0, kind: .object, layout: .single, keys: [])
         for end: [UInt8] in [[], [0]] {

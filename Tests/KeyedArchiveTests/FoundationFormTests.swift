@@ -96,7 +96,7 @@ struct FoundationFormTests {
         let json = try JSONEncoder().encode(Formed())
         #expect(try JSONDecoder().decode(Plain.self, from: json).b == [2])
         #expect(try JSONDecoder().decode(Formed.self, from: json).a.value == 1)
-        // Inside of Codable values, whose content is put together in pieces, as well.
+        // The same inside `Codable` values, whose content is written in pieces.
         let formed = try KeyedUnarchiver.unarchive(
             [Plain].self, from: try KeyedArchiver.archive([Formed(), Formed()], format: .binary))
         #expect(formed[1].a == 1 && formed[1].b == [2])

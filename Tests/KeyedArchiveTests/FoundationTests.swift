@@ -3,7 +3,7 @@ import Testing
 
 @testable import KeyedArchive
 
-/// An employee as the classes of old are written: with keys if the coder allows them, else in order.
+/// An employee in the style of old classes: with keys if the coder allows them, otherwise in order.
 final class Employee: ObjectCoding {
     let first: String
     let last: String
@@ -42,7 +42,7 @@ final class Employee: ObjectCoding {
 
 @Suite("Foundation's unarchiver reads what this library writes")
 struct FoundationTests {
-    /// What Foundation finds, by key; asked in another process, as it may crash.
+    /// The values that Foundation finds, by key; read in another process, as Foundation may crash.
     private func read(_ bytes: [UInt8], _ keys: [String]) throws -> [String: String] {
         let file = FileManager.default.temporaryDirectory.appending(path: "foundation-\(UUID().uuidString)")
         try Data(bytes).write(to: file)
@@ -64,7 +64,7 @@ struct FoundationTests {
         return found
     }
 
-    /// The reader is built beside the tests: in one of the folders the running image lies in.
+    /// The reader, which is built next to the tests, in a folder of the running image.
     private static let reader: URL? = {
         for image in [Bundle(for: Employee.self).bundlePath, "/proc/self/exe", CommandLine.arguments[0]] {
             var folder = URL(filePath: image).resolvingSymlinksInPath()
@@ -124,7 +124,7 @@ struct FoundationTests {
         try archiver.encode(uuid, forKey: "uuid")
         try archiver.encode(URL(string: "http://a/b"), forKey: "url")
         try archiver.encode(URL(string: "c", relativeTo: URL(string: "http://a/b/")), forKey: "relative")
-        // No decimals: Foundation on Linux reads no digits of any, not of its own either.
+        // No decimals: Foundation on Linux cannot read the digits of any decimal, not even its own.
         try archiver.encode(["a", nil], forKey: "list")
         try archiver.encode([1, 2], forKey: "numbers")
         try archiver.encode(Set(["x", "y"]), forKey: "set")
@@ -134,7 +134,7 @@ struct FoundationTests {
         try archiver.encode([[], [1]], forKey: "nested")
         try archiver.encode("d", forKey: "$dollar")
         let bytes = try archiver.finish()
-        // One at a time: what crashes on one says nothing of the others.
+        // One at a time, so that a crash on one does not hide the others.
         for (key, text) in expected {
             let name = String(key.drop { $0 != ":" }.dropFirst())
             let found = try read(bytes, [key])[name]

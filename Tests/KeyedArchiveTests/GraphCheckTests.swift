@@ -6,7 +6,7 @@ import Testing
 
 @Suite("What generic graphs are checked for when they are opened")
 struct GraphCheckTests {
-    /// An archive with values of every kind, in objects and at its top.
+    /// An archive with values of every kind, in objects and at the top level.
     private func archive() throws -> [UInt8] {
         let archiver = KeyedArchiver()
         try archiver.encode(Everything(), forKey: "values")
@@ -36,7 +36,7 @@ struct GraphCheckTests {
         #expect(passed > bytes.count && refused > bytes.count / 4)
     }
 
-    /// Whether the parts of a file that a byte belongs to pass the check, which must be what reading them says.
+    /// Whether the parts of a file that contain a byte pass the check; expects that reading them agrees.
     private func compare(_ file: [UInt8], _ position: Int) throws -> [Bool] {
         try file.withUnsafeBytes { file in
             guard let (shapes, body) = try? CompactFile.parse(file, limits: ArchiveLimits()) else { return [] }

@@ -22,7 +22,7 @@ struct GraphTests {
         #expect(copy[1].count == 2 * count && copy[1].allSatisfy { $0 === copy[0][0] })
         #expect(zip(copy[2].reversed(), copy[0]).allSatisfy { $0 === $1 })
         #expect(zip(copy[3], copy[0]).allSatisfy { $0 === $1 })
-        // No more objects than the limit, although there are more references.
+        // The limit applies to objects, not to references, of which there are more.
         var limits = ArchiveLimits()
         limits.objects = count
         #expect(try KeyedArchiver.archive([foos, again], limits: limits).count > count)

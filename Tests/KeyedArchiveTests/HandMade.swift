@@ -1,8 +1,8 @@
 @testable import KeyedArchive
 
-/// Binary property lists put together byte by byte.
+/// Binary property lists and compact archives, put together byte by byte.
 enum HandMade {
-    /// An archive of the objects "$null" and "x" whose root is a UID of the bytes given.
+    /// An archive of the objects "$null" and "x" whose root is a UID with these bytes.
     static func archive(uid: [UInt8], offsetSize: Int = 1, referenceSize: Int = 1) -> [UInt8] {
         func references(_ numbers: [Int]) -> [UInt8] { numbers.flatMap { bigEndian($0, referenceSize) } }
         let nodes: [[UInt8]] = [
@@ -16,7 +16,7 @@ enum HandMade {
         return file(nodes, offsetSize, referenceSize)
     }
 
-    /// An archive whose object 1 is a list of the same list twice, and so on, for a number of levels.
+    /// An archive whose object 1 is a list that contains the same list twice, and so on, for a number of levels.
     static func shared(levels: Int) -> [UInt8] {
         let first = 13
         var nodes: [[UInt8]] = [
@@ -31,7 +31,7 @@ enum HandMade {
         return file(nodes, 2, 1)
     }
 
-    /// An archive whose object 1 is a list of one long string, many times.
+    /// An archive whose object 1 is a list that contains one long string many times.
     static func repeated(length: Int, times: Int) -> [UInt8] {
         let nodes: [[UInt8]] = [
             [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
@@ -43,7 +43,7 @@ enum HandMade {
         return file(nodes, 4, 1)
     }
 
-    /// An archive whose root is its list of objects itself, which has a list in it.
+    /// An archive whose root is its own list of objects, which contains a list.
     static func objectsAsRoot() -> [UInt8] {
         let nodes: [[UInt8]] = [
             [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
@@ -76,7 +76,7 @@ enum HandMade {
 }
 
 extension HandMade {
-    /// Small archives that claim to be large, or would be large if what they share were written out.
+    /// Small archives that claim to be large, or would be large if shared values were written out.
     static var greedy: [(name: String, bytes: [UInt8])] {
         let nested = 50_000
         let entities = (1..<30).map { "<!ENTITY e\($0) \"&e\($0 - 1);&e\($0 - 1);\">" }.joined()
@@ -108,7 +108,7 @@ extension HandMade {
         ]
     }
 
-    /// An archive whose object 1 begins with those bytes and ends there.
+    /// An archive that ends after its object 1, which consists of these bytes.
     static func claiming(_ object: [UInt8]) -> [UInt8] {
         let nodes: [[UInt8]] = [
             [0xD4, 1, 3, 5, 8, 2, 4, 6, 9], string("$archiver"), string("NSKeyedArchiver"), string("$version"),
@@ -120,7 +120,7 @@ extension HandMade {
 }
 
 extension HandMade {
-    /// A compact archive of such shapes, values and bodies of objects, whatever these are.
+    /// A compact archive of these shapes, values and bodies of objects, valid or not.
     static func compact(_ shapes: [Shape], values: [UInt8], objects: [[UInt8]] = []) -> [UInt8] {
         var front = ByteSink()
         defer { front.deallocate() }
@@ -139,10 +139,10 @@ extension HandMade {
         return Array(sink.bytes) + values + objects.joined()
     }
 
-    /// The shape of a top with one key, "a": the first shape of the archives above.
+    /// The shape of a top-level record with one key, "a": the first shape of the archives above.
     static var top: Shape { Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["a"]) }
 
-    /// A compact archive with such a value, as its bytes, under the key "a"; the shapes are numbered from 1.
+    /// A compact archive with the bytes of a value under the key "a"; the shapes are numbered from 1.
     static func compact(
         _ value: [UInt8], _ shapes: [Shape] = [], objects: [[UInt8]] = []
     ) -> [UInt8] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import KeyedArchive
 
-/// Archives name classes to use in place of those that are not known.
+/// Archives can name classes to use in place of unknown ones.
 @Suite("Hints for classes that are not known")
 struct HintTests {
     final class Stand: ObjectCoding {
@@ -39,7 +39,7 @@ struct HintTests {
     func order(format: ArchiveFormat) throws {
         let bytes = try archive("Gone", hints: ["Foo", "Other", "Stand"], ["name": .string("x")], format: format)
         #expect(try KeyedUnarchiver.unarchive(Stand.self, from: bytes).name == "x")
-        // A list lets through no hint that is not on it.
+        // A list does not accept a hint that is not on it.
         let unarchiver = try KeyedUnarchiver(bytes)
         #expect(try unarchiver.decode(Stand.self, forKey: "root", allowing: [Stand.self]).name == "x")
         let object = try KeyedUnarchiver(bytes).decodeObject(forKey: "root", allowing: [Stand.self])
@@ -94,7 +94,7 @@ struct HintTests {
         var registry = ClassRegistry()
         registry.setClass(Strange.self, forName: "Bridged")
         #expect(try KeyedUnarchiver.unarchive(Strange.self, from: bytes, classes: registry).size == 2)
-        // As a graph it stays what it is, also in another format.
+        // A graph keeps the class name, even in another format.
         let graph = try ArchivedGraph(try ArchivedGraph(bytes).bytes(format: .compact))
         #expect(graph.objects.compactMap { $0.record?.typeName } == ["Bridged"])
     }

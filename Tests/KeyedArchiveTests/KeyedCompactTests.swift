@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Apple's layout in the compact format")
 struct KeyedCompactTests {
-    /// A graph with all that only Apple's layout has.
+    /// A graph with everything that only Apple's layout has.
     private static func sample(archiver: String = "NSKeyedArchiver") throws -> ArchivedGraph {
         var graph = ArchivedGraph(archiver: archiver)
         let name = try graph.add(.value(.string("Juliana")))
@@ -105,7 +105,7 @@ struct KeyedCompactTests {
         }
         let good = HandMade.compact([top, empty, shape(.single, [])], values: values, objects: [[2, 0, 5]])
         #expect(try ArchivedGraph(good).objects[0].plainValue == .integer(5))
-        // Half of the top.
+        // An incomplete header.
         let half = Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["$archiver"])
         let bytes = HandMade.compact([half], values: [Tag.record, 0, 0] + HandMade.text("x"))
         #expect(throws: ArchiveError.self) { try ArchivedGraph(bytes, anyArchiver: true) }

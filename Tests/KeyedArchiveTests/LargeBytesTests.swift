@@ -2,12 +2,12 @@ import Foundation
 import KeyedArchive
 import Testing
 
-/// Large `Data` in a graph stays where it lies in the archive, which nobody but the library may notice.
+/// Large `Data` in a graph stays in place in the archive, without visible effects.
 @Suite("Large bytes in graphs")
 struct LargeBytesTests {
     private static let blob = Data((0..<(64 << 10)).map { UInt8(truncatingIfNeeded: $0 / 7) })
 
-    /// Graphs of both layouts with large bytes in an object, at the top and in a list at the top.
+    /// Graphs in both layouts with large bytes in an object, at the top level and in a list there.
     private static func graphs() throws -> [ArchivedGraph] {
         var own = ArchivedGraph()
         let photo = own.add(className: "Photo", fields: [("data", .data(blob)), ("name", .string("photo"))])
@@ -50,7 +50,7 @@ struct LargeBytesTests {
             #expect(taken.count >= 4 && taken.allSatisfy { $0 == Self.blob })
             for index in taken.indices { taken[index][taken[index].startIndex] = 99 }
             #expect(bytes == before, "the archive has changed")
-            // While the graph lives nothing changes in it either.
+            // The bytes do not change while the graph lives, either.
             let open = try ArchivedGraph(bytes)
             taken = Self.data(in: open)
             for index in taken.indices { taken[index][taken[index].startIndex] = 99 }

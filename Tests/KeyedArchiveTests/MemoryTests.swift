@@ -5,7 +5,7 @@ import Testing
 
 @testable import KeyedArchive
 
-/// What is broken or hostile must not cost its reader memory, whatever it claims.
+/// Broken and hostile archives must not cost their reader memory, whatever they claim.
 @Suite(
     "Memory that broken and hostile archives take",
     .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))

@@ -83,7 +83,7 @@ struct MessageTests {
         var random = SeededGenerator(seed: seed)
         let (encoder, decoder) = (ObjectEncoder(), ObjectDecoder())
 
-        /// A message of one value, by the used and by a new encoder; read by the used decoder, or as something else.
+        /// A message of one value, by the used encoder and a new one; read by the used decoder, or as another type.
         func check<T: Codable>(_ value: T, isAbandoned: Bool, _ isSame: (T) -> Bool) throws {
             encoder.reset()
             try encoder.encodeTop(value)
@@ -289,7 +289,7 @@ struct MessageTests {
         #expect(error?.message == "objects by reference can only be sent over a connection")
     }
 
-    /// An object of an archive that travels by reference where it can.
+    /// An object that can be archived, and travels by reference if possible.
     final class Both: ObjectCoding, ExternallyCodable {
         func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
         static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {

@@ -8,7 +8,7 @@ import Testing
     import Foundation
 #endif
 
-/// A class as small as they get.
+/// A minimal class.
 final class Foo: ObjectCoding {
     var name: String
     var age: Int
@@ -73,10 +73,10 @@ class Circle: Figure {
 
 final class Square: Figure {}
 
-/// Not on the list of `Figure`.
+/// A subclass that `Figure` does not list.
 final class Hexagon: Figure {}
 
-/// A list that owns its next node and knows the one before.
+/// A list node that owns the next node and refers to the one before.
 final class Node: ObjectCoding {
     var value: Int
     var next: Node?
@@ -112,7 +112,7 @@ final class Node: ObjectCoding {
         return first
     }
 
-    /// Takes a list apart without recursion.
+    /// Releases a list node by node, without recursion.
     func dismantle() {
         var current: Node? = self
         while let node = current {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KeyedArchive
 
-/// The outermost dictionary of an archive, in XML, around what stands for `$objects` and `$top`.
+/// The outermost dictionary of an archive in XML, with the given `$objects` and `$top`.
 private func archive(objects: String, top: String = "<key>root</key><dict><key>CF$UID</key><integer>1</integer></dict>")
     -> [UInt8]
 {
@@ -143,7 +143,7 @@ struct PropertyListTests {
             .data(Data([1, 2])), .bool(true), .map([.init(.string("k"), .bool(false))]),
         ]
         #expect(graph.objects.dropFirst().map(\.plainValue) == expected)
-        // The same in UTF-16, either way round.
+        // The same in UTF-16, in both byte orders.
         let string = String(decoding: text, as: UTF8.self)
         for isBig in [true, false] {
             var bytes: [UInt8] = isBig ? [0xFE, 0xFF] : [0xFF, 0xFE]
@@ -257,7 +257,7 @@ struct PropertyListTests {
         }
         #expect(type.name == "C" && type.classes == nil && type.hints == nil && type.others.count == 3)
         try checkAllForms(graph)
-        // The same with a null of the binary form's own.
+        // The same with the null of the binary format.
         var bytes = try graph.bytes(format: .binary)
         let null = try #require(bytes.firstRange(of: [0x55] + Array("$null".utf8))).lowerBound
         bytes[null] = 0x00
@@ -296,7 +296,7 @@ struct PropertyListTests {
         #expect(throws: ArchiveError.self) { try graph.bytes(format: .binary) }
     }
 
-    /// In the compact form it is no object.
+    /// The only `Data` of a graph; in the compact layout it is not an object.
     private func onlyData(of graph: ArchivedGraph) -> Data? {
         for value in [graph.roots["root"]] + graph.objects.map(\.plainValue) {
             if case .data(let data)? = value { return data }

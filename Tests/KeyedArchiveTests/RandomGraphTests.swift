@@ -4,14 +4,14 @@ import Testing
 
 @testable import KeyedArchive
 
-/// A node of random graphs, with every way to refer to another.
+/// A node of random graphs, with every kind of reference to other nodes.
 private class RandomNode: ObjectCoding {
     var values: [String: RandomValue] = [:]
-    /// Only to nodes made later, so that no cycle is decoded by value.
+    /// Refers only to later nodes: no cycle is decoded by value.
     var children: [RandomNode] = []
     var child: RandomNode?
     var plain: RandomPlain?
-    /// To any node; kept alive by the list of all.
+    /// Refers to any node; the list of all nodes keeps it alive.
     unowned(unsafe) var back: RandomNode?
     unowned(unsafe) var maybe: RandomNode?
     let number: Int
@@ -20,7 +20,7 @@ private class RandomNode: ObjectCoding {
 
     required init(coder: ObjectDecoder) throws {
         number = try coder.decode(Int.self, forKey: "number")
-        // Not the order written.
+        // Not in the order written.
         try coder.decodeReference(RandomNode.self, forKey: "back") { self.back = $0 }
         values = try coder.decodeIfPresent([String: RandomValue].self, forKey: "values") ?? [:]
         child = try coder.decodeIfPresent(RandomNode.self, forKey: "child")
@@ -155,7 +155,7 @@ struct RandomGraphTests {
         return nodes
     }
 
-    /// What differs between two graphs, walked side by side; nil if nothing does.
+    /// The first difference between two graphs, compared in parallel; nil if there is none.
     private func isSame(_ a: [RandomNode], _ b: [RandomNode], arePlainsObjects: Bool) -> String? {
         guard a.count == b.count else { return "\(a.count) roots, \(b.count)" }
         var twins: [ObjectIdentifier: ObjectIdentifier] = [:]

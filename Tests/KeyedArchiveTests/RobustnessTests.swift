@@ -60,7 +60,8 @@ struct RobustnessTests {
 
     @Test("Counts beyond the bytes present throw before anything is allocated")
     func counts() throws {
-        // A body with one value: a list of 2^40 elements; the same as string, data, dictionary, packed and references.
+        // A body with one value, a list of 2^40 elements; then the same as string, data, dictionary, packed list and
+        // references.
         for tag: [UInt8] in [
             [Tag.list], [Tag.set], [Tag.string], [Tag.bytes], [Tag.map], [Tag.packed, 4], [Tag.references],
         ] {

@@ -6,7 +6,7 @@ import Testing
 struct SequentialTests {
     static let formats = [ArchiveFormat.compact, .binary, .xml]
 
-    /// Reads in another order than it was written.
+    /// Reads in another order than was written.
     final class Confused: ObjectCoding {
         static var className: String { "Employee" }
         init(coder: ObjectDecoder) throws {
@@ -15,7 +15,7 @@ struct SequentialTests {
         func encode(with coder: ObjectEncoder) throws {}
     }
 
-    /// Asks for keys where there are none.
+    /// Requests keys where there are none.
     final class Stubborn: ObjectCoding {
         static var className: String { "Employee" }
         init() {}
