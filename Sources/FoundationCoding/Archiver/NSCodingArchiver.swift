@@ -120,7 +120,7 @@ public class NSCodingArchiver: OneDirectionCoder {
 
     // MARK: Values by key
 
-    /// Encodes a truth value for a key.
+    /// Encodes a Boolean for a key.
     public override func encode(_ value: Bool, forKey key: String) { store(forKey: key) { .bool(value) } }
 
     /// Encodes an integer for a key.

@@ -2,8 +2,7 @@
 ///
 /// All methods have default implementations that do nothing.
 public protocol NSCodingArchiverDelegate: AnyObject {
-    /// Returns the object to archive in place of `object`, or nil; called once for each object, before its class is
-    /// asked.
+    /// Returns the object to archive in place of `object`, or nil; called once for each object, before its class.
     func archiver(_ archiver: NSCodingArchiver, willEncode object: Any) -> Any?
 
     /// Called after an object, or its replacement, was encoded.

@@ -3,8 +3,7 @@ internal import KeyedArchive
 
 /// A coder that only encodes or only decodes: a call in the other direction sets `error` and returns nil or 0.
 ///
-/// Foundation's own coders end the program there. The archivers and unarchivers inherit from this class; it has no
-/// other use.
+/// Foundation's own coders end the program there. The archivers and unarchivers inherit from this class.
 public class OneDirectionCoder: NSCoder {
     override init() { super.init() }
 

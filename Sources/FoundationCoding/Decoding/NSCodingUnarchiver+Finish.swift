@@ -72,8 +72,7 @@ extension NSCodingUnarchiver {
 extension NSCoder {
     /// Decodes an object that may refer back to the one being decoded.
     ///
-    /// With `NSCodingUnarchiver`, this is its method of the same name. With any other coder, the object is decoded at
-    /// once.
+    /// With `NSCodingUnarchiver`, this is its method of the same name. Other coders decode the object at once.
     public func decodeReference<T: NSObject & NSCoding>(
         ofClass type: T.Type, forKey key: String, perform action: @escaping (T) -> Void
     ) {

@@ -123,10 +123,9 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     /// Whether the object being decoded may use keys.
     public override var allowsKeyedCoding: Bool { frames[frames.count - 1].allowsKeys }
 
-    /// Whether to make only classes that are named and support `NSSecureCoding`; true by default, in archives with
-    /// keys.
+    /// Whether to make only classes that are named and support `NSSecureCoding`.
     ///
-    /// If false, the archive may name any class of the program: only for your own archives.
+    /// True by default, in archives with keys. If false, the archive may name any class of the program: only for your own archives.
     public override var requiresSecureCoding: Bool {
         get { strictness == .secure }
         set { strictness = newValue ? .secure : .anyClass }
@@ -202,7 +201,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
 
     // MARK: Values by key
 
-    /// Decodes a truth value; false if there is none.
+    /// Decodes a Boolean; false if there is none.
     public override func decodeBool(forKey key: String) -> Bool {
         keyed(key, false) { try self.number($0).map { try Scalar.bool($0) } ?? false }
     }

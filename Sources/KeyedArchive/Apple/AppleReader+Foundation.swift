@@ -5,7 +5,7 @@
 #endif
 
 extension AppleReader {
-    /// Writes an object of a Foundation class as the value it stands for.
+    /// Writes an object of a Foundation class as the value that it represents.
     mutating func foundation(_ type: FoundationClass, _ index: Int) throws {
         switch type {
         case .array, .set, .countedSet, .dictionary, .optional:

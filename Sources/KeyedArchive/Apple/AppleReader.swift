@@ -56,8 +56,7 @@ struct AppleReader {
         self.limits = limits
         self.classes = classes
         numbers = ContiguousArray(repeating: 0, count: layout.objectCount)
-        // Shared values are written once for each use. The budget keeps a small archive from expanding into a large
-        // one.
+        // Shared values are written once for each use: the budget keeps a small archive from becoming a large one.
         budget = (1 << 18) + 16 * table.count
         mostBytes = min(limits.bytes, (16 << 20) + 64 * table.file.count)
     }

@@ -25,8 +25,7 @@ extension ArchivedGraph {
 
     /// Passes the graph as a whole archive to `receiver`, piece by piece and in order, without holding it in memory.
     ///
-    /// The pieces together are what `bytes(format:limits:)` returns. Large `Data` values are passed in place, without a
-    /// copy.
+    /// The pieces together are what `bytes(format:limits:)` returns. Large `Data` values are not copied.
     /// - Parameters:
     ///   - format: The format to write.
     ///   - limits: Bounds beyond which writing throws.

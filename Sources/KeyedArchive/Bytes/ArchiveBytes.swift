@@ -24,7 +24,7 @@ final class ArchiveBytes: @unchecked Sendable {
     }
 
     convenience init(_ data: Data) {
-        // A small `Data` has no memory of its own to point to.
+        // A small `Data` is stored inline, without memory to point to.
         if data.count < 1024 { self.init(Array(data)) } else { self.init(large: data) }
     }
 

@@ -19,7 +19,7 @@ private final class SinkMemory {
 
 /// A finished archive in the pieces it was made in.
 ///
-/// Large `Data` is not copied into the archive: its bytes are a piece of their own.
+/// Large `Data` is not copied into the archive: its bytes are a separate piece.
 struct ArchivePieces {
     private(set) var segments: [ArchiveSegment] = []
     /// The total number of bytes.

@@ -7,7 +7,7 @@
 /// Decimals as archives store them: digits and a power of ten that `Decimal` can hold.
 enum DecimalText {
     static let exponents: ClosedRange<Int64> = -128...127
-    /// The digits that stand for NaN.
+    /// The digits that represent NaN.
     static let notANumber = "NaN"
 
     /// Whether digits and exponent form a valid decimal; stricter than Foundation's parser.

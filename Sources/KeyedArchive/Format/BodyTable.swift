@@ -4,7 +4,7 @@
 /// sums between are computed again on demand:
 ///
 ///     lengths    0B 0C 0C 0D ... 0B | 0C 0C 0B ...
-///     places     ^ of object 0        ^ of object 16: where its length stands and where its body begins
+///     places     ^ of object 0        ^ of object 16: where its length and its body begin
 ///
 /// That takes a byte per object. A table of all bodies would take eight, as much as a small body.
 struct BodyTable {

@@ -13,7 +13,7 @@ public enum ArchivedValue: Sendable, Hashable {
     case null
     /// An optional with a value, which may be nil itself.
     indirect case present(ArchivedValue)
-    /// A truth value.
+    /// A Boolean.
     case bool(Bool)
     /// A signed integer.
     case integer(Int64)

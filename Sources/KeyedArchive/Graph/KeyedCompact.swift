@@ -13,7 +13,7 @@
 ///     class           an object whose first key is $classname
 ///     instance        an object whose first key, $class, refers to its class; its shape has the name and version of that
 enum KeyedCompact {
-    /// What an object of such an archive is.
+    /// The kind of an object in such an archive.
     enum Kind: UInt8 {
         case value
         case instance

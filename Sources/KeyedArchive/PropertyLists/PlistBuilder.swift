@@ -286,8 +286,7 @@ struct PlistBuilder {
         }
     }
 
-    /// Shortens references to their final size, and moves each node to its final place, which is never after its old
-    /// one.
+    /// Shortens references to their final size, and moves each node to its final place, never after its old one.
     ///
     /// Afterwards, node positions refer to the whole property list, and blob positions to the sink.
     private mutating func shortenReferences(to size: Int) {

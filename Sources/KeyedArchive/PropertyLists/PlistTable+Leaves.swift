@@ -83,7 +83,7 @@ extension PlistTable {
         return .string(text)
     }
 
-    /// Whether a string is the one given, which is ASCII.
+    /// Whether a string equals the given ASCII text.
     func isString(_ number: Int, _ text: StaticString) -> Bool {
         let node = node(number)
         guard node.kind == .ascii || node.kind == .utf8 else {

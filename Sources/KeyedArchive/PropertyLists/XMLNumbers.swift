@@ -60,7 +60,7 @@ enum XMLNumbers {
             + "T\(pad(time / 3600, 2)):\(pad(time / 60 % 60, 2)):\(pad(time % 60, 2))Z"
     }
 
-    // The calendar in years that begin in March, so that the leap day comes last.
+    // Years begin in March here, so that the leap day comes last.
 
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year

@@ -1,8 +1,7 @@
 /// A type whose values travel by reference: as places in a table of objects next to the archive.
 ///
 /// The coders of this library write and read only a value's place in the table. They never archive the value as an
-/// instance of its class, and never call its `encode(to:)` or `init(from:)`. Only the coder of a connection has a
-/// table.
+/// instance of its class, and never call its `encode(to:)` or `init(from:)`. Only a connection's coder has a table.
 ///
 /// For the modules of this package: users conform to a public protocol that refines this one.
 @_documentation(visibility: internal)
@@ -19,7 +18,7 @@ public protocol ExternallyCodable: Codable {
     static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self
 }
 
-/// What an `ExternallyCodable` value is written as.
+/// The way to write an `ExternallyCodable` value.
 @_documentation(visibility: internal)
 public enum ExternalValue {
     /// The object's place in the table.

@@ -1,5 +1,6 @@
-/// A class whose instances are archived as objects: with identity, so that shared references and cycles come back as
-/// they were, with their own class, and with a version.
+/// A class whose instances are archived as objects, with identity, class and version.
+///
+/// Shared references and cycles are restored.
 ///
 /// ```swift
 /// final class Foo: ObjectCoding {
@@ -21,12 +22,12 @@
 public protocol ObjectCoding: AnyObject, Codable {
     /// Makes the object from what `encode(with:)` wrote. Keys may be read in any order; the order written is fastest.
     ///
-    /// - Throws: What the coder throws, and errors of its own for values that do not fit together.
+    /// - Throws: What the coder throws, and the class's own errors for values that do not fit together.
     init(coder: ObjectDecoder) throws
 
     /// Writes the object's state under keys. Subclasses call `super`.
     ///
-    /// - Throws: What the coder throws, and errors of its own for a state that cannot be archived.
+    /// - Throws: What the coder throws, and the class's own errors for a state that cannot be archived.
     func encode(with coder: ObjectEncoder) throws
 
     /// The name of the class in archives. Default: the type's name without its module.
@@ -39,15 +40,14 @@ public protocol ObjectCoding: AnyObject, Codable {
     /// `awakeAfter(using:)` replaces with an instance. Their own `codingSubclasses` count, too. Default: none.
     static var codingSubclasses: [any ObjectCoding.Type] { get }
 
-    /// An object to archive in place of this one; asked once for each archive. Default: nil, which archives this
-    /// object.
+    /// An object to archive in place of this one; asked once for each archive. Default: nil, for this one.
     ///
-    /// - Throws: An error of its own if the object cannot be archived.
+    /// - Throws: The class's own error if the object cannot be archived.
     func replacementObject(for coder: ObjectEncoder) throws -> (any ObjectCoding)?
 
     /// The object to use in place of this one, which was just decoded. Default: nil, which keeps this object.
     ///
-    /// - Throws: An error of its own if the object cannot be used.
+    /// - Throws: The class's own error if the object cannot be used.
     func awakeAfter(using coder: ObjectDecoder) throws -> (any ObjectCoding)?
 }
 

@@ -32,7 +32,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         (try? decoder.inFrame { coder.contains(located: key.stringValue) }) ?? false
     }
 
-    /// Reads an integer below 128 if the key is the one written next, else nothing.
+    /// Reads an integer below 128 if the key comes next; otherwise reads nothing and returns nil.
     @inline(__always)
     func small(_ key: Key) -> UInt8? {
         guard isDirect, frame.serial == decoder.serial, let number = frame.nextSmall(key.stringValue) else {

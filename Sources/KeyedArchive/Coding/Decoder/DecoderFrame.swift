@@ -11,7 +11,7 @@ struct DecoderFrame {
         case single
     }
 
-    /// Where bytes are read; nearly always those of the archive.
+    /// Where bytes are read, usually in the archive.
     var source: ByteSource
     private(set) var keys: UnsafePointer<String> = EncoderScope.noKeys
     /// Keys of a record, or elements of a list.
@@ -73,7 +73,7 @@ struct DecoderFrame {
 
     // MARK: Keys
 
-    /// Moves to the value of a key if it is the one that comes next; returns whether it is.
+    /// Moves to a key's value if the key comes next; returns whether it does.
     @inline(__always)
     mutating func takeKey(_ key: String) -> Bool {
         let cursor = cursor

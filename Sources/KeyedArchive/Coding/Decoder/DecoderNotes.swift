@@ -18,7 +18,7 @@ struct DecoderNotes: ~Copyable {
     var waiting: [Int: [PendingReference]] = [:]
     /// Objects that only references asked for; made last.
     var postponed: [Int] = []
-    /// Slices of the archive that were handed out, by their address.
+    /// Slices of the archive that decoded values use, by address.
     var slices: [UnsafeRawPointer: Data] = [:]
     var list: ClassList? {
         didSet { listIdentity = list.map { ObjectIdentifier($0) } }
@@ -51,7 +51,7 @@ struct ResolutionKey: Hashable {
 
 struct PendingReference {
     let list: ClassList?
-    /// The key it was asked for under.
+    /// The key under which it was requested.
     let key: String
     /// Makes the object if it does not exist yet.
     let build: (ObjectDecoder) throws -> Void

@@ -82,7 +82,7 @@ extension ObjectDecoder {
         guard notes.heights != nil, !notes.scanned else { return }
         notes.scanned = true
         let count = state.objectCount
-        // -1: not met, -2: on the path, else the height.
+        // -1: not visited, -2: on the path, else the height.
         let heights = UnsafeMutablePointer<Int32>.allocate(capacity: count)
         heights.initialize(repeating: -1, count: count)
         defer { heights.deallocate() }

@@ -109,7 +109,7 @@ extension ObjectDecoder {
         return unqualifiedName(of: type)
     }
 
-    /// An object that exists already, as the type asked for.
+    /// An existing object as the requested type.
     @inline(__always)
     func checked<T: AnyObject>(_ object: AnyObject, _ expected: T.Type) throws -> T {
         if ObjectIdentifier(type(of: object)) == ObjectIdentifier(expected) && notes.list == nil {

@@ -35,7 +35,7 @@ extension ObjectDecoder {
         try value(key) { try readInteger(type) }
     }
 
-    /// Decodes a truth value.
+    /// Decodes a Boolean.
     ///
     /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key.
     public func decode(_ type: Bool.Type, forKey key: String) throws -> Bool {

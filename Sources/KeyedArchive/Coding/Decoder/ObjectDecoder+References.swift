@@ -1,8 +1,8 @@
 extension ObjectDecoder {
     /// Decodes a reference that may lead back to the object being made; delivers the object as soon as it exists.
     ///
-    /// An existing object is delivered at once, others when they are made, at the latest before the root object is
-    /// returned.
+    /// An existing object is delivered at once, others when they are made, at the latest before the root is returned.
+    ///
     /// - Parameters:
     ///   - type: The class expected.
     ///   - key: The key it was encoded under.

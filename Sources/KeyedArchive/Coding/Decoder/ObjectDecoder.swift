@@ -3,8 +3,9 @@
 /// Nothing in the bytes is trusted: counts are checked against the bytes present, and classes against what the reading
 /// code expects. Every problem is a thrown `ArchiveError` with the path to it. Not for use by several threads at once.
 public final class ObjectDecoder {
-    /// The storage of all state that changes while reading: class properties would be checked for exclusive access at
-    /// each use.
+    /// The storage of all state that changes while reading.
+    ///
+    /// As class properties, it would be checked for exclusive access at each use.
     let storage: UnsafeMutablePointer<DecoderState>
     private(set) var limits: ArchiveLimits
     let classes: ClassRegistry
@@ -40,8 +41,7 @@ public final class ObjectDecoder {
 
     /// How deep values may be nested in objects in values.
     ///
-    /// Each level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build, and a thread may have just
-    /// 512.
+    /// Each level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build; a thread may have only 512 KiB.
     var deepest: Int { Self.deepObjects + limits.depth + 4 }
 
     /// The objects and shapes for which an unloaded decoder has room: enough for most messages.
@@ -223,7 +223,7 @@ public final class ObjectDecoder {
         _modify { yield &storage.pointee.frame }
     }
 
-    /// What was noted about objects and references.
+    /// The records about objects and references.
     @inline(__always)
     var notes: DecoderNotes {
         _read { yield storage.pointee.notes }
@@ -253,7 +253,7 @@ public final class ObjectDecoder {
 
     /// Reads the next value that has no key.
     ///
-    /// References asked for on the way are complete when this returns.
+    /// References that were requested meanwhile are complete when this returns.
     package func decodeTop<T>(_ codec: ValueCodec<T>) throws -> T {
         try complete { try codec.read(self) }
     }

@@ -3,7 +3,7 @@
 /// Most messages have none of these, and little to reset afterwards.
 struct EncoderTables: ~Copyable {
     var identity = IdentityTable()
-    /// The objects met, in the order of their numbers.
+    /// The encoded objects, in order of their numbers.
     var objects = ContiguousArray<QueuedObject>()
     var nextBody = 0
     /// The lengths of the bodies.

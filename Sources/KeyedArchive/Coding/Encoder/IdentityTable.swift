@@ -1,7 +1,6 @@
 /// Object numbers by address: a hash table with open addressing and linear probing.
 ///
-/// The caller keeps the objects alive. Emptying the table takes constant time: entries carry the epoch they were made
-/// in.
+/// The caller keeps the objects alive. Emptying the table takes constant time: entries carry their epoch.
 struct IdentityTable {
     private struct Slot {
         var address: UInt

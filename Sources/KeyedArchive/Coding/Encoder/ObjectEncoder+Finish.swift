@@ -17,7 +17,7 @@ extension ObjectEncoder {
         do { try write(value) } catch { throw fail(error) }
     }
 
-    /// Writes the bodies of all objects met, resolves conditional references and completes the archive.
+    /// Writes the bodies of all queued objects, resolves conditional references and completes the archive.
     package func finish() throws {
         if let failure = state.failure { throw failure }
         guard !state.isFinished else { return }
@@ -63,7 +63,7 @@ extension ObjectEncoder {
         for index in 0..<tables.shapes.count { body(tables.shapes[index]) }
     }
 
-    /// The number of objects met.
+    /// The number of objects encoded so far.
     package var objectCount: Int { tables.objects.count }
 
     /// Bytes of the finished archive.

@@ -1,5 +1,5 @@
 extension ObjectEncoder {
-    /// Writes a reference to an object, and queues its body if it is met for the first time.
+    /// Writes a reference to an object, and queues its body the first time.
     @inline(__always)
     func write<T: ObjectCoding>(object: T) throws {
         if state.lastPlainClass != ObjectIdentifier(T.self) {

@@ -32,7 +32,7 @@ extension ObjectEncoder {
         output.integer(Int64(value))
     }
 
-    /// Encodes a truth value.
+    /// Encodes a Boolean.
     ///
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.

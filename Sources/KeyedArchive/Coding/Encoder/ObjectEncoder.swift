@@ -3,8 +3,9 @@
 /// An object gets the next number when it is first encoded, and its body is queued: no graph is too deep to write. Not
 /// for use by several threads at once.
 public final class ObjectEncoder {
-    /// The storage of all state that changes while writing: class properties would be checked for exclusive access at
-    /// each use.
+    /// The storage of all state that changes while writing.
+    ///
+    /// As class properties, it would be checked for exclusive access at each use.
     let storage: UnsafeMutablePointer<EncoderState>
     private(set) var limits: ArchiveLimits
     let classes: ClassRegistry

@@ -6,7 +6,7 @@
 
 /// A tree of plain values of mixed types: what property lists hold.
 public indirect enum PropertyList: Codable, Hashable, Sendable {
-    /// A truth value.
+    /// A Boolean.
     case bool(Bool)
     /// An integer.
     case integer(Int64)
@@ -43,7 +43,7 @@ public indirect enum PropertyList: Codable, Hashable, Sendable {
         }
     }
 
-    /// Encodes the value itself, so that readers may also ask for its plain type.
+    /// Encodes the plain value: readers may also decode its plain type.
     ///
     /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {

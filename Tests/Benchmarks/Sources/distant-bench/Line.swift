@@ -1,4 +1,4 @@
-/// One result: a JSON object on a line of its own.
+/// One result: a JSON object on a separate line.
 struct Line {
     var work: Work
     /// `table`: messages by name through a message table; `typed`: the same through an interface; `floor`: system

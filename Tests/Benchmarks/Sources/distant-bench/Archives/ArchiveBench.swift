@@ -99,7 +99,7 @@ func processorTime() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// One result: a JSON object on a line of its own.
+/// One result: a JSON object on a separate line.
 struct ArchiveLine {
     var work: String
     var format: String
