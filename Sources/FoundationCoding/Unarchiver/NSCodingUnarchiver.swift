@@ -125,7 +125,8 @@ public class NSCodingUnarchiver: OneDirectionCoder {
 
     /// Whether to make only classes that are named and support `NSSecureCoding`.
     ///
-    /// True by default, in archives with keys. If false, the archive may name any class of the program: only for your own archives.
+    /// True by default, in archives with keys. If false, the archive may name any class of the program: only for your
+    /// own archives.
     public override var requiresSecureCoding: Bool {
         get { strictness == .secure }
         set { strictness = newValue ? .secure : .anyClass }

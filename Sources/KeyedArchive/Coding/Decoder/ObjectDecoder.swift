@@ -41,7 +41,7 @@ public final class ObjectDecoder {
 
     /// How deep values may be nested in objects in values.
     ///
-    /// Each level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build; a thread may have only 512 KiB.
+    /// A level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build; a thread may have only 512 KiB.
     var deepest: Int { Self.deepObjects + limits.depth + 4 }
 
     /// The objects and shapes for which an unloaded decoder has room: enough for most messages.
