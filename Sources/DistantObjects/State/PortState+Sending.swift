@@ -273,11 +273,13 @@ extension PortState {
 
     /// How a class is named in a table of references: 0 if its description has to follow; `nil` if it is not named.
     private mutating func classReference(_ messages: Unmanaged<ClassMessages>, within room: Int) -> UInt64? {
-        let size = messages._withUnsafeGuaranteedRef { $0.described?.definition.count }
-        guard let size, room > 10 else { return nil }
+        guard room > 10 else { return nil }
         let key = UnsafeRawPointer(messages.toOpaque())
-        // One that has no room in this message is not given a number either.
-        switch classesOut.reference(to: key, taking: size, within: room - 10) {
+        // The size is asked for only where the class is new. A class that has no room gets no number either.
+        let reference = classesOut.reference(
+            to: key, taking: messages._withUnsafeGuaranteedRef { $0.described?.definition.count ?? .max },
+            within: room - 10)
+        switch reference {
         case .known(let number): return UInt64(number) + 1
         case .new: return 0
         case .inline: return nil
