@@ -79,11 +79,12 @@ private final class Node: Vendable {
         Message("bytes", Node.bytes)
     }
 
-    private func arrived(_ sender: Int, _ number: Int, isCall: Bool = true) {
+    private func arrived(_ sender: Int, _ number: Int, isSmallCall: Bool = true) {
         // Callbacks with one number come from several peers. Only the messages of one client have an order.
         guard sender >= 0 else { return }
-        // A message without credit waits, so a one-way message and a call of another task can overtake each other.
-        if isCall { check(number, in: lastCall, of: World.client(sender)) }
+        // One-way messages, small calls and large ones wait in queues of their own, so those of different tasks can overtake
+        // each other.
+        if isSmallCall { check(number, in: lastCall, of: World.client(sender)) }
         if sender < World.besides { check(number, in: lastInTask, of: sender) }
     }
 
@@ -105,7 +106,7 @@ private final class Node: Vendable {
         return number
     }
 
-    func note(_ sender: Int, _ number: Int) { arrived(sender, number, isCall: false) }
+    func note(_ sender: Int, _ number: Int) { arrived(sender, number, isSmallCall: false) }
     func identify() -> Int { identity }
 
     func keep(_ sender: Int, _ number: Int, _ gift: Gift) {
@@ -147,7 +148,7 @@ private final class Node: Vendable {
     }
 
     func bytes(_ sender: Int, _ number: Int, _ bytes: [UInt8]) -> [UInt8] {
-        arrived(sender, number)
+        arrived(sender, number, isSmallCall: bytes.count <= 8_192)
         return bytes
     }
 }
