@@ -28,7 +28,7 @@ public struct ClassDescription: Hashable, Sendable {
     }
 }
 
-// The form on the wire: see “Descriptions” in WireProtocol.md.
+// The form on the wire is under “Classes of references” in WireProtocol.md.
 extension ClassDescription {
     /// The bytes of the description; `nil` if it is longer than what a message may carry, or one of its names is.
     var definition: [UInt8]? {
@@ -57,7 +57,7 @@ extension ClassDescription {
     /// - Throws: If it is damaged. What a later version adds behind each part is skipped.
     init(definition: [UInt8]) throws(ProtocolViolation) {
         let limit = ProtocolLimits.nameBytes
-        // A copy: a closure that throws only one type is no closure that `withUnsafeBytes` takes.
+        // Copied, because `withUnsafeBytes` takes no closure with a typed error.
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: definition.count, alignment: 1)
         defer { bytes.deallocate() }
         bytes.copyBytes(from: definition)

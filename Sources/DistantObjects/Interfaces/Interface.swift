@@ -29,7 +29,7 @@ public protocol Interface: Sendable {
 /// A `Remote<AdminInterface>` has the messages of up to three levels below it as well. It becomes a
 /// `Remote<DirectoryInterface>` with `Remote<DirectoryInterface>(admin)`.
 ///
-/// - Precondition: No interface extends itself, directly or through others.
+/// An interface that extends itself, directly or through others, is refused with `ConnectionError.interfaceMismatch`.
 public protocol Extending: Interface {
     /// The interface that is extended.
     associatedtype Base: Interface

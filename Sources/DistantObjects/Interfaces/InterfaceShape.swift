@@ -7,19 +7,20 @@ import Synchronization
 class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
     let name: String
     let signatures: [SignatureRecord]
-    /// What is wrong with the interface itself: names on the wire that two signatures share.
+    /// The faults of the interface itself: names on the wire that two signatures share, or a base that is the interface itself.
     let faults: [String]
     @usableFromInline let baseShape: AnyInterfaceShape?
 
     fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
 
-    fileprivate init(_ name: String, _ own: [SignatureRecord], _ base: AnyInterfaceShape?) {
+    /// - Parameter isCircle: The interface extends itself, directly or through others.
+    fileprivate init(_ name: String, _ own: [SignatureRecord], _ base: AnyInterfaceShape?, isCircle: Bool) {
         self.name = name
         baseShape = base
         signatures = own + (base?.signatures ?? [])
         for signature in own { signature.markStored() }
         let names = Dictionary(grouping: signatures) { $0.name }.filter { $0.value.count > 1 }.keys.sorted()
-        faults = names.map { "the interface has “\($0)” twice" }
+        faults = names.map { "the interface has “\($0)” twice" } + (isCircle ? ["the interface extends itself"] : [])
     }
 
     /// What an object that cannot be used by the interface is refused with.
@@ -36,21 +37,25 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
     /// Never freed: a signature is read in its place, and not from a copy of all of them.
     @usableFromInline let instance: UnsafePointer<I>
 
-    private init(_ base: AnyInterfaceShape?) {
+    private init() {
         let made = UnsafeMutablePointer<I>.allocate(capacity: 1)
         // User code.
         made.initialize(to: I())
         instance = UnsafePointer(made)
         let own = Mirror(reflecting: made.pointee).children.compactMap { ($0.value as? any AnySignature)?.record }
-        super.init(String(describing: I.self), own, base)
+        let extending = I.self as? any Extending.Type
+        let isCircle = extending.map { extends(baseType(of: $0), I.self) } ?? false
+        super.init(
+            String(describing: I.self), own, isCircle ? nil : extending.map { shape(ofBaseOf: $0) }, isCircle: isCircle)
     }
 
     /// The interface's instance, made when it is first asked for.
+    @usableFromInline
     static func of(_ type: I.Type) -> InterfaceShape<I> {
         let key = ObjectIdentifier(type)
         if let known = all.withLock({ $0[key] }) { return unsafeDowncast(known, to: InterfaceShape<I>.self) }
         // User code runs here, so not under the lock; two threads may both make one, and one is kept.
-        let made = InterfaceShape((type as? any Extending.Type).map { shape(ofBaseOf: $0) })
+        let made = InterfaceShape()
         return all.withLock { shapes in
             if let known = shapes[key] { return unsafeDowncast(known, to: InterfaceShape<I>.self) }
             shapes[key] = made
@@ -71,14 +76,14 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
 extension InterfaceShape where I: Extending {
     /// That of the interface that this one extends.
     @inlinable var base: InterfaceShape<I.Base> {
-        // Made with it in `of`.
-        unsafeDowncast(baseShape!, to: InterfaceShape<I.Base>.self)
+        // It has none only if the interface extends itself.
+        guard let baseShape else { return InterfaceShape<I.Base>.of(I.Base.self) }
+        return unsafeDowncast(baseShape, to: InterfaceShape<I.Base>.self)
     }
 }
 
 private func shape<Extended: Extending>(ofBaseOf type: Extended.Type) -> AnyInterfaceShape {
-    precondition(!extends(Extended.Base.self, type), "\(type) extends itself")
-    return InterfaceShape<Extended.Base>.of(Extended.Base.self)
+    InterfaceShape<Extended.Base>.of(Extended.Base.self)
 }
 
 /// Whether an interface extends another one, or is it.
@@ -88,10 +93,10 @@ private func extends(_ type: Any.Type, _ other: Any.Type) -> Bool {
     // A circle that the other one is not part of ends as well.
     while let current = next, passed < 100 {
         if current == other { return true }
-        next = (current as? any Extending.Type).map { base(of: $0) }
+        next = (current as? any Extending.Type).map { baseType(of: $0) }
         passed += 1
     }
     return passed == 100
 }
 
-private func base<Extended: Extending>(of type: Extended.Type) -> Any.Type { Extended.Base.self }
+private func baseType<Extended: Extending>(of type: Extended.Type) -> Any.Type { Extended.Base.self }

@@ -33,13 +33,9 @@ public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Send
     /// - Throws: `ConnectionError.interfaceMismatch` if it does not answer what the interface asks; the error lists what.
     public init(_ object: DistantObject) throws {
         let shape = InterfaceShape.of(I.self)
-        if let described = object.place.described {
-            let problems = described.problems(with: shape)
-            if !problems.isEmpty {
-                let name = (try? described.description.name) ?? "the object"
-                throw shape.mismatch(problems, name)
-            }
-        }
+        let described = object.place.described
+        let problems = described?.problems(with: shape) ?? shape.faults
+        if !problems.isEmpty { throw shape.mismatch(problems, (try? described?.description.name) ?? "the object") }
         self.init(object, shape)
     }
 

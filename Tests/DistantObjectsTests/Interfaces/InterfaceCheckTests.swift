@@ -15,6 +15,19 @@ private struct TwiceInterface: Interface {
     let search = Signature<Book?, String>("find")
 }
 
+private struct LoopInterface: Extending {
+    typealias Base = LoopInterface
+    let find = Signature<Book?, String>("find")
+}
+
+private struct FirstOfTwo: Extending {
+    typealias Base = SecondOfTwo
+}
+
+private struct SecondOfTwo: Extending {
+    typealias Base = FirstOfTwo
+}
+
 private struct ListsInterface: Interface {
     let shelves = Signature<[Remote<ShelfInterface>]>("shelves")
     let named = Signature<[String: Remote<ShelfInterface>]>("named")
@@ -46,6 +59,18 @@ struct InterfaceCheckTests {
             try #require(library.find.isAvailable)
         }
         await pair.client.close()
+    }
+
+    @Test("An interface that extends itself is refused, and the error says so")
+    func circle() async throws {
+        let error = #expect(throws: ConnectionError.self) {
+            try Remote<LoopInterface>(DistantObject(standingFor: OldLibrary()))
+        }
+        #expect(error?.message.contains("the interface extends itself") == true)
+        let other = #expect(throws: ConnectionError.self) {
+            try Remote<FirstOfTwo>(DistantObject(standingFor: OldLibrary()))
+        }
+        #expect(other?.message.contains("the interface extends itself") == true)
     }
 
     @Test("An interface that has a name twice is refused, and the error says so")
