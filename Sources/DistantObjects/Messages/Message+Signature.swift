@@ -51,13 +51,6 @@ extension Message {
     }
 }
 
-/// The name of a message on the wire.
-@usableFromInline
-func nameOfMessage<I: Interface, Result, each Argument: Codable & SendableMetatype>(
-    _ path: KeyPath<I, Signature<Result, repeat each Argument>>
-) -> String {
-    InterfaceShape.of(I.self).record(path).name
-}
 // Where the signature says `Remote`, a method may return its own object.
 extension Message {
     /// A synchronous method that answers with an object of its own.
@@ -125,4 +118,12 @@ extension Message {
     ) where Object.I == Reference.I {
         self.init(nameOfMessage(path), method)
     }
+}
+
+/// The name of a message on the wire.
+@usableFromInline
+func nameOfMessage<I: Interface, Result, each Argument: Codable & SendableMetatype>(
+    _ path: KeyPath<I, Signature<Result, repeat each Argument>>
+) -> String {
+    InterfaceShape.of(I.self).record(path).name
 }
