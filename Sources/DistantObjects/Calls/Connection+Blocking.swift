@@ -51,7 +51,7 @@ extension Connection {
                 context: name)
         }
         let loop = try configuration.loop ?? eventLoop(configuration)
-        let outcome = Outcome<Result>()
+        let outcome = AwaitedResult<Result>()
         Task.detached(executorPreference: loop) {
             do {
                 outcome.set(.success(try await body()))
@@ -67,7 +67,7 @@ extension Connection {
 }
 
 /// A result for which a thread waits.
-private final class Outcome<Value: Sendable>: Sendable {
+private final class AwaitedResult<Value: Sendable>: Sendable {
     private let isSet = DispatchSemaphore(value: 0)
     private let result = Mutex<Result<Value, any Error>?>(nil)
 

@@ -161,26 +161,31 @@ extension Connection {
     func finish(
         _ call: InboundCall, _ message: consuming OutboundMessage, error: (any Error)?, isFirstJob: Bool
     ) -> InboundCall? {
-        var status = ReturnStatus.result
+        var status = message.status
         var failure = error
         if failure == nil {
             do {
                 try message.finish()
-                if message.mayBeTooLarge { try checkSize(of: message) }
+                if message.mayBeTooLarge { try checkAnswer(message) }
             } catch {
                 failure = ResultFailure(underlying: error)
             }
         }
+        var kept: KeptAnswer.Outcome?
+        if call.flags.contains(.keepAnswer) {
+            kept = answerToKeep(of: call, message, failure)
+            if call.flags.contains(.promise), case .failed(let error)? = kept { failure = failure ?? error }
+        }
         if let failure { status = encode(failure, of: call, into: message) }
         argumentsAreDecoded(call)
-        var answered = answer(call, with: message, status, isFirstJob: isFirstJob)
+        var answered = answer(call, with: message, status, keeping: kept, isFirstJob: isFirstJob)
         if answered.outcome == .tooMuch {
             failure = ConnectionError(
                 .overloaded,
                 "the method ran, but its result is lost: the answers before it, \(channel.unsentAnswers) bytes, are not read",
                 context: call.message.qualifiedName, mayHaveRun: true)
             if let failure { status = encode(failure, of: call, into: message) }
-            answered = answer(call, with: message, status, isFirstJob: isFirstJob)
+            answered = answer(call, with: message, status, keeping: kept, isFirstJob: isFirstJob)
         }
         let isClosing = answered.next.isClosing
         coder.recycle(consume message)
@@ -188,6 +193,7 @@ extension Connection {
             reportOnLoop(.callRefused(message: call.message.qualifiedName, refusal))
         }
         if isClosing { finishClosingIfIdle() }
+        if answered.next.hasCalls { loop.perform { self.drain() } }
         return performActions(of: answered.next)
     }
 
@@ -206,16 +212,20 @@ extension Connection {
     /// It is a separate function so that the caller can still move the message.
     @inline(__always)
     private func answer(
-        _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, isFirstJob: Bool
+        _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, keeping kept: KeptAnswer.Outcome?,
+        isFirstJob: Bool
     ) -> Answered {
         state.withLock { state in
-            let outcome = state.answer(call, with: message, status, self)
-            guard outcome == .written else { return Answered(outcome: outcome, next: NextCall()) }
             var actions: [Action<Connection>] = []
+            let outcome = state.answer(call, with: message, status, keeping: kept, self, &actions)
+            guard outcome == .written else { return Answered(outcome: outcome, next: NextCall()) }
             let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
+            // Messages to the answer may be ready now.
+            let hasCalls = kept != nil && !isFirstJob && state.hasStartable
             return Answered(
                 outcome: .written,
-                next: NextCall(call: next, actions: actions, isClosing: state.phase == .closing))
+                next: NextCall(
+                    call: next, actions: actions, isClosing: state.phase == .closing, hasCalls: hasCalls))
         }
     }
 
@@ -267,6 +277,14 @@ extension Connection {
         try state.withLock { try $0.checkSize(of: message) }
     }
 
+    /// Checks that a result can be sent.
+    private func checkAnswer(_ message: OutboundMessage) throws {
+        try checkSize(of: message)
+        for case .answer in message.encoder.externals.lazy.compactMap({ Connection.target(ofProxy: $0) }) {
+            throw ConnectionError(.notEncodable, "a promise is no part of a result: return its resolved()")
+        }
+    }
+
     private func reportOneWayFailure(_ failure: any Error, _ name: String) {
         if let refusal = failure as? ConnectionError { return reportOnLoop(.callRefused(message: name, refusal)) }
         let cause = (failure as? ArgumentFailure)?.underlying ?? (failure as? MethodFailure)?.underlying
@@ -280,6 +298,8 @@ private struct NextCall: ~Copyable, Sendable {
     var actions: [Action<Connection>] = []
     var isClosing = false
     var owesFlush = false
+    /// Whether other calls have become ready, which the loop has to start.
+    var hasCalls = false
 }
 
 /// The outcome of an answer, and the next call.
@@ -291,7 +311,7 @@ private struct Answered: ~Copyable, Sendable {
 extension InboundCall {
     /// Why a started call must not run; nil if it may.
     @inline(__always)
-    func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> ConnectionError? {
+    func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> (any Error)? {
         if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
             argumentCount == message.argumentCount
         {
@@ -301,7 +321,7 @@ extension InboundCall {
     }
 
     @inline(never)
-    private func reason(_ limits: ConnectionLimits, _ loop: any PortLoop) -> ConnectionError? {
+    private func reason(_ limits: ConnectionLimits, _ loop: any PortLoop) -> (any Error)? {
         if isCancelled {
             return ConnectionError(
                 .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)
@@ -309,18 +329,19 @@ extension InboundCall {
         if isLate {
             return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
         }
+        if let failure { return failure }
         guard !message.isUnlisted else {
             return ConnectionError(
                 .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
         }
-        guard argumentCount == message.argumentCount else {
+        guard argumentCount == message.argumentCount ?? argumentCount else {
             return ConnectionError(
                 .wrongArgument,
                 "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
-                    + "\(message.argumentCount)", context: message.qualifiedName)
+                    + "\(message.argumentCount ?? 0)", context: message.qualifiedName)
         }
         switch obstacle {
-        case .none: break
+        case .none, .promise: break
         case .tables:
             let fault = tables?.fault.map { "\($0)" } ?? ""
             return ConnectionError(

@@ -9,6 +9,10 @@ struct Fifo<Element> {
     var count: Int { elements.count - head }
     var first: Element? { head < elements.count ? elements[head] : nil }
 
+    func contains(where matches: (Element) -> Bool) -> Bool {
+        elements[head...].contains { $0.map(matches) ?? false }
+    }
+
     mutating func append(_ element: consuming Element) {
         elements.append(element)
     }

@@ -132,7 +132,8 @@ extension Connection {
         state.withLock { state in
             ConnectionStatistics(
                 exports: state.exports.count - (state.phase == .ended ? 0 : 1), imports: state.imports.count,
-                questions: state.questions.count, answers: state.answers.count, pending: state.pending.count,
+                questions: state.questions.count, answers: state.answers.count + state.answers.keptCount,
+                pending: state.pending.count,
                 framesIn: state.framesIn, framesOut: state.sent)
         }
     }

@@ -15,9 +15,10 @@ extension Connection: PortHost {
 
     static func describe(_ proxy: DistantObject, as described: DescribedClass) { proxy.place.describe(as: described) }
 
-    static func id(ofProxy object: AnyObject) -> ObjectID? {
+    static func target(ofProxy object: AnyObject) -> ProxyTarget? {
         guard let proxy = object as? DistantObject, proxy.place.connection != nil else { return nil }
-        return proxy.place.id
+        if case .answer(let ticket)? = proxy.place.promise { return .answer(ticket) }
+        return .object(proxy.place.id)
     }
 
     var isQueueFull: Bool { channel.isFrameQueueFull }

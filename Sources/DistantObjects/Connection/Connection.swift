@@ -154,17 +154,18 @@ public final class Connection: Sendable {
 
     // MARK: References
 
-    func referenceDied(_ id: ObjectID) {
-        guard id != .rootDirectory else { return }
+    /// Notes that a proxy was freed, from any thread.
+    func died(_ target: ProxyTarget) {
+        if case .object(.rootDirectory) = target { return }
         let isFirst = dying.withLock { dying in
             hasDying.store(true, ordering: .relaxed)
-            return dying.append(id)
+            return dying.append(target)
         }
         // Uses the end of a loop iteration, because a job would need a closure.
         if isFirst { loop.schedule(.notify, on: channel) }
     }
 
-    /// Writes Release frames for the proxies that were freed.
+    /// Writes Release and Drop frames for the proxies that were freed.
     ///
     /// Runs on the loop.
     func flushReleases() {
@@ -174,7 +175,10 @@ public final class Connection: Sendable {
             hasDying.store(false, ordering: .relaxed)
             return dying
         }
-        state.withLock { $0.writeReleases(dead) }
+        state.withLock { state in
+            state.writeReleases(dead)
+            if !dead.promises.isEmpty { state.dropPromises(dead.promises) }
+        }
     }
 
     /// Returns the credit of a large message that was decoded.

@@ -6,9 +6,9 @@ public struct ConnectionStatistics: Sendable, Equatable {
     public var exports = 0
     /// Objects of the peer that this process refers to.
     public var imports = 0
-    /// Calls of this process that wait for their answer.
+    /// Calls of this process that wait for their answer, and promises.
     public var questions = 0
-    /// Calls of the peer that are queued or run.
+    /// Calls of the peer that are queued or run, and answers that it holds as promises.
     public var answers = 0
     /// Calls of this process that wait for room in the peer's queue.
     public var pending = 0

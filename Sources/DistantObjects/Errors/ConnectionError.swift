@@ -158,6 +158,10 @@ extension ConnectionError.Code {
     ///
     /// It was not sent, or the peer has refused it. Nothing has run.
     public static let notAvailable = Self(rawValue: "notAvailable")
+    /// A promise has no object: the result that it stands for is nil or no reference.
+    ///
+    /// Nothing that was sent to it has run.
+    public static let noObject = Self(rawValue: "noObject")
 
     /// Whether a call may have run that failed with this code, if nothing else is known.
     var mayHaveRun: Bool {

@@ -12,15 +12,18 @@ final class ClassMessages: Sendable {
     let described: DescribedClass?
     /// What an object of the class is refused with: its table lists what the class cannot answer, or lacks what it has to.
     let mismatch: ConnectionError?
+    /// Whether messages are passed on to the process that owns the object.
+    private let isPassedOn: Bool
 
     /// - Parameters:
     ///   - unrelated: A message of another class that the table lists by mistake.
     ///   - interface: What the class says it implements.
     private init(
         className: String, bodies: [MessageBody], unrelated: MessageBody? = nil,
-        implementing interface: AnyInterfaceShape? = nil
+        implementing interface: AnyInterfaceShape? = nil, isPassedOn: Bool = false
     ) {
         self.className = className
+        self.isPassedOn = isPassedOn
         byName = Dictionary(bodies.map { ($0.name, $0) }, uniquingKeysWith: { _, later in later })
         let description = ClassDescription(className, byName.values.map(\.description))
         described = description.definition.map { DescribedClass(definition: $0) }
@@ -37,7 +40,16 @@ final class ClassMessages: Sendable {
     }
 
     /// The message with that name, or an unlisted one that stands for a name the class does not list.
-    func message(named name: String) -> MessageBody { byName[name] ?? MessageBody(unlisted: name, of: className) }
+    func message(named name: String) -> MessageBody {
+        if isPassedOn { return MessageBody(passedOn: name, of: className) }
+        return byName[name] ?? (name.isEmpty ? .itself : MessageBody(unlisted: name, of: className))
+    }
+
+    /// The table of the answer to a call while the answer is not known.
+    static let unknown = Unmanaged.passRetained(ClassMessages(className: "the answer to a call", bodies: []))
+    /// The table of an answer that is an object of the peer, to which all messages are passed on.
+    static let passedOn = Unmanaged.passRetained(
+        ClassMessages(className: "an object of the caller", bodies: [], isPassedOn: true))
 
     /// The table of an object whose class has gone through `of(_:)`.
     ///

@@ -7,13 +7,16 @@ final class MessageBody: Sendable {
         case asynchronous(@Sendable (any Serving) async throws -> Void)
         /// The class has no message of that name; a call to it is refused.
         case unlisted
+        /// The object lives in the caller's process, to which the call is sent back.
+        case passedOn
     }
 
     let targetName: String
     /// Whether an object has the class that `run` expects of it.
     let fits: @Sendable (AnyObject) -> Bool
     let description: MessageDescription
-    let argumentCount: Int
+    /// The number of arguments; nil if any number will do.
+    let argumentCount: Int?
     let run: Run
 
     init<Target: AnyObject>(_ description: MessageDescription, of target: Target.Type, run: Run) {
@@ -48,13 +51,34 @@ final class MessageBody: Sendable {
         if case .unlisted = run { true } else { false }
     }
 
-    /// A stand-in for a name that the class does not list.
-    init(unlisted name: String, of className: String) {
+    /// A message that objects of any class answer in the same way.
+    private init(_ description: MessageDescription, of className: String, argumentCount: Int?, run: Run) {
         targetName = className
         fits = { _ in true }
-        description = MessageDescription(name, [], .nothing)
-        argumentCount = 0
-        run = .unlisted
+        self.description = description
+        self.argumentCount = argumentCount
+        self.run = run
+    }
+
+    /// A stand-in for a name that the class does not list.
+    convenience init(unlisted name: String, of className: String) {
+        self.init(MessageDescription(name, [], .nothing), of: className, argumentCount: 0, run: .unlisted)
+    }
+
+    /// A message to an answer that is an object of the caller.
+    convenience init(passedOn name: String, of className: String) {
+        self.init(MessageDescription(name, [], .nothing), of: className, argumentCount: nil, run: .passedOn)
+    }
+
+    /// The message without a name, which every object answers with a reference to itself.
+    static let itself = MessageBody(
+        MessageDescription("", [], TypeDescription(.reference, "")), of: "an object", argumentCount: 0,
+        run: .synchronous { object, _, encoder in
+            try encoder?._withUnsafeGuaranteedRef { try $0.encodeTop(Itself(object: object)) }
+        })
+
+    var isPassedOn: Bool {
+        if case .passedOn = run { true } else { false }
     }
 
     /// For error messages: `Directory.add`.
@@ -62,4 +86,11 @@ final class MessageBody: Sendable {
 
     /// For error messages: `add(Foo, Int) -> Int`.
     var signature: String { description.description }
+}
+
+/// An object that answers with a reference to itself.
+private struct Itself: ByReferenceCodable {
+    let object: AnyObject
+
+    func external(for owner: AnyObject?) -> ExternalValue { .object(object) }
 }

@@ -13,6 +13,14 @@ final class OutboundMessage: @unchecked Sendable {
     ///
     /// The caller holds the proxy until the message is written or withdrawn.
     @exclusivity(unchecked) var target = ObjectID.rootDirectory
+    /// The answer it is sent to, instead of an object.
+    @exclusivity(unchecked) private(set) var answer: Ticket?
+    /// The proxy for that answer, which must not die before the message is written.
+    @exclusivity(unchecked) private var proxy: AnyObject?
+    /// Whether its own answer is wanted only as the target or an argument of later messages.
+    @exclusivity(unchecked) var isPromise = false
+    /// What an answer says of its call.
+    @exclusivity(unchecked) var status = ReturnStatus.result
     @exclusivity(unchecked) var name = ""
     @exclusivity(unchecked) var deadline: Deadline?
 
@@ -67,6 +75,14 @@ final class OutboundMessage: @unchecked Sendable {
         return count > 8_192 && (count > 57_344 || encoder.hasTables)
     }
 
+    /// Sends the message to the answer of another call.
+    ///
+    /// - Parameter proxy: Kept until the message is written.
+    func send(to answer: Ticket, through proxy: AnyObject) {
+        self.answer = answer
+        self.proxy = proxy
+    }
+
     /// Releases everything the message holds.
     ///
     /// May run user code (`deinit`), so call it without a lock.
@@ -76,5 +92,11 @@ final class OutboundMessage: @unchecked Sendable {
         // Answers have no name but are measured with it: a long one left over would count.
         name = ""
         deadline = nil
+        if isPromise { isPromise = false }
+        if status != .result { status = .result }
+        if answer != nil {
+            answer = nil
+            proxy = nil
+        }
     }
 }

@@ -45,6 +45,9 @@ extension PortCoder {
         return .refused
     }
 
+    /// The error of a call in the form in which other calls fail with it.
+    func cause(_ error: any Error, of call: String) -> any Error { refusal(for: error, of: call) ?? error }
+
     private func refusal(for error: any Error, of call: String) -> ConnectionError? {
         switch error {
         case let error as ArgumentFailure:

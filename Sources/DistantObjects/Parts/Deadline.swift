@@ -14,6 +14,12 @@ struct Deadline {
         end = isFar ? .max : sum
     }
 
+    /// A deadline at an instant of the loop's clock, in nanoseconds.
+    init(at end: UInt64) {
+        limit = .zero
+        self.end = end
+    }
+
     /// The microseconds left, rounded up.
     func microseconds(at now: UInt64) -> UInt64 { end > now ? (end - now - 1) / 1_000 + 1 : 0 }
 }

@@ -20,6 +20,13 @@ public final class DistantObject: ByReferenceCodable, Sendable {
         place = MessagePlace(id, of: described, on: connection)
     }
 
+    /// Makes a proxy for an object that is not known yet.
+    ///
+    /// - Parameter connection: The connection of the answer that it is; nil if it is none.
+    init(promised promise: PromisedObject, on connection: Connection? = nil) {
+        place = MessagePlace(promise, on: connection)
+    }
+
     /// Makes a proxy for an object of this process, for code that takes local and remote objects alike.
     public init(standingFor object: any Vendable) {
         place = MessagePlace(object)
@@ -45,11 +52,13 @@ public final class DistantObject: ByReferenceCodable, Sendable {
 
     /// The object that is entered into the message's table of references.
     ///
-    /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection.
+    /// - Throws: `ConnectionError.foreignReference` if the proxy belongs to another connection; the error of a promise that
+    ///   could not be sent.
     @_documentation(visibility: internal)
     public func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(DistantObject.self) }
         if let object = place.object { return .object(try port.vended(object)) }
+        if case .failed(let error) = place.promise { throw error }
         guard let connection, connection.coder === port else {
             throw ConnectionError(
                 .foreignReference,
@@ -62,8 +71,11 @@ public final class DistantObject: ByReferenceCodable, Sendable {
 
 extension DistantObject: Equatable {
     /// Whether both stand for the same object, on the same connection.
+    ///
+    /// A promise is equal only to itself, whatever it becomes.
     public static func == (left: DistantObject, right: DistantObject) -> Bool {
-        left.connection === right.connection && left.place.id == right.place.id
+        guard left.place.promise == nil, right.place.promise == nil else { return left.place === right.place }
+        return left.connection === right.connection && left.place.id == right.place.id
             && left.place.object === right.place.object
     }
 }
@@ -71,6 +83,7 @@ extension DistantObject: Equatable {
 extension DistantObject: Hashable {
     /// Hashes the properties that `==` compares.
     public func hash(into hasher: inout Hasher) {
+        if place.promise != nil { return hasher.combine(ObjectIdentifier(place)) }
         if let object = place.object { return hasher.combine(ObjectIdentifier(object)) }
         if let connection { hasher.combine(ObjectIdentifier(connection)) }
         hasher.combine(place.id)
@@ -83,6 +96,7 @@ extension DistantObject: CustomStringConvertible {
     /// Sends no message.
     public var description: String {
         if let object = place.object { return "DistantObject(local \(type(of: object)))" }
+        if place.promise != nil { return "DistantObject(promise\(connection.map { " on \($0.name)" } ?? ""))" }
         return "DistantObject(\(place.id.slot).\(place.id.generation) on \(connection?.name ?? ""))"
     }
 }

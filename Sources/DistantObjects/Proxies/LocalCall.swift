@@ -6,35 +6,26 @@ import PortTransport
 /// Arguments and results are copied as between processes.
 enum LocalCall {
     static func result<Result: Codable>(
-        of message: OutboundMessage, at object: (any Vendable)?
+        of message: OutboundMessage, at object: any Vendable
     ) async throws -> Result {
         let answer = OutboundMessage(PortCoder.local.settings, owner: PortCoder.local)
         try await perform(message, at: object, answer.encoder)
         return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
     }
 
-    static func run(_ message: OutboundMessage, at object: (any Vendable)?) async throws {
+    static func run(_ message: OutboundMessage, at object: any Vendable) async throws {
         try await perform(
             message, at: object, OutboundMessage(PortCoder.local.settings, owner: PortCoder.local).encoder)
     }
 
-    static func runOneWay(_ message: OutboundMessage, at object: (any Vendable)?) async throws {
+    static func runOneWay(_ message: OutboundMessage, at object: any Vendable) async throws {
         try await perform(message, at: object, nil)
-    }
-
-    static func cannotBlock(_ message: String) -> ConnectionError {
-        ConnectionError(
-            .wouldBlock, "the object lives in this process: take it with local(as:) and call it directly",
-            context: message)
     }
 
     /// - Parameter encoder: Encodes the result; `nil` for a one-way message.
     private static func perform(
-        _ message: OutboundMessage, at object: (any Vendable)?, _ encoder: ObjectEncoder?
+        _ message: OutboundMessage, at object: any Vendable, _ encoder: ObjectEncoder?
     ) async throws {
-        guard let object else {
-            throw ConnectionError(.foreignReference, "not an object of this process", context: message.name)
-        }
         let table = ClassMessages.of(object).takeUnretainedValue()
         let body = table.message(named: message.name)
         guard !body.isUnlisted else {
@@ -45,7 +36,7 @@ enum LocalCall {
             throw ConnectionError(
                 .wrongArgument,
                 "\(message.argumentCount) argument\(message.argumentCount == 1 ? " was" : "s were") given, "
-                    + "\(body.signature) takes \(body.argumentCount)", context: body.qualifiedName)
+                    + "\(body.signature) takes \(body.argumentCount ?? 0)", context: body.qualifiedName)
         }
         do {
             switch body.run {
@@ -53,7 +44,7 @@ enum LocalCall {
                 try run(object, decoder(of: message), encoder.map { Unmanaged.passUnretained($0) })
             case .asynchronous(let run):
                 try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: encoder))
-            case .unlisted:
+            case .unlisted, .passedOn:
                 break
             }
             try encoder?.finish()

@@ -16,18 +16,32 @@ final class MessagePlace: Sendable {
     private let describedClass = AtomicLazyReference<DescribedClass>()
     /// The object, if it is one of this process.
     let object: (any Vendable)?
+    /// What it stands for if it was made before its object was known.
+    let promise: PromisedObject?
 
     init(_ id: ObjectID, of described: DescribedClass?, on connection: Connection) {
         self.connection = Unmanaged.passRetained(connection)
         self.id = id
         if let described { _ = describedClass.storeIfNil(described) }
         object = nil
+        promise = nil
+    }
+
+    /// The place of an object that is not known yet.
+    ///
+    /// - Parameter connection: The connection of the answer that it is; nil if it is none.
+    init(_ promise: PromisedObject, on connection: Connection?) {
+        self.connection = connection.map { Unmanaged.passRetained($0) }
+        id = .none
+        object = nil
+        self.promise = promise
     }
 
     init(_ object: any Vendable) {
         connection = nil
         id = .rootDirectory
         self.object = object
+        promise = nil
     }
 
     /// Notes the object's class, unless it is known.
@@ -41,7 +55,14 @@ final class MessagePlace: Sendable {
         return ClassMessages.of(object)._withUnsafeGuaranteedRef { $0.described }
     }
 
-    deinit { connection?.takeRetainedValue().referenceDied(id) }
+    deinit {
+        switch promise {
+        case nil: connection?.takeRetainedValue().died(.object(id))
+        case .answer(let ticket): connection?.takeRetainedValue().died(.answer(ticket))
+        case .local(let task): task.cancel()
+        case .failed: break
+        }
+    }
 
     var heldConnection: Connection? {
         withExtendedLifetime(self) { connection?.takeUnretainedValue() }
@@ -53,6 +74,27 @@ final class MessagePlace: Sendable {
         guard let connection else { return OutboundMessage(PortCoder.local.settings, owner: PortCoder.local) }
         let message = connection._withUnsafeGuaranteedRef { $0.coder.takeMessage() }
         message.target = id
+        if case .answer(let ticket) = promise { message.send(to: ticket, through: self) }
         return message
+    }
+
+    /// The object of this process that messages go to, once it is known.
+    ///
+    /// - Throws: Why there is none.
+    func localObject() async throws -> any Vendable {
+        if let object { return object }
+        switch promise {
+        case .local(let task): return try await task.value
+        case .failed(let error): throw error
+        case .answer, nil: throw ConnectionError(.foreignReference, "not an object of this process")
+        }
+    }
+
+    /// Why a message cannot be sent to an object of this process by a function that does not wait in a task.
+    func cannotBlock(_ message: String) -> any Error {
+        if case .failed(let error) = promise { return error }
+        return ConnectionError(
+            .wouldBlock, "the object lives in this process: take it with local(as:) and call it directly",
+            context: message)
     }
 }

@@ -169,7 +169,7 @@ public struct RemoteMessage: Sendable {
     }
 
     @inline(__always)
-    private func finished(_ message: consuming OutboundMessage) throws -> OutboundMessage {
+    func finished(_ message: consuming OutboundMessage) throws -> OutboundMessage {
         do { try message.finish() } catch { throw ConnectionError.unsent(error, name, position: nil) }
         return message
     }
@@ -187,7 +187,7 @@ public struct RemoteMessage: Sendable {
     func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
         let message = try finished(message)
         guard let connection = place.connection else {
-            return try await LocalCall.result(of: message, at: place.object)
+            return try await LocalCall.result(of: message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
         connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
@@ -199,7 +199,9 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func completion(of message: consuming OutboundMessage) async throws {
         let message = try finished(message)
-        guard let connection = place.connection else { return try await LocalCall.run(message, at: place.object) }
+        guard let connection = place.connection else {
+            return try await LocalCall.run(message, at: place.localObject())
+        }
         defer { withExtendedLifetime(place) {} }
         connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
         let reply: Reply
@@ -211,7 +213,7 @@ public struct RemoteMessage: Sendable {
     func sendOneWay(_ message: consuming OutboundMessage, within limit: Duration?) async throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else {
-            return try await LocalCall.runOneWay(message, at: place.object)
+            return try await LocalCall.runOneWay(message, at: place.localObject())
         }
         do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
@@ -220,7 +222,7 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func offer(_ message: consuming OutboundMessage, reportsLosses: Bool) throws -> Bool {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
+        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         if try connection.offerOneWay(message, reportsLosses: reportsLosses) { return true }
         connection.coder.recycle(message)
         return false
@@ -229,7 +231,7 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
+        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         applyDefaultDeadline(to: message, of: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
@@ -239,7 +241,7 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func blockingCompletion(of message: consuming OutboundMessage) throws {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
+        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         applyDefaultDeadline(to: message, of: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
@@ -249,7 +251,7 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { throw LocalCall.cannotBlock(name) }
+        guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }
     }
 }

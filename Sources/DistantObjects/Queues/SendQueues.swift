@@ -1,12 +1,15 @@
 /// Messages that wait at their sender for the peer's credit or for room in the channel.
 ///
 /// There are four queues, because calls and one-way messages have separate credits, and small and large messages have
-/// separate limits. No message waits behind one of another queue.
+/// separate limits. No message waits behind one of another of these queues.
+///
+/// Promises have a fifth. Unlike other messages they do not hold up the task that sends them, and what it sends next may
+/// be for the same object or for the promise. So every message waits behind the promises that were sent before it.
 struct SendQueues<Waiter, RoomWaiter> {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
     private enum Kind: Int, CaseIterable {
-        case calls, oneWays, largeCalls, largeOneWays
+        case calls, oneWays, largeCalls, largeOneWays, promises
 
         init(oneWay: Bool, large: Bool) {
             switch (oneWay, large) {
@@ -18,7 +21,6 @@ struct SendQueues<Waiter, RoomWaiter> {
         }
 
         var isOneWay: Bool { self == .oneWays || self == .largeOneWays }
-        var isLarge: Bool { self == .largeCalls || self == .largeOneWays }
     }
 
     /// One for each kind; empty while nothing waits, so that an idle connection needs no memory for them.
@@ -28,9 +30,10 @@ struct SendQueues<Waiter, RoomWaiter> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Whether no message of this kind waits.
+    /// Whether no message waits that has to be sent before one of this kind.
     func isEmpty(oneWay: Bool, large: Bool) -> Bool {
-        queues.isEmpty || queues[Kind(oneWay: oneWay, large: large).rawValue].isEmpty
+        queues.isEmpty
+            || queues[Kind(oneWay: oneWay, large: large).rawValue].isEmpty && queues[Kind.promises.rawValue].isEmpty
     }
 
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
@@ -39,7 +42,8 @@ struct SendQueues<Waiter, RoomWaiter> {
         let pending = Pending(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
-        queues[Kind(oneWay: oneWay, large: message.isLarge).rawValue].append(pending)
+        let queue = message.isPromise ? .promises : Kind(oneWay: oneWay, large: message.isLarge)
+        queues[queue.rawValue].append(pending)
     }
 
     /// Removes and returns the oldest message that may be sent.
@@ -50,10 +54,12 @@ struct SendQueues<Waiter, RoomWaiter> {
     ///   - fits: Whether there is room for a large message of the given size.
     mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> Pending? {
         guard !queues.isEmpty else { return nil }
+        let firstPromise = queues[Kind.promises.rawValue].first?.order ?? .max
         var best: (kind: Kind, order: UInt64)?
         for kind in Kind.allCases where kind.isOneWay ? oneWays : calls {
-            guard let first = queues[kind.rawValue].first, best.map({ first.order < $0.order }) ?? true,
-                !kind.isLarge || fits(first.message.encoder.byteCount)
+            guard let first = queues[kind.rawValue].first, first.order <= firstPromise,
+                best.map({ first.order < $0.order }) ?? true,
+                !first.message.isLarge || fits(first.message.encoder.byteCount)
             else { continue }
             best = (kind, first.order)
         }

@@ -57,6 +57,17 @@ public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Send
     /// The original object, if it lives in this process and has that type.
     public func local<Object>(as type: Object.Type = Object.self) -> Object? { object.local(as: type) }
 
+    /// The object that a promise has become, once it is known; the remote itself if it is no promise.
+    ///
+    /// - Throws: As `DistantObject.resolved()`; `ConnectionError.interfaceMismatch` if the object does not answer what the
+    ///   interface asks.
+    public func resolved() async throws -> Remote { try Remote(await object.resolved()) }
+
+    /// The object that a promise has become, as `resolved()`, for plain threads: blocks until it is known.
+    ///
+    /// - Throws: As `resolved()`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
+    public func blockingResolved() throws -> Remote { try Remote(object.blockingResolved()) }
+
     /// A message of the interface: `remote.add(person)`.
     @inlinable
     public subscript<Result, each Argument: Codable & SendableMetatype>(

@@ -105,3 +105,49 @@ extension RemoteMethod where Result == Void {
         try message.blockingCompletion(of: encoded(repeat each argument, deadline: deadline), as: signature)
     }
 }
+
+// Promises: a result that is an object, used before it has come.
+extension RemoteMethod where Result: InterfaceReference {
+    /// Sends the message and returns a remote for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    ///
+    /// Whether the result answers the interface shows when messages are sent to it.
+    @inlinable
+    public func promise(_ argument: repeat each Argument) -> Remote<Result.I> {
+        Remote(promised(repeat each argument), InterfaceShape.of(Result.I.self))
+    }
+}
+
+extension RemoteMethod {
+    /// Sends the message and returns a remote for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    ///
+    /// If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
+    @inlinable
+    public func promise<Reference: InterfaceReference>(
+        _ argument: repeat each Argument
+    ) -> Remote<Reference.I> where Result == Reference? {
+        Remote(promised(repeat each argument), InterfaceShape.of(Reference.I.self))
+    }
+
+    /// Sends the message and returns a proxy for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    @inlinable
+    public func promise(_ argument: repeat each Argument) -> DistantObject where Result == DistantObject {
+        promised(repeat each argument)
+    }
+
+    /// Sends the message and returns a proxy for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    ///
+    /// If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
+    @inlinable
+    public func promise(_ argument: repeat each Argument) -> DistantObject where Result == DistantObject? {
+        promised(repeat each argument)
+    }
+
+    @inlinable
+    func promised(_ argument: repeat each Argument) -> DistantObject {
+        do {
+            return try message.promised(encoded(repeat each argument, deadline: nil))
+        } catch {
+            return message.failedPromise(error)
+        }
+    }
+}

@@ -23,8 +23,8 @@ protocol PortHost: AnyObject {
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
     /// Notes the class of a proxy's object, unless it is known.
     static func describe(_ proxy: Proxy, as described: DescribedClass)
-    /// The id of a proxy's object; `nil` if the object is no proxy for one of the peer's.
-    static func id(ofProxy object: AnyObject) -> ObjectID?
+    /// What a proxy stands for; `nil` if the object is no proxy for one of the peer's.
+    static func target(ofProxy object: AnyObject) -> ProxyTarget?
 
     /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }

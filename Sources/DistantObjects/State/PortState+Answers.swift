@@ -26,6 +26,8 @@ extension PortState {
     }
 
     mutating func complete(_ index: UInt32, with reply: consuming Reply, _ actions: inout Actions<Host>) {
+        // The answer of a promise says only that it has failed, or that it was dropped.
+        if questions.promiseAnswered(index) { return actions.append(.discard(reply)) }
         let (waiter, timer) = questions.finish(index)
         if let timer { actions.append(.cancelTimer(timer)) }
         if phase == .closing { actions.append(.closeIfIdle) }

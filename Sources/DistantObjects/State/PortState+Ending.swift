@@ -85,12 +85,14 @@ extension PortState {
     mutating func end(_ actions: inout [Action<Host>]) {
         enter(.ended)
         let (freed, waiting) = exports.removeAll()
+        let ended = answers.removeAll()
         let leftovers = Leftovers(
-            exports: freed, calls: ready.removeAll() + waiting, partials: Array(partials.values))
+            exports: freed, calls: ready.removeAll() + waiting + ended.waiting, answers: ended.kept,
+            partials: Array(partials.values))
         partials = [:]
         imports.removeAll()
         waitingBytes.end()
-        for call in answers.removeAll() { actions.append(.cancel(call)) }
+        for call in ended.running { actions.append(.cancel(call)) }
         actions.append(.release(leftovers))
     }
 
@@ -148,11 +150,13 @@ private final class Leftovers: @unchecked Sendable {
     // Made under the lock, then owned by one thread.
     let exports: [Export]
     let calls: [InboundCall]
+    let answers: [KeptAnswer]
     let partials: [PartialMessage]
 
-    init(exports: [Export], calls: [InboundCall], partials: [PartialMessage]) {
+    init(exports: [Export], calls: [InboundCall], answers: [KeptAnswer], partials: [PartialMessage]) {
         self.exports = exports
         self.calls = calls
+        self.answers = answers
         self.partials = partials
     }
 }

@@ -63,9 +63,11 @@ extension PortState {
         case .cancel:
             if let call = try answers.cancel(reader.number32()) { actions.append(.cancel(call)) }
             try reader.end()
+            if !answers.droppedBefore.isEmpty { try cancelUnused(&actions.others) }
         case .drop:
-            try answers.drop(reader.number32())
+            let question = try reader.number32()
             try reader.end()
+            try receiveDrop(question, &actions.others)
         case .release:
             try receiveRelease(&reader, &actions.others)
         case .credit:
@@ -187,7 +189,7 @@ extension PortState {
         let memory = sharing.phase == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
         outbox.append(
             (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
-                | ProtocolLimits.describesClasses)
+                | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises)
         outbox.append(limits.queuedCalls)
         outbox.append(limits.runningCalls)
         outbox.append(UInt64(limits.message))

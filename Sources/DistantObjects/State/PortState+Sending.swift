@@ -95,7 +95,7 @@ extension PortState {
             actions.append(.abort(given.number))
             if phase == .closing { actions.append(.closeIfIdle) }
             if let timer = given.timer { actions.append(.cancelTimer(timer)) }
-        case .free, .withdrawn, .abandoned, nil: break
+        case .free, .withdrawn, .abandoned, .answered, nil: break
         }
     }
 
@@ -180,8 +180,9 @@ extension PortState {
     ) {
         outbox.append(questions.assignNumber(to: ticket))
         credit.use(isOneWay: false)
-        writeMessage(message, [], host)
+        writeMessage(message, message.isPromise ? [.keepAnswer, .promise] : [], host)
         questions.wrote(ticket, number: sent, waiter: waiter)
+        if message.isPromise { dropIfUnwanted(ticket) }
     }
 
     private mutating func writeOneWay(_ message: OutboundMessage, _ host: Host) {
@@ -193,7 +194,12 @@ extension PortState {
     @inline(__always)
     private mutating func writeMessage(_ message: OutboundMessage, _ kind: CallFlags, _ host: Host) {
         var flags = kind
-        outbox.append(message.target)
+        if let answer = message.answer {
+            flags.insert(.toAnswer)
+            outbox.append(questions.number(of: answer))
+        } else {
+            outbox.append(message.target)
+        }
         switch namesOut.reference(to: message.name) {
         case .new:
             outbox.append(byte: 0)
@@ -225,10 +231,14 @@ extension PortState {
         outbox.append(encoder.externalCount)
         var classBytes = describesClasses ? ProtocolLimits.descriptionBytes : 0
         encoder.forEachExternal { object in
-            if let id = Host.id(ofProxy: object) {
+            switch Host.target(ofProxy: object) {
+            case .object(let id):
                 outbox.append(byte: 0)
                 outbox.append(id)
-            } else {
+            case .answer(let ticket):
+                outbox.append(byte: 3)
+                outbox.append(questions.number(of: ticket))
+            case nil:
                 writeMention(of: object, &classBytes)
             }
         }
@@ -340,7 +350,7 @@ extension PortState {
                 context: message.name)
         }
         if exports.count + encoder.externalCount > limits.exports {
-            let fresh = encoder.externals.count { Host.id(ofProxy: $0) == nil && !exports.contains($0) }
+            let fresh = encoder.externals.count { Host.target(ofProxy: $0) == nil && !exports.contains($0) }
             guard exports.count + fresh <= limits.exports else {
                 throw ConnectionError(
                     .overloaded,

@@ -8,11 +8,14 @@ extension PortState {
         _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let flags = CallFlags(rawValue: frame.flags & 0x7F)
-        guard flags.isSubset(of: .known) else { throw ProtocolViolation(.malformed, "a Call has unknown flags") }
+        guard flags.isSubset(of: knowsPromises ? .knownWithPromises : .known) else {
+            throw ProtocolViolation(.malformed, "a Call has unknown flags")
+        }
         let isOneWay = flags.contains(.oneWay)
         write(try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls), host, &actions)
         let question: UInt32? = isOneWay ? nil : try reader.number32()
-        let export = try exports.resolve(reader.objectID())
+        let answer = flags.contains(.toAnswer) ? try answers.namedAnswer(reader.number32()) : nil
+        let export = if let answer { answer.export } else { try exports.resolve(reader.objectID()) }
         let message = try readName(&reader, of: export)
         var deadline: UInt64?
         if flags.contains(.deadline) {
@@ -21,26 +24,33 @@ extension PortState {
             deadline = overflow || isFar ? .max : instant
         }
         let argumentCount = Int(clamping: try reader.number())
-        let tables = try readTables(&reader, host, &actions)
+        let tables = try readTables(&reader, host, &actions, namesAnswers: knowsPromises)
         if frame.messageLength != nil { try checkOpener(reader, tables, &actions) }
+        if let question {
+            try answers.enter(question, keeping: answerToKeep(flags), knowsPromises: knowsPromises)
+        }
         // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
         // references were entered, and are released as those of any message.
         guard !ending.saidGoodbye else {
             if let tables { actions.append(.release(tables)) }
             return
         }
-        if let question { try answers.enter(question) }
         unfinished += 1
         let startsAtOnce = frame.messageLength == nil && export.begin()
         let mailbox = Unmanaged.passUnretained(export.mailbox)
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
-            question: question, keepsAnswer: flags.contains(.keepAnswer), number: frame.number,
-            export: consume export, message: consume message, argumentCount: argumentCount, tables: consume tables,
+            question: question, flags: flags, number: frame.number, export: consume export, message: consume message,
+            argumentCount: argumentCount, tables: consume tables,
             deadline: deadline, epoch: controls.barriers.enter(), isLate: phase != .open, body: consume body)
         if call.tables?.fault != nil { call.obstacle = .tables }
+        if case .failed(let error)? = answer?.state { call.fail(error) }
         // The call holds the export, and the export its mailbox.
-        if startsAtOnce { ready.append(consume call) } else { mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) } }
+        if startsAtOnce {
+            if call.namesAnswers { makeReady(call) } else { ready.append(consume call) }
+        } else {
+            mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) }
+        }
     }
 
     private mutating func readBody(
@@ -58,7 +68,7 @@ extension PortState {
 
     /// Queues a call behind the earlier messages to its object.
     @inline(never)
-    private mutating func queue(_ call: InboundCall, in mailbox: Mailbox) {
+    mutating func queue(_ call: InboundCall, in mailbox: Mailbox) {
         mailbox.waiting.append(call)
         if !mailbox.isBusy { makeNextReady(of: call.export) }
     }
@@ -97,10 +107,10 @@ extension PortState {
     mutating func makeNextReady(of export: Export) {
         guard phase != .ended else { return }
         let mailbox = export.mailbox
-        if mailbox.isIdle, mailbox.isLingering { exports.forget(export) }
+        if mailbox.isLingering, !mailbox.isNeeded { exports.forget(export) }
         guard !mailbox.isBusy, let call = mailbox.waiting.popFirst(where: { $0.isComplete }) else { return }
         mailbox.isBusy = true
-        ready.append(call)
+        if call.namesAnswers { makeReady(call) } else { ready.append(call) }
     }
 
     // MARK: Starting
@@ -162,16 +172,22 @@ extension PortState {
     }
 
     /// Writes the answer to a call.
+    ///
+    /// - Parameter kept: What later messages find under the answer, if the peer keeps it.
     mutating func answer(
-        _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, _ host: Host
+        _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, keeping kept: KeptAnswer.Outcome?,
+        _ host: Host, _ actions: inout [Action<Host>]
     ) -> AnswerOutcome {
         let encoder = message.encoder
         if encoder.byteCount > AnswerFlow.smallAnswer, answerFlow.isFull(host) { return .tooMuch }
         guard callEnded(call) else { return .ended }
         guard let question = call.question else { return .written }
+        let keepsAnswer = call.flags.contains(.keepAnswer)
+        if keepsAnswer, settle(call, question, as: kept, &actions) { return .written }
         outbox.append(question)
         writeTables(of: encoder)
-        answers.finish(question, keep: call.keepsAnswer)
+        let ended = answers.finish(question, keep: keepsAnswer)
+        if let dropped = ended.dropped { discard(dropped, &actions) }
         answerFlow.add(outbox.count + encoder.byteCount + ProtocolLimits.headers)
         write(.return, flags: status.rawValue, with: encoder)
         return .written

@@ -3,12 +3,15 @@ import KeyedArchive
 // The tables of a message, to whose entries its archive refers by index. They are entered before the next frame is.
 extension PortState {
     /// Reads the references and shapes of a message; `nil` if it has none, like most messages.
+    ///
+    /// - Parameter namesAnswers: Whether answers of this side may be among the references.
     mutating func readTables(
-        _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>]
+        _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>], namesAnswers: Bool = false
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
         let before = imports.count
-        let references = try readReferences(&reader, host)
+        var hasAnswers = namesAnswers
+        let references = try readReferences(&reader, host, &hasAnswers)
         let (shapes, unreadable) = try readShapes(&reader)
         // A message that waits in a queue must not keep too many references, so they are released at once.
         if imports.isOverLimit, imports.count > before {
@@ -17,13 +20,15 @@ extension PortState {
             return MessageTables(references: [], shapes: [], fault: fault)
         }
         guard !references.isEmpty || !shapes.isEmpty || unreadable != nil else { return nil }
-        return MessageTables(references: references, shapes: shapes, fault: unreadable)
+        return MessageTables(references: references, shapes: shapes, fault: unreadable, namesAnswers: hasAnswers)
     }
 
     private mutating func readReferences(
-        _ reader: inout WireReader, _ host: Host
+        _ reader: inout WireReader, _ host: Host, _ namesAnswers: inout Bool
     ) throws(ProtocolViolation) -> [AnyObject] {
-        let count = try reader.count(minimum: 3)
+        let mayNameAnswers = namesAnswers
+        namesAnswers = false
+        let count = try reader.count(minimum: mayNameAnswers ? 2 : 3)
         guard count > 0 else { return [] }
         guard count <= ProtocolLimits.referencesInMessage else {
             throw ProtocolViolation(
@@ -33,6 +38,11 @@ extension PortState {
         references.reserveCapacity(count)
         for _ in 0..<count {
             let owner = try reader.byte()
+            if owner == 3, mayNameAnswers {
+                references.append(try answers.namedAnswer(reader.number32()))
+                namesAnswers = true
+                continue
+            }
             let id = try reader.objectID()
             if owner == 2, !describesClasses || id == .rootDirectory {
                 throw ProtocolViolation(.unknownName, "the class of a reference was named without an agreement")

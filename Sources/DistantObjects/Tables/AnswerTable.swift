@@ -8,13 +8,24 @@ struct AnswerTable<RunningCall> {
         case started(isCancelled: Bool)
         /// Running in a task.
         case running(RunningCall)
-        /// Answered, and kept until a `Drop`.
+        /// Ended, and kept until a `Drop`.
         case kept
+    }
+
+    /// What a `Drop` has ended.
+    enum Dropped {
+        case nothing
+        /// An answer that is known; nil without an agreement about promises.
+        case answered(KeptAnswer?)
+        /// An answer that is not known yet.
+        case pending(KeptAnswer?)
     }
 
     private var entries: [Entry] = []
     /// Unanswered calls whose answers the peer has already dropped.
     private var dropped: Set<UInt32> = []
+    /// The answers that messages may name.
+    private var kept = SmallDictionary<UInt32, KeptAnswer>()
     private let limit: Int
 
     /// The number of unanswered calls.
@@ -24,7 +35,15 @@ struct AnswerTable<RunningCall> {
         self.limit = limit
     }
 
-    mutating func enter(_ index: UInt32) throws(ProtocolViolation) {
+    /// Adds a call.
+    ///
+    /// - Parameters:
+    ///   - answer: The answer, if messages may name it.
+    ///   - knowsPromises: Whether both sides have agreed about such answers.
+    mutating func enter(
+        _ index: UInt32, keeping answer: KeptAnswer?, knowsPromises: Bool
+    ) throws(ProtocolViolation) {
+        let limit = knowsPromises ? limit + ProtocolLimits.keptAnswers : limit
         guard Int(index) < limit else {
             throw ProtocolViolation(.overLimit, "a question's number is not below the \(limit) granted")
         }
@@ -34,7 +53,37 @@ struct AnswerTable<RunningCall> {
         }
         entries[Int(index)] = .waiting(isCancelled: false)
         count += 1
+        guard let answer else { return }
+        guard kept.count < ProtocolLimits.keptAnswers else {
+            throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.keptAnswers) answers are to be kept")
+        }
+        kept.insert(answer, for: index)
     }
+
+    /// The number of answers that are known and kept.
+    var keptCount: Int { kept.values.count { !$0.isPending } }
+
+    /// The answer that messages may name under a question's number.
+    func keptAnswer(_ index: UInt32) -> KeptAnswer? { kept[index] }
+
+    /// The answer that a message of the peer names.
+    func namedAnswer(_ index: UInt32) throws(ProtocolViolation) -> KeptAnswer {
+        guard let answer = kept[index], !answer.isDropped else {
+            throw ProtocolViolation(.unknownName, "an answer was named that is not kept")
+        }
+        return answer
+    }
+
+    /// Whether the peer has cancelled a call that has not ended.
+    func isCancelled(_ index: UInt32) -> Bool {
+        switch entries[Int(index)] {
+        case .waiting(let isCancelled), .started(let isCancelled): isCancelled
+        case .free, .running, .kept: false
+        }
+    }
+
+    /// The questions whose answers the peer has dropped before they are known.
+    var droppedBefore: Set<UInt32> { dropped }
 
     /// Marks a call as started.
     ///
@@ -76,35 +125,51 @@ struct AnswerTable<RunningCall> {
         }
     }
 
-    mutating func drop(_ index: UInt32) throws(ProtocolViolation) {
+    mutating func drop(_ index: UInt32) throws(ProtocolViolation) -> Dropped {
         guard Int(index) < entries.count else {
             throw ProtocolViolation(.unknownName, "a Drop names a question that was never asked")
         }
         switch entries[Int(index)] {
-        case .kept: entries[Int(index)] = .free
-        case .waiting, .started, .running: dropped.insert(index)
-        case .free: break
+        case .kept:
+            entries[Int(index)] = .free
+            return .answered(kept.removeValue(forKey: index))
+        case .waiting, .started, .running:
+            dropped.insert(index)
+            let answer = kept[index]
+            answer?.isDropped = true
+            return .pending(answer)
+        case .free: return .nothing
         }
     }
 
-    mutating func finish(_ index: UInt32, keep: Bool) {
-        guard Int(index) < entries.count else { return }
+    /// Ends a call.
+    ///
+    /// - Returns: Whether the answer is kept. If it was to be, but is dropped already, also that answer.
+    @discardableResult
+    mutating func finish(_ index: UInt32, keep: Bool) -> (isKept: Bool, dropped: KeptAnswer?) {
+        guard Int(index) < entries.count else { return (false, nil) }
         let isDropped = !dropped.isEmpty && dropped.remove(index) != nil
-        entries[Int(index)] = keep && !isDropped ? .kept : .free
+        let isKept = keep && !isDropped
+        entries[Int(index)] = isKept ? .kept : .free
         count -= 1
+        return (isKept, isDropped ? kept.removeValue(forKey: index) : nil)
     }
 
     /// Empties the table at the end of the connection.
     ///
-    /// - Returns: The running tasks, which the caller cancels.
-    mutating func removeAll() -> [RunningCall] {
+    /// - Returns: The running tasks, which the caller cancels, and the kept answers with the messages that wait for them.
+    mutating func removeAll() -> (running: [RunningCall], kept: [KeptAnswer], waiting: [InboundCall]) {
         let running = entries.compactMap { entry -> RunningCall? in
             if case .running(let call) = entry { return call }
             return nil
         }
+        let answers = kept.values
+        // An answer and the messages that have it as an argument hold each other.
+        let waiting = answers.flatMap { $0.takeMessages() + $0.takeDependents() }
         entries = []
         dropped = []
+        kept.removeAll()
         count = 0
-        return running
+        return (running, answers, waiting)
     }
 }

@@ -8,9 +8,9 @@ struct ExportTable {
     private var slots: [Slot] = []
     private var free: [UInt32] = []
     private var byObject = SmallDictionary<ObjectIdentifier, Export>()
-    /// Mailboxes of released objects that still have messages.
+    /// Mailboxes of objects without an id that have messages or are answers.
     ///
-    /// The messages hold the objects, so the keys stay valid.
+    /// The messages and the answers hold the objects, so the keys stay valid.
     private var lingering = SmallDictionary<ObjectIdentifier, Mailbox>()
 
     /// The number of exported objects, with the root directory.
@@ -73,7 +73,7 @@ struct ExportTable {
         slots[Int(id.slot)].export = nil
         let key = ObjectIdentifier(export.object)
         byObject.removeValue(forKey: key)
-        if !export.mailbox.isIdle {
+        if export.mailbox.isNeeded {
             export.mailbox.isLingering = true
             lingering.insert(export.mailbox, for: key)
         }
@@ -86,7 +86,27 @@ struct ExportTable {
         return export
     }
 
-    /// Forgets the mailbox of a released object, whose last message has been handled.
+    /// An object of this side that is an answer, as the target of messages to that answer.
+    ///
+    /// It gets no id. Its messages wait in the same mailbox as those that name it by an id.
+    mutating func keep(_ object: AnyObject, messages: Unmanaged<ClassMessages>) -> Export {
+        let key = ObjectIdentifier(object)
+        let mailbox = byObject[key]?.mailbox ?? lingering[key] ?? Mailbox()
+        if byObject[key] == nil, !mailbox.isLingering {
+            mailbox.isLingering = true
+            lingering.insert(mailbox, for: key)
+        }
+        mailbox.answers += 1
+        return Export(id: .none, object: object, messages: messages, lastMention: 0, mailbox: mailbox)
+    }
+
+    /// Ends an answer that `keep(_:messages:)` has made a target.
+    mutating func unkeep(_ export: Export) {
+        export.mailbox.answers -= 1
+        if export.mailbox.isLingering, !export.mailbox.isNeeded { forget(export) }
+    }
+
+    /// Forgets the mailbox of an object without an id, whose last message has been handled.
     mutating func forget(_ export: Export) {
         export.mailbox.isLingering = false
         lingering.removeValue(forKey: ObjectIdentifier(export.object))

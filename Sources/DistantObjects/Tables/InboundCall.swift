@@ -11,14 +11,16 @@ final class InboundCall: @unchecked Sendable {
 
     /// `nil` for a one-way message.
     let question: UInt32?
-    let keepsAnswer: Bool
+    let flags: CallFlags
     /// The number of its opener.
     let number: UInt64
     /// The object that it is for.
-    let export: Export
-    let message: MessageBody
+    ///
+    /// If that is an answer that is not known yet, its stand-in.
+    @exclusivity(unchecked) private(set) var export: Export
+    @exclusivity(unchecked) private(set) var message: MessageBody
     let argumentCount: Int
-    let tables: MessageTables?
+    @exclusivity(unchecked) private(set) var tables: MessageTables?
     /// In nanoseconds of the monotonic clock; `nil` without a deadline.
     let deadline: UInt64?
     /// The number of barriers entered before it.
@@ -33,6 +35,8 @@ final class InboundCall: @unchecked Sendable {
     ///
     /// Set when it is entered or started.
     @exclusivity(unchecked) var obstacle = Obstacle.none
+    /// Why the answer failed that it is for or has as an argument.
+    @exclusivity(unchecked) private(set) var failure: (any Error)?
     /// Whether other calls were ready when it started.
     ///
     /// They need another thread if its method blocks.
@@ -43,12 +47,12 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) var firstJobIsOver = false
 
     init(
-        question: UInt32?, keepsAnswer: Bool, number: UInt64, export: consuming Export,
+        question: UInt32?, flags: CallFlags, number: UInt64, export: consuming Export,
         message: consuming MessageBody, argumentCount: Int, tables: consuming MessageTables?, deadline: UInt64?,
         epoch: UInt32, isLate: Bool, body: consuming InboundBody
     ) {
         self.question = question
-        self.keepsAnswer = keepsAnswer
+        self.flags = flags
         self.number = number
         self.export = export
         self.message = message
@@ -69,6 +73,38 @@ final class InboundCall: @unchecked Sendable {
         return bulk
     }
 
+    /// Whether answers of this side are among its arguments.
+    var namesAnswers: Bool { tables?.namesAnswers ?? false }
+
+    /// Sends the call to the object that its target has turned out to be.
+    func redirect(to export: Export) {
+        self.export = export
+        message = export.messages._withUnsafeGuaranteedRef { $0.message(named: message.name) }
+        if case .arriving(let partial) = body { partial.purpose = .call(export) }
+    }
+
+    /// Puts the objects of kept answers in the place of these answers.
+    ///
+    /// - Returns: An answer among the arguments that is not known yet; the call has to wait for it.
+    func resolveArguments() -> KeptAnswer? {
+        guard let tables, tables.namesAnswers else { return nil }
+        for case let answer as KeptAnswer in tables.references {
+            switch answer.state {
+            case .pending: return answer
+            case .object, .passedOn: break
+            case .failed(let error): fail(error)
+            }
+        }
+        self.tables = tables.resolved()
+        return nil
+    }
+
+    /// Has the call fail with the error of an answer that it names.
+    func fail(_ error: any Error) {
+        obstacle = .promise
+        if failure == nil { failure = error }
+    }
+
     var isComplete: Bool {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }
         return true
@@ -84,6 +120,8 @@ enum Obstacle {
     case calls
     /// Too many answers have been unread for too long.
     case answers
+    /// A call failed whose answer it is for or has as an argument.
+    case promise
 }
 
 extension ByteSlice {

@@ -10,6 +10,10 @@ final class Mailbox: @unchecked Sendable {
     ///
     /// If it is exported again, its new messages queue behind those.
     @exclusivity(unchecked) var isLingering = false
+    /// The number of kept answers that are the object, which may not be exported.
+    @exclusivity(unchecked) var answers = 0
 
     var isIdle: Bool { !isBusy && waiting.isEmpty }
+    /// Whether messages may come although the object is not exported.
+    var isNeeded: Bool { !isIdle || answers > 0 }
 }

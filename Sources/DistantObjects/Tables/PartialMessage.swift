@@ -10,7 +10,7 @@ final class PartialMessage: @unchecked Sendable {
         case reply(question: UInt32, ReturnStatus, MessageTables?)
     }
 
-    let purpose: Purpose
+    var purpose: Purpose
     var bytes: ByteSlice?
     var isAborted = false
 

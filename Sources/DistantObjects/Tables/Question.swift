@@ -15,6 +15,15 @@ struct Question<Waiter> {
     var scope: ObjectIdentifier?
     /// Whether the opener of a fragmented `Return` has come.
     var isArriving = false
+    /// Whether its answer is wanted only as the target or an argument of later messages.
+    var promise = Promise.no
+
+    enum Promise: UInt8 {
+        case no
+        case wanted
+        /// Nobody wants it any more, but it is not written yet.
+        case unwanted
+    }
 
     /// Frees the slot for another use.
     ///
@@ -23,9 +32,10 @@ struct Question<Waiter> {
     /// - Returns: The waiter, the timer of the deadline, and the question number if the call was written.
     @inline(__always)
     mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?) {
-        let wasWritten = phase == .sent || phase == .abandoned
+        let wasWritten = phase == .sent || phase == .abandoned || phase == .answered
         phase = .free
         isArriving = false
+        promise = .no
         serial &+= 1
         return (waiter.take(), timer.take(), wasWritten ? wire : nil)
     }
@@ -41,4 +51,6 @@ enum QuestionPhase: UInt8 {
     case sent
     /// Written, then given up; only the `Return` is still to come.
     case abandoned
+    /// A promise whose `Return` has come; it is kept until its `Drop` is written.
+    case answered
 }

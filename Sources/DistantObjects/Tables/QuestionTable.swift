@@ -11,6 +11,16 @@ struct QuestionTable<Waiter> {
     private var slotOfNumber: [UInt32] = []
     private var freeNumbers: [UInt32] = []
     private(set) var count = 0
+    /// The number of promises among them.
+    private(set) var promises = 0
+
+    /// Reserves a question whose answer is wanted only as the target or an argument of later messages.
+    mutating func reservePromise() -> Ticket {
+        let ticket = reserve()
+        slots[Int(ticket.index)].promise = .wanted
+        promises += 1
+        return ticket
+    }
 
     mutating func reserve(in scope: ObjectIdentifier? = nil) -> Ticket {
         count += 1
@@ -97,6 +107,7 @@ struct QuestionTable<Waiter> {
     mutating func finish(_ index: UInt32) -> (waiter: Waiter?, timer: TimerToken?) {
         free.append(index)
         count -= 1
+        if slots[Int(index)].promise != .no { promises -= 1 }
         let ended = slots[Int(index)].end()
         if let wire = ended.wire { freeNumbers.append(wire) }
         return (ended.waiter, ended.timer)
@@ -120,7 +131,48 @@ struct QuestionTable<Waiter> {
     mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
 
     /// Whether any written call has a waiter.
-    var isAwaited: Bool { slots.contains { $0.phase == .sent } }
+    var isAwaited: Bool { slots.contains { $0.phase == .sent && $0.promise == .no } }
+
+    // MARK: Promises
+
+    /// The number on the wire of the answer that a message names.
+    func number(of promise: Ticket) -> UInt32 { slots[Int(promise.index)].wire }
+
+    /// Whether the `Return` of a promise has come; it is free then if nobody wants it any more.
+    ///
+    /// - Returns: False if the question is no promise.
+    mutating func promiseAnswered(_ index: UInt32) -> Bool {
+        guard slots[Int(index)].promise != .no else { return false }
+        if slots[Int(index)].phase == .abandoned {
+            finish(index)
+        } else {
+            slots[Int(index)].phase = .answered
+            slots[Int(index)].isArriving = false
+        }
+        return true
+    }
+
+    /// Notes that nobody wants a promise any more.
+    ///
+    /// - Returns: The number for a `Drop`; nil if the call is not written or has ended.
+    mutating func dropPromise(_ ticket: Ticket) -> UInt32? {
+        let index = Int(ticket.index)
+        switch phase(of: ticket) {
+        case .reserved: slots[index].promise = .unwanted
+        case .sent:
+            slots[index].phase = .abandoned
+            slots[index].waiter = nil
+            return slots[index].wire
+        case .answered:
+            defer { finish(ticket.index) }
+            return slots[index].wire
+        case .free, .withdrawn, .abandoned, nil: break
+        }
+        return nil
+    }
+
+    /// Whether a promise was dropped before its call was written.
+    func isUnwanted(_ ticket: Ticket) -> Bool { slots[Int(ticket.index)].promise == .unwanted }
 
     /// Ends the written questions whose answer has not begun to arrive.
     mutating func removeUnanswered() -> [Question<Waiter>] {
@@ -134,10 +186,9 @@ struct QuestionTable<Waiter> {
 
     /// Ends all written questions.
     mutating func removeAll() -> [Question<Waiter>] {
-        let open = slots.filter { $0.phase == .sent || $0.phase == .abandoned }
-        for index in slots.indices where slots[index].phase == .sent || slots[index].phase == .abandoned {
-            finish(UInt32(index))
-        }
+        let indices = slots.indices.filter { [.sent, .abandoned, .answered].contains(slots[$0].phase) }
+        let open = indices.map { slots[$0] }
+        for index in indices { finish(UInt32(index)) }
         return open
     }
 }

@@ -4,6 +4,8 @@ enum AnswerWaiter {
     /// The scope's task, which waits inside its job, or is about to suspend.
     case scope(Unmanaged<CallScope>)
     case blocking(BlockingCall)
+    /// Nothing waits: the call is a promise.
+    case promise
 
     /// Completes the call with an answer.
     ///
@@ -17,6 +19,8 @@ enum AnswerWaiter {
         case .blocking(let call):
             guard call.complete(.success(reply)) else { return connection.perform([.discard(reply)], onLoop: false) }
             if !call.isOwn { connection.channel.signalBlockingReaders() }
+        case .promise:
+            connection.perform([.discard(reply)], onLoop: false)
         }
     }
 
@@ -32,6 +36,8 @@ enum AnswerWaiter {
                 return connection.perform([.discard(reply)], onLoop: false)
             }
             if !call.isOwn { connection.channel.signalBlockingReaders() }
+        case .promise:
+            break
         }
     }
 }

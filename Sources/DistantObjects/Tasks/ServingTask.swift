@@ -77,7 +77,8 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     private func serveCalls() async {
         while true {
             do {
-                try await call._withUnsafeGuaranteedRef({ $0.message }).run(self)
+                let message = call._withUnsafeGuaranteedRef { $0.message }
+                if message.isPassedOn { try await passOn() } else { try await message.run(self) }
                 finish(nil)
             } catch {
                 finish(MethodFailure.from(error))
@@ -91,6 +92,16 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
             }
             guard isCalled else { return }
         }
+    }
+
+    /// Sends the call to its object, which is one of the peer's, and takes over the answer.
+    private func passOn() async throws {
+        let (message, isOneWay) = try call._withUnsafeGuaranteedRef { call in
+            (try connection.message(passingOn: call), call.question == nil)
+        }
+        if isOneWay { return try await connection.sendOneWay(message) }
+        let reply = try await Connection.sendCall(message, over: .passUnretained(connection))
+        result = try connection.answer(passingOn: reply)
     }
 
     private func finish(_ error: (any Error)?) {
@@ -128,7 +139,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     func start() {
         // Without arguments to decode, the memory of the call can be freed now.
         call._withUnsafeGuaranteedRef { call in
-            if call.argumentCount == 0 { connection.argumentsAreDecoded(call) }
+            if call.argumentCount == 0, !call.message.isPassedOn { connection.argumentsAreDecoded(call) }
         }
         // The runtime enqueues the job before it returns. Running it here is cheaper than a detour through the loop's queue.
         let thread = ThreadTasks.current

@@ -13,5 +13,12 @@ package struct CallFlags: OptionSet, Sendable {
     /// The answer is kept until a `Drop` names it.
     package static let keepAnswer = CallFlags(rawValue: 4)
 
+    /// The target is the answer to an earlier call of the sender, not an object.
+    package static let toAnswer = CallFlags(rawValue: 8)
+    /// The sender wants the answer only as a target or argument: a result that is an object is not returned.
+    package static let promise = CallFlags(rawValue: 16)
+
     static let known: CallFlags = [.oneWay, .deadline, .keepAnswer]
+    /// The flags of a peer that has agreed on promises.
+    static let knownWithPromises: CallFlags = known.union([.toAnswer, .promise])
 }

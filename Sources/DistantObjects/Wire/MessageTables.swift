@@ -10,10 +10,13 @@ final class MessageTables: Sendable {
     ///
     /// Its tables were entered nevertheless, so that both sides agree on the numbers in later messages.
     let fault: ArchiveError?
+    /// Whether answers of this side are among the references.
+    let namesAnswers: Bool
 
-    init(references: [AnyObject], shapes: [Shape], fault: ArchiveError? = nil) {
+    init(references: [AnyObject], shapes: [Shape], fault: ArchiveError? = nil, namesAnswers: Bool = false) {
         self.references = references
         self.shapes = shapes
         self.fault = fault
+        self.namesAnswers = namesAnswers
     }
 }

@@ -8,4 +8,6 @@ package struct ObjectID: Hashable, Sendable {
 
     /// The root directory of each side, which is exported from the start and never released.
     package static let rootDirectory = ObjectID(slot: 0, generation: 0)
+    /// The place of an id where there is none.
+    static let none = ObjectID(slot: .max, generation: .max)
 }

@@ -11,6 +11,8 @@ enum ProtocolLimits {
     static let knowsDecline: UInt64 = 8
     /// The feature bit for classes of references, which are named if both sides set it.
     static let describesClasses: UInt64 = 16
+    /// The feature bit for messages to answers that are not known yet, which are sent if both sides set it.
+    static let knowsPromises: UInt64 = 32
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152
@@ -28,6 +30,8 @@ enum ProtocolLimits {
     /// Every side takes messages of this size, whatever its `Hello` says.
     static let smallestMessage: UInt64 = 4_096
     static let barriers = 256
+    /// The answers that each side keeps for later messages of the other.
+    static let keptAnswers = 4_096
     /// More than a peer can have unanswered without breaking a rule; pings and barriers count together.
     static let unwrittenPongs = 1_024
     /// Calls that are being refused use question numbers, too: at most one for each thread of a loop.

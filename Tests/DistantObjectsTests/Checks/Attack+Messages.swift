@@ -135,6 +135,40 @@ extension Attack {
             reason: 1, bytes: Raw.frame(2, Raw.call(shapes: Raw.number(1 << 60)))),
     ]
 
+    /// A call to the root directory whose answer is kept under the question 0.
+    private static let kept = Raw.frame(2, flags: 20, Raw.call(body: [0, 1, 0x80]))
+
+    static let promises = [
+        Attack(
+            name: "a message to an answer without the feature",
+            rule: "Flags 8 and 16, and kind 3, are errors without the feature.", reason: 1,
+            bytes: Raw.frame(2, flags: 8, [0, 0, 2, 0, 0, 0])),
+        Attack(
+            name: "a promise without the feature",
+            rule: "Flags 8 and 16, and kind 3, are errors without the feature.", reason: 1, bytes: kept),
+        Attack(
+            name: "an answer as an argument without the feature",
+            rule: "Flags 8 and 16, and kind 3, are errors without the feature.", reason: 1,
+            bytes: Raw.frame(2, Raw.call(references: [1, 3, 0, 0]))),
+        Attack(
+            name: "a message to an answer that was not asked for", rule: "an answer that is not kept", reason: 4,
+            features: 32, bytes: Raw.frame(2, flags: 8, [1, 0, 2, 0, 0, 0])),
+        Attack(
+            name: "a message to the answer of a call that does not keep it", rule: "an answer that is not kept",
+            reason: 4, features: 32,
+            bytes: Raw.frame(2, Raw.call()) + Raw.frame(2, flags: 8, [1, 0, 2, 0, 0, 0])),
+        Attack(
+            name: "a message to a dropped answer",
+            rule: "from the `Call` that asks for it, which sets flag 4, until the sender's `Drop`.", reason: 4,
+            features: 32, bytes: kept + Raw.frame(5, [0]) + Raw.frame(2, flags: 8, [1, 0, 2, 0, 0, 0])),
+        Attack(
+            name: "an argument that is no kept answer", rule: "Naming any other is an error.", reason: 4, features: 32,
+            bytes: kept + Raw.frame(2, Raw.call(question: 1, name: [2], references: [1, 3, 7]))),
+        Attack(
+            name: "a question of a promise that is asked again", rule: "a question in use", reason: 5, features: 32,
+            bytes: kept + kept),
+    ]
+
     static let answers = [
         Attack(
             name: "a reply to no question", rule: "a question (in `Return`, `Cancel`, `Drop`)", reason: 4,

@@ -15,7 +15,7 @@ struct Attack: Sendable {
 
     typealias Raw = RawPeer
 
-    static let all: [Attack] = beginnings + frames + calls + references + answers + shares + goodbyes
+    static let all: [Attack] = beginnings + frames + calls + references + promises + answers + shares + goodbyes
 
     static let beginnings = [
         Attack(

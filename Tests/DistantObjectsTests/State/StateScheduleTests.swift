@@ -37,7 +37,16 @@ private struct Schedule {
     /// The waiters and tickets of each side's calls under way.
     private var open: [[(waiter: Int, ticket: Ticket)]] = [[], []]
     private var begun: [Int] = [0, 0]
-    private var lastStarted: [ObjectIdentifier: UInt64] = [:]
+    private var lastStarted: [Route: UInt64] = [:]
+    /// The promises of each side, each with a number of its own.
+    private var promises: [[(number: Int, proxy: StateProxy)]] = [[], []]
+    private var promised = 0
+    /// What messages were sent to whose order counts: an object, or a promise of it.
+    private enum Route: Hashable {
+        case object(ObjectIdentifier)
+        case promise(String)
+    }
+
     private let gifts = (0..<4).map { _ in StateObject() }
 
     init(seed: UInt64) throws {
@@ -52,6 +61,7 @@ private struct Schedule {
 
     mutating func run() throws {
         for _ in 0..<400 { try step() }
+        promises = [[], []]
         // Delivers, runs and answers everything that is left.
         while try settle() {}
         for index in sides.indices { try check(sides[index], begun[index]) }
@@ -61,7 +71,7 @@ private struct Schedule {
     private mutating func step() throws {
         let index = Int.random(in: 0...1, using: &random)
         let side = sides[index]
-        switch Int.random(in: 0..<12, using: &random) {
+        switch Int.random(in: 0..<15, using: &random) {
         case 0, 1, 2: try call(index)
         case 3: _ = try side.offer()
         case 4: giveUp(index)
@@ -69,6 +79,8 @@ private struct Schedule {
         case 8: start(index)
         case 9: try answer(index)
         case 10: release(index)
+        case 11: try promise(index)
+        case 12: promises[index].indices.randomElement(using: &random).map { _ = promises[index].remove(at: $0) }
         default: side.state.writeControl(Bool.random(using: &random) ? .ping : .barrier, ControlWait())
         }
     }
@@ -77,7 +89,12 @@ private struct Schedule {
         let waiter = begun[index]
         begun[index] += 1
         let message: OutboundMessage
-        if Bool.random(using: &random), let gift = gifts.randomElement(using: &random) {
+        let promise = promises[index].randomElement(using: &random)
+        if let promise, Bool.random(using: &random) {
+            message = try StateSide.message("promise \(promise.number)", toPromise: promise.proxy)
+        } else if let promise, Bool.random(using: &random) {
+            message = try StateSide.message("takeObject") { try $0.encode(promise.proxy) }
+        } else if Bool.random(using: &random), let gift = gifts.randomElement(using: &random) {
             message = try StateSide.message("takeObject") { try $0.encode(gift) }
         } else if Int.random(in: 0..<10, using: &random) == 0 {
             message = try StateSide.message("take") { try $0.encode(String(repeating: "x", count: 70_000)) }
@@ -85,6 +102,29 @@ private struct Schedule {
             message = try StateSide.message(waiter)
         }
         open[index].append((waiter, try sides[index].call(waiter, message)))
+    }
+
+    private mutating func promise(_ index: Int) throws {
+        let message: OutboundMessage
+        if let promise = promises[index].randomElement(using: &random), Bool.random(using: &random) {
+            message = try StateSide.message("promise \(promise.number)", toPromise: promise.proxy)
+        } else {
+            message = try StateSide.message()
+        }
+        promised += 1
+        promises[index].append((promised, try sides[index].promise(message)))
+    }
+
+    /// What a promise of the other side becomes: an object of this side, of the other, or nothing.
+    private mutating func outcome(_ side: StateSide) -> KeptAnswer.Outcome {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: return .failed(CancellationError())
+        case 1:
+            let proxies = side.references.compactMap { $0 as? StateProxy }
+            if let proxy = proxies.randomElement(using: &random), case .object = proxy.target { return .object(proxy) }
+        default: break
+        }
+        return gifts.randomElement(using: &random).map { .object($0) } ?? .failed(CancellationError())
     }
 
     private mutating func giveUp(_ index: Int) {
@@ -107,9 +147,11 @@ private struct Schedule {
     @discardableResult
     private mutating func start(_ index: Int) -> Bool {
         guard let call = sides[index].start() else { return false }
-        let object = ObjectIdentifier(call.export.object)
-        #expect(lastStarted[object] ?? 0 < call.number, "seed \(seed): messages to one object changed their order")
-        lastStarted[object] = call.number
+        // What is sent to a promise has an order of its own: the object may have got other messages before.
+        let name = call.message.name
+        let route = name.hasPrefix("promise") ? Route.promise(name) : .object(ObjectIdentifier(call.export.object))
+        #expect(lastStarted[route] ?? 0 < call.number, "seed \(seed): messages to \(route) changed their order")
+        lastStarted[route] = call.number
         return true
     }
 
@@ -119,7 +161,8 @@ private struct Schedule {
         if call.question == nil {
             sides[index].endOneWay(call)
         } else {
-            try sides[index].answer(call)
+            let kept = call.flags.contains(.keepAnswer) ? outcome(sides[index]) : nil
+            try sides[index].answer(call, keeping: kept)
         }
         return true
     }
@@ -147,6 +190,8 @@ private struct Schedule {
         #expect(Set(side.answers.keys).isDisjoint(with: side.failures.keys), "seed \(seed)")
         #expect(side.state.runningCalls == 0 && side.state.unfinished == 0, "seed \(seed)")
         #expect(side.state.questions.count == 0 && side.state.answers.count == 0, "seed \(seed): a question is left")
+        #expect(
+            side.state.questions.promises == 0 && side.state.answers.keptCount == 0, "seed \(seed): an answer is left")
         #expect(side.state.pending.isEmpty && side.state.ready.isEmpty && side.state.partials.isEmpty, "seed \(seed)")
         #expect(side.state.imports.count == 0 && side.state.exports.count == 1, "seed \(seed): a reference is left")
     }

@@ -5,23 +5,28 @@ import KeyedArchive
 
 /// A proxy for an object of the other side.
 final class StateProxy: ByReferenceCodable, Sendable {
-    let id: ObjectID
+    let target: ProxyTarget
     private let dead: DeadProxies
 
-    init(_ id: ObjectID, _ dead: DeadProxies) {
-        self.id = id
+    /// The object's id; none for a promise.
+    var id: ObjectID {
+        if case .object(let id) = target { id } else { .none }
+    }
+
+    init(_ target: ProxyTarget, _ dead: DeadProxies) {
+        self.target = target
         self.dead = dead
     }
 
-    deinit { dead.ids.append(id) }
+    deinit { dead.targets.append(target) }
 
     func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
 }
 
-/// The ids of freed proxies for which no release was sent.
+/// What freed proxies stood for, before the other side is told.
 final class DeadProxies: @unchecked Sendable {
     // Used by one thread.
-    var ids: [ObjectID] = []
+    var targets: [ProxyTarget] = []
 }
 
 /// A host whose answers the test sets.
@@ -46,9 +51,9 @@ final class StateHost: PortHost {
 
     init(isInitiator: Bool) { self.isInitiator = isInitiator }
 
-    func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(id, dead) }
+    func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(.object(id), dead) }
     static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
-    static func id(ofProxy object: AnyObject) -> ObjectID? { (object as? StateProxy)?.id }
+    static func target(ofProxy object: AnyObject) -> ProxyTarget? { (object as? StateProxy)?.target }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
     func mayBeWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
@@ -98,7 +103,7 @@ final class StateSide {
     var running: [InboundCall] = []
     /// The references that messages mentioned.
     var references: [AnyObject] = []
-    /// Encoders of sent messages, which the state borrows until the outbox is emptied.
+    /// Answers, whose encoders the state borrows until the outbox is emptied.
     private var messages: [OutboundMessage] = []
     /// The answers, by waiter.
     var answers: [Int: ReturnStatus] = [:]
@@ -255,7 +260,8 @@ final class StateSide {
         case .startAnswerTimer: done.append("start timer")
         case .releaseFreeMemory: done.append("release memory")
         case .flush: done.append("flush")
-        case .pong, .recycle, .cancelTimer, .endRoots, .ended: break
+        case .recycle(let message): message.reset()
+        case .pong, .cancelTimer, .endRoots, .ended: break
         }
     }
 
@@ -279,12 +285,35 @@ final class StateSide {
 
     /// Calls the other side.
     func call(_ waiter: Int, _ message: OutboundMessage) throws -> Ticket {
-        messages.append(message)
         try state.checkOpen(message)
         let ticket = state.questions.reserve()
-        _ = state.sendCall(message, ticket, waiter, host)
+        return try finish(message, state.sendCall(message, ticket, waiter, host))
+    }
+
+    /// Sends a promise, and returns a proxy for it.
+    func promise(_ message: OutboundMessage? = nil) throws -> StateProxy {
+        let message = try message ?? Self.message()
+        let outcome = try state.sendPromise(message, -1, host)
+        return StateProxy(.answer(try finish(message, outcome)), host.dead)
+    }
+
+    /// Releases what a written message holds.
+    private func finish(_ message: OutboundMessage, _ outcome: SendOutcome<Ticket>) throws -> Ticket {
         collect()
-        return ticket
+        switch outcome {
+        case .written(let ticket):
+            message.reset()
+            return ticket
+        case .waiting(let ticket): return ticket
+        case .failed(let error): throw error
+        }
+    }
+
+    /// A message to a promise.
+    static func message(_ name: String = "take", toPromise proxy: StateProxy) throws -> OutboundMessage {
+        let message = try message(name) { try $0.encode(1) }
+        if case .answer(let ticket) = proxy.target { message.send(to: ticket, through: proxy) }
+        return message
     }
 
     @discardableResult
@@ -324,14 +353,17 @@ final class StateSide {
 
     /// Answers a call that was started.
     @discardableResult
-    func answer(_ call: InboundCall, _ result: OutboundMessage? = nil) throws -> PortState<StateHost>.AnswerOutcome {
+    func answer(
+        _ call: InboundCall, _ result: OutboundMessage? = nil, keeping kept: KeptAnswer.Outcome? = nil
+    ) throws -> PortState<StateHost>.AnswerOutcome {
         running.removeAll { $0 === call }
         let message = try result ?? Self.message("") { try $0.encode(7) }
         messages.append(message)
-        let outcome = state.answer(call, with: message, .result, host)
-        state.firstJobReturned(call)
-        collect()
-        return outcome
+        return transition { state, actions in
+            let outcome = state.answer(call, with: message, .result, keeping: kept, host, &actions)
+            state.firstJobReturned(call)
+            return outcome
+        }
     }
 
     func endOneWay(_ call: InboundCall, _ failure: ConnectionError? = nil) {
@@ -348,16 +380,18 @@ final class StateSide {
     @discardableResult
     func release() -> Bool {
         var dying = DyingReferences()
-        for id in host.dead.ids { _ = dying.append(id) }
-        host.dead.ids = []
+        for target in host.dead.targets { _ = dying.append(target) }
+        host.dead.targets = []
         state.writeReleases(dying)
+        state.dropPromises(dying.promises)
         collect()
-        return dying.first != nil
+        return !dying.isEmpty
     }
 
     /// Whether every table is empty.
     var isAtRest: Bool {
-        state.questions.count == 0 && state.answers.count == 0 && state.pending.isEmpty && state.ready.isEmpty
+        state.questions.count == 0 && state.answers.count + state.answers.keptCount == 0 && state.pending.isEmpty
+            && state.ready.isEmpty
             && state.partials.isEmpty && state.unfinished == 0 && state.imports.count == 0 && state.exports.count <= 1
     }
 }

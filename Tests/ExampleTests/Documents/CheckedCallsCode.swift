@@ -97,6 +97,16 @@ enum CheckedCallsCode {
         return [balance, later]
     }
 
+    static func promise(_ connection: Connection) async throws -> Int {
+        let bank = try await connection.root(as: BankInterface.self)
+        // CheckedCalls.md: promise
+        let account = bank.open.promise("Grace")
+        try await account.deposit.oneWay(5)
+        let balance = try await account.balance()
+        // end
+        return balance
+    }
+
     static func callLocal() async throws -> Int {
         // CheckedCalls.md: local
         let bank = Remote<BankInterface>(local: Bank())

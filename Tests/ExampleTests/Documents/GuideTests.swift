@@ -93,6 +93,7 @@ struct GuideTests {
         } catch let error as ConnectionError where error.code == .deadlineExceeded {
             // Ten seconds may pass on a busy machine.
         }
+        #expect(try await CheckedCallsCode.promise(client) == 5)
         #expect(try await CheckedCallsCode.callLocal() == 1)
         #expect(try await CheckedCallsCode.callDynamically(client) == 5)
         let description = try #require(DistantObject.classDescription(of: await client.root))

@@ -72,6 +72,15 @@ final class Party {
             _ = back == given
             let _: Bool = try await given.own(given)
         }
+        await counts.attempt {
+            let given = root.give.promise()
+            let echoed = root.back.promise(FuzzDirectory())
+            try await given.note.oneWay(4)
+            let _: Int = try await given.tell(echoed, 5)
+            let _: Int = try await echoed.echo(6)
+            let _: DistantObject = try await given.resolved()
+            _ = root.message("wait").promise()
+        }
         let cancelled = counts.spawn(on: loop) { try await root.wait() }
         await counts.attempt {
             let node = FuzzNode("a", [FuzzNode("b"), FuzzNode("c")])

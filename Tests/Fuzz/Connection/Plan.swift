@@ -50,7 +50,7 @@ struct Plan {
         cuts = second & 3 == 2
         let rest = input[2...]
         let form: Form = first & 6 == 0 ? .raw : first & 6 == 2 ? .greeted : .framed
-        let hello = Piece(bytes: Self.frame(1, 0, Self.hello(features: second >> 2 & 31)))
+        let hello = Piece(bytes: Self.frame(1, 0, Self.hello(features: second >> 2 & 63)))
         pieces = form == .raw ? [] : [hello]
         guard form == .framed else {
             pieces.append(Piece(bytes: Array(rest)))

@@ -44,10 +44,10 @@ private func recordSeeds() -> [[UInt8]] {
         let short = frames.filter { $0.body.count < 4_096 }
         for end in stride(from: 2, through: short.count, by: 4) {
             seeds.append(
-                Plan.input(frames: Array(short[1..<end]), isInitiator: isInitiator, second: UInt8(end % 3) | 30 << 2))
+                Plan.input(frames: Array(short[1..<end]), isInitiator: isInitiator, second: UInt8(end % 3) | 62 << 2))
         }
         seeds.append(
-            Plan.input(frames: Array(frames.dropFirst()), isInitiator: isInitiator, second: 30 << 2))
+            Plan.input(frames: Array(frames.dropFirst()), isInitiator: isInitiator, second: 62 << 2))
         seeds += shares(Array(short.dropFirst().prefix(12)), isInitiator: isInitiator)
         seeds.append([isInitiator ? 1 : 0, 0] + heard[side].prefix(4_000))
         seeds.append([isInitiator ? 57 : 56, 0] + heard[side].prefix(4_000))
@@ -60,7 +60,7 @@ private func shares(_ frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isIn
     Gift.allCases.flatMap { gift -> [[UInt8]] in
         [UInt8(0), 3, 5].map { way in
             // A connection that is the initiator asks for memory after a message.
-            var bytes: [UInt8] = [isInitiator ? 69 : 68, (isInitiator ? 30 : 31) << 2]
+            var bytes: [UInt8] = [isInitiator ? 69 : 68, (isInitiator ? 62 : 63) << 2]
             if isInitiator { bytes += [11, 0, 1, 0, 0, 0, 1] }
             bytes += [17, isInitiator ? 1 : 0, 0, 0, isInitiator ? gift.rawValue : 0, way]
             bytes += [17, 2, 0, 0, isInitiator ? 0 : gift.rawValue, way]

@@ -67,6 +67,7 @@ final class FuzzDirectory: Vendable {
         Message("think", FuzzDirectory.think)
         Message("wait", FuzzDirectory.wait)
         Message("copy", FuzzDirectory.copy)
+        Message("back", FuzzDirectory.back)
     }
 
     func echo(_ number: Int) -> Int { number }
@@ -77,6 +78,7 @@ final class FuzzDirectory: Vendable {
     func fail(_ text: String) throws { throw FuzzError(text: text, object: DistantObject(standingFor: self)) }
     func own(_ object: FuzzDirectory) -> Bool { object === self }
     func give() -> FuzzDirectory { FuzzDirectory() }
+    func back(_ object: DistantObject) -> DistantObject { object }
     func copy(_ node: ByCopy<FuzzNode>) -> ByCopy<FuzzNode> { node }
 
     func keep(_ object: DistantObject) -> DistantObject? {

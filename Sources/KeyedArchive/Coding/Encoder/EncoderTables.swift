@@ -81,6 +81,12 @@ struct EncoderTables: ~Copyable {
         return index
     }
 
+    /// Takes over the tables of an archive that was read.
+    mutating func load(_ externals: [AnyObject], _ shapes: [Shape]) {
+        self.externals = externals
+        self.shapes = shapes
+    }
+
     func deallocate() {
         lengths.deallocate()
         identity.deallocate()

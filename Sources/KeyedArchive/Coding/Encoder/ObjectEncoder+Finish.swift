@@ -77,6 +77,40 @@ extension ObjectEncoder {
         return (state.header.bytes, output.bytes)
     }
 
+    /// Makes an archive that was read, with its tables, the content of an encoder that has none.
+    ///
+    /// - Throws: `ArchiveError.limit` if it is larger than the encoder's limit.
+    package func load(archive: UnsafeRawBufferPointer, externals: [AnyObject], shapes: [Shape]) throws {
+        guard archive.count <= limits.bytes else {
+            throw ArchiveError(.limit, "an archive of more than \(limits.bytes) bytes")
+        }
+        state.header.count = 0
+        output.append(archive)
+        tables.load(externals, shapes)
+        state.isFinished = true
+    }
+
+    /// What a finished archive consists of.
+    package enum SoleValue {
+        case external(AnyObject)
+        case nothing
+        case other
+    }
+
+    /// The one value of the finished archive, if it is an object by reference or nil and there is no other.
+    package var soleValue: SoleValue {
+        guard byteCount <= 16 else { return .other }
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        bytes.withUnsafeMutableBytes { copyBytes(to: $0) }
+        // No objects, the length of the values, and the values.
+        guard bytes.count >= 3, bytes[0] == 0, Int(bytes[1]) == bytes.count - 2 else { return .other }
+        if bytes.count == 3, bytes[2] == Tag.none { return .nothing }
+        guard bytes[2] == Tag.external else { return .other }
+        var index = 0
+        for (place, byte) in bytes[3...].enumerated() { index |= Int(byte & 0x7F) << (7 * place) }
+        return externals.indices.contains(index) ? .external(externals[index]) : .other
+    }
+
     /// The second part of `plainParts`.
     package var plainValues: UnsafeRawBufferPointer { output.bytes }
 

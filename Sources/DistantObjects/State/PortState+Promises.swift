@@ -1,0 +1,135 @@
+import KeyedArchive
+
+// Promises: messages that name the answer to an earlier call before it is known.
+//
+// The caller names an answer by the number of its question, until it drops it. The side that answers keeps the messages to an
+// answer in a mailbox of its own, and moves them to the mailbox of the object once that is known. So messages to a promise
+// start in the order in which they were sent, before those that the caller sends to the object once it has a reference.
+extension PortState {
+    /// Whether messages may name answers.
+    var knowsPromises: Bool { handshake.grants.features & ProtocolLimits.knowsPromises != 0 }
+
+    // MARK: The caller's side
+
+    /// Writes a call as a promise, or queues it if there is no credit or room.
+    ///
+    /// - Throws: A `ConnectionError` if the peer does not know promises, has too many, or the connection is closed.
+    mutating func sendPromise(
+        _ message: OutboundMessage, _ waiter: consuming Waiter, _ host: Host
+    ) throws -> SendOutcome<Ticket> {
+        try checkOpen(message)
+        guard knowsPromises else {
+            throw ConnectionError(
+                .notAvailable, "the other process is of a version without promises; await the result instead",
+                context: message.name)
+        }
+        guard questions.promises < ProtocolLimits.keptAnswers else {
+            throw ConnectionError(
+                .overloaded, "more than \(ProtocolLimits.keptAnswers) promises are held; the call was not sent",
+                context: message.name)
+        }
+        message.isPromise = true
+        return sendCall(message, questions.reservePromise(), waiter, host)
+    }
+
+    /// Writes the `Drop` frames for promises that this side no longer uses.
+    mutating func dropPromises(_ promises: [Ticket]) {
+        guard phase != .ended else { return }
+        for promise in promises {
+            if let number = questions.dropPromise(promise) { write(.drop, number: UInt64(number)) }
+        }
+    }
+
+    /// Drops a promise that was given up while its call waited to be written.
+    mutating func dropIfUnwanted(_ promise: Ticket) {
+        if questions.isUnwanted(promise) { dropPromises([promise]) }
+    }
+
+    // MARK: The answering side
+
+    /// The answer that a call leaves for later messages; nil if it leaves none.
+    func answerToKeep(_ flags: CallFlags) -> KeptAnswer? {
+        guard knowsPromises, flags.contains(.keepAnswer), !flags.contains(.oneWay) else { return nil }
+        return KeptAnswer(isPromise: flags.contains(.promise))
+    }
+
+    /// Makes a call ready, unless an answer is among its arguments that is not known yet.
+    mutating func makeReady(_ call: InboundCall) {
+        if let answer = call.resolveArguments() { answer.delay(call) } else { ready.append(call) }
+    }
+
+    /// Makes the answer of a call known that has ended.
+    ///
+    /// - Returns: Whether that is all: the call of a promise is answered only when the peer drops it.
+    mutating func settle(
+        _ call: InboundCall, _ question: UInt32, as outcome: KeptAnswer.Outcome?, _ actions: inout [Action<Host>]
+    ) -> Bool {
+        guard let answer = answers.keptAnswer(question), let outcome else { return false }
+        settle(answer, as: outcome)
+        guard answer.isPromise, case .object = outcome else { return false }
+        let (isKept, dropped) = answers.finish(question, keep: true)
+        if !isKept { writeEmptyReturn(question) }
+        if let dropped { discard(dropped, &actions) }
+        return true
+    }
+
+    private mutating func settle(_ answer: KeptAnswer, as outcome: KeptAnswer.Outcome) {
+        let mailbox = answer.export.mailbox
+        let messages = answer.takeMessages()
+        mailbox.isBusy = false
+        switch outcome {
+        case .object(let object) where Host.target(ofProxy: object) != nil:
+            answer.become(
+                Export(
+                    id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: mailbox),
+                isPassedOn: true)
+        case .object(let object):
+            answer.become(exports.keep(object, messages: ClassMessages.known(object)), isPassedOn: false)
+        case .failed(let error):
+            answer.fail(error)
+        }
+        for call in messages {
+            if case .failed(let error) = outcome { call.fail(error) } else { call.redirect(to: answer.export) }
+            queue(call, in: call.export.mailbox)
+        }
+        for call in answer.takeDependents() { makeReady(call) }
+    }
+
+    mutating func receiveDrop(_ question: UInt32, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
+        switch try answers.drop(question) {
+        case .nothing, .answered(nil), .pending(nil): break
+        case .answered(let answer?):
+            switch answer.state {
+            case .object where answer.isPromise, .passedOn where answer.isPromise: writeEmptyReturn(question)
+            case .object, .passedOn, .failed, .pending: break
+            }
+            discard(answer, &actions)
+        case .pending(_?): try cancelUnused(&actions)
+        }
+    }
+
+    /// Cancels the calls whose answers the peer has dropped and no message waits for.
+    mutating func cancelUnused(_ actions: inout [Action<Host>]) throws(ProtocolViolation) {
+        for question in answers.droppedBefore {
+            guard let answer = answers.keptAnswer(question), answer.isPending,
+                !answer.isAwaited(isCancelled: { answers.isCancelled($0) })
+            else { continue }
+            if let call = try answers.cancel(question) { actions.append(.cancel(call)) }
+        }
+    }
+
+    /// Lets go of an answer that the peer has dropped.
+    mutating func discard(_ answer: KeptAnswer, _ actions: inout [Action<Host>]) {
+        if case .object = answer.state { exports.unkeep(answer.export) }
+        actions.append(.release(answer))
+    }
+
+    /// Answers the call of a promise that the peer has dropped.
+    private mutating func writeEmptyReturn(_ question: UInt32) {
+        outbox.append(question)
+        // No references, no shapes, and a body without a value.
+        for _ in 0..<4 { outbox.append(byte: 0) }
+        answerFlow.add(outbox.count + ProtocolLimits.headers)
+        write(.return, flags: ReturnStatus.result.rawValue)
+    }
+}

@@ -1,0 +1,7 @@
+/// What a proxy stands for.
+enum ProxyTarget {
+    /// An object of the peer.
+    case object(ObjectID)
+    /// The answer to a call of this side, which may not be known yet.
+    case answer(Ticket)
+}

@@ -1,0 +1,82 @@
+import DistantObjects
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Promises of an object that turns out to be the caller's own", .bounded())
+struct LoopBackTests {
+    @Test("Messages reach the caller's own object in order, and resolving gives the object itself")
+    func order() async throws {
+        let visit = try await Visit()
+        let own = Hall("own")
+        let promise = visit.hall.backLater.promise(Remote(vending: own))
+        for number in 0..<10 { #expect(try promise.note.offer(number)) }
+        async let name = promise.name()
+        async let room = promise.resolved()
+        await visit.served.started.wait()
+        visit.served.gate.send()
+        let resolved = try await room
+        #expect(resolved.local(as: Hall.self) === own)
+        // The marker has come back behind what was sent to the promise.
+        #expect(own.notes.withLock { $0 } == Array(0..<10))
+        #expect(try await name == "own")
+        #expect(try await promise.note(10) == 10)
+        #expect(try await resolved.note(11) == 11)
+        #expect(own.notes.withLock { $0 } == Array(0...11))
+        await visit.pair.client.close()
+    }
+
+    @Test("Arguments, results and errors pass through unchanged, large ones as well")
+    func content() async throws {
+        var server = Connection.Configuration.patient
+        server.errorTypes = [NoRoom.self]
+        let visit = try await Visit(server: server)
+        let own = Hall("own")
+        let promise = visit.hall.back.promise(Remote(vending: own))
+        #expect(try await promise.bytes([UInt8](repeating: 7, count: 1 << 20)) == 1 << 20)
+        #expect(try await promise.meet(Remote(vending: Hall("other"))) == "own other")
+        #expect(try await promise.meet(visit.hall) == "hall")
+        #expect(try await promise.room("x").local(as: Hall.self) === own.room("x"))
+        own.gate.send()
+        await #expect(throws: NoRoom(name: "y")) { _ = try await promise.broken("y") }
+        await expectCode(.noSuchMessage) { _ = try await promise.object.nothing() as Int }
+        await expectCode(.wrongArgument) { _ = try await promise.object.note("text") as Int }
+        await visit.pair.client.close()
+    }
+
+    @Test("A promise of such an object's result is a promise of the caller's own object, too")
+    func nested() async throws {
+        let visit = try await Visit()
+        let own = Hall("own")
+        let promise = visit.hall.back.promise(Remote(vending: own))
+        let room = promise.room.promise("x").room.promise("y")
+        #expect(try await room.name() == "y")
+        #expect(try await room.resolved().local(as: Hall.self) === own.room("x").room("y"))
+        await expectCode(.noObject) { _ = try await promise.known.promise("none").name() }
+        await visit.pair.client.close()
+    }
+
+    @Test("Cancelling such a call cancels the caller's own method")
+    func cancel() async throws {
+        let visit = try await Visit()
+        let own = Hall("own")
+        let promise = visit.hall.back.promise(Remote(vending: own))
+        let call = Task { try await promise.wait() }
+        await own.started.wait()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await call.value }
+        await own.stopped.wait()
+        await visit.pair.client.close()
+    }
+
+    @Test("Nothing is left when such promises are let go")
+    func rest() async throws {
+        let visit = try await Visit()
+        for number in 0..<100 {
+            let promise = visit.hall.back.promise(Remote(vending: Hall("own")))
+            #expect(try await promise.note(number) == number)
+        }
+        try await visit.pair.rest(with: visit.hall)
+        await visit.pair.close()
+    }
+}

@@ -1,0 +1,221 @@
+import Testing
+
+@testable import DistantObjects
+@testable import PortTransport
+
+@Suite("The state: promises")
+struct StatePromiseTests {
+    private let failed = KeptAnswer.Outcome.failed(ConnectionError(.noObject, "none"))
+
+    /// Calls of the server that a client has promised, and a first promise.
+    private func promised() throws -> (client: StateSide, server: StateSide, promise: StateProxy, call: InboundCall) {
+        let (client, server) = try StateSide.pair()
+        let promise = try client.promise()
+        try server.receive(client.takeFrames())
+        return (client, server, promise, try #require(server.start()))
+    }
+
+    @Test("A promise that has become an object has its Return after its Drop, and the object gets no id")
+    func answer() throws {
+        var (client, server, promise, call) = try promised()
+        #expect(try server.answer(call, keeping: .object(StateObject())) == .written)
+        #expect(server.takeKinds() == [] && server.state.exports.count == 1)
+        #expect(server.state.answers.keptCount == 1 && client.state.questions.promises == 1)
+        promise = StateProxy(.object(.rootDirectory), client.host.dead)
+        client.release()
+        #expect(client.takeKinds() == [.drop])
+        try server.receive(StateFrame(.drop, 0))
+        let frames = server.takeFrames()
+        #expect(frames.map(\.kind) == [.return] && frames[0].bytes == [0, 0, 0, 0, 0])
+        #expect(server.done.last == "release")
+        try client.receive(frames)
+        #expect(client.isAtRest && server.isAtRest)
+        withExtendedLifetime(promise) {}
+    }
+
+    @Test("A promise that fails is answered at once, and its number is free after Drop and Return in either order")
+    func failure() throws {
+        for dropsFirst in [true, false] {
+            let (client, server, promise, call) = try promised()
+            guard case .answer(let ticket) = promise.target else { return }
+            if dropsFirst { client.state.dropPromises([ticket]) }
+            try server.answer(call, keeping: failed)
+            let frames = server.takeFrames()
+            #expect(frames.map(\.kind) == [.return])
+            try client.receive(frames)
+            #expect(client.done == ["discard"])
+            if !dropsFirst {
+                #expect(throws: ProtocolViolation.self) { try client.receive(frames) }
+                client.state.dropPromises([ticket])
+            }
+            #expect(client.state.questions.count == 0)
+            try server.receive(client.takeFrames().filter { $0.kind == .drop })
+            #expect(server.isAtRest && client.state.questions.promises == 0)
+        }
+    }
+
+    @Test("Messages to a promise start once it is known, in their order and in that of its object")
+    func order() throws {
+        let (client, server, promise, call) = try promised()
+        let object = StateObject()
+        let id = server.state.exports.mention(object, messages: ClassMessages.of(object), number: 1)
+        for waiter in 1...3 { _ = try client.call(waiter, StateSide.message(toPromise: promise)) }
+        try client.call(4, to: id)
+        try server.receive(client.takeFrames())
+        let direct = try #require(server.start())
+        #expect(direct.export.object === object && server.start() == nil)
+        try server.answer(call, keeping: .object(object))
+        // The object is busy with the message that came before it was the answer.
+        #expect(server.start() == nil)
+        try server.answer(direct)
+        try client.call(5, to: id)
+        try server.receive(client.takeFrames())
+        for question: UInt32 in [1, 2, 3, 5] {
+            let next = try #require(server.start())
+            // Question 4 was answered, so 5 takes its number.
+            #expect(next.question == (question == 5 ? 5 : question) && next.export.object === object)
+            try server.answer(next)
+        }
+        withExtendedLifetime(promise) {}
+    }
+
+    @Test("A message with a promise as its argument waits for it, and the next to its object behind it")
+    func argument() throws {
+        let (client, server, promise, call) = try promised()
+        let other = StateObject()
+        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        _ = try client.call(1, StateSide.message("takeObject", to: id) { try $0.encode(promise) })
+        try client.call(2, to: id)
+        try server.receive(client.takeFrames())
+        #expect(server.start() == nil)
+        let object = StateObject()
+        try server.answer(call, keeping: .object(object))
+        let first = try #require(server.start())
+        #expect(first.tables?.references.first === object)
+        #expect(server.start() == nil)
+        try server.answer(first)
+        #expect(server.start()?.message.name == "take")
+    }
+
+    @Test("What names a failed promise fails with its error, before and after that is known", arguments: [true, false])
+    func failed(isLate: Bool) throws {
+        let (client, server, promise, call) = try promised()
+        if isLate { try server.answer(call, keeping: failed) }
+        _ = try client.call(1, StateSide.message(toPromise: promise))
+        _ = try client.call(2, StateSide.message("takeObject") { try $0.encode(promise) })
+        try server.receive(client.takeFrames())
+        if !isLate { try server.answer(call, keeping: failed) }
+        for _ in 1...2 {
+            let next = try #require(server.start())
+            #expect(next.obstacle == .promise && (next.failure as? ConnectionError)?.code == .noObject)
+            try server.answer(next)
+        }
+        withExtendedLifetime(promise) {}
+    }
+
+    @Test("A dropped promise is cancelled if no message waits for it but cancelled ones")
+    func unused() throws {
+        let (client, server, promise, _) = try promised()
+        let ticket = try client.call(1, StateSide.message(toPromise: promise))
+        guard case .answer(let answer) = promise.target else { return }
+        client.state.dropPromises([answer])
+        try server.receive(client.takeFrames())
+        #expect(server.done == [])
+        client.transition { state, actions in state.giveUp(ticket, CancellationError(), &actions) }
+        try server.receive(client.takeFrames())
+        #expect(server.done == ["cancel 0"])
+    }
+
+    @Test("A promise of an object of the caller passes messages on, one after the other")
+    func loopBack() throws {
+        let (client, server, promise, call) = try promised()
+        let proxy = StateProxy(.object(.rootDirectory), server.host.dead)
+        for waiter in 1...2 { _ = try client.call(waiter, StateSide.message(toPromise: promise)) }
+        try server.receive(client.takeFrames())
+        try server.answer(call, keeping: .object(proxy))
+        let first = try #require(server.start())
+        #expect(first.message.isPassedOn && first.message.name == "take" && first.export.object === proxy)
+        #expect(server.start() == nil)
+        try server.answer(first)
+        #expect(server.start()?.question == 2)
+        withExtendedLifetime(promise) {}
+    }
+
+    @Test("A promise that waits for credit holds back all later messages, and may be dropped before it is written")
+    func unwritten() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        try client.call(1)
+        do {
+            let promise = try client.promise()
+            #expect(try !client.offer())
+            withExtendedLifetime(promise) {}
+        }
+        client.release()
+        #expect(client.takeKinds() == [.call])
+        try client.receive(StateFrame(.credit, 1))
+        client.endTurn()
+        #expect(client.takeKinds() == [.call, .drop])
+        #expect(try client.offer())
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("Promises keep no side from closing, and a late message to one is no error")
+    func closing() throws {
+        let (client, server, promise, call) = try promised()
+        try server.answer(call, keeping: .object(StateObject()))
+        server.beginClosing()
+        #expect(server.sayGoodbyeIfIdle())
+        let late = try client.promise(StateSide.message(toPromise: promise))
+        _ = try client.call(1, StateSide.message(toPromise: late))
+        try server.receive(client.takeFrames())
+        try client.receive(server.takeFrames())
+        client.beginClosing()
+        client.transition { state, actions in state.failUnanswered(client.host, "x", &actions) }
+        #expect(client.sayGoodbyeIfIdle() && client.failures[1] == .notDelivered)
+        server.transition { state, actions in
+            _ = state.endCalls(server.host, "x", &actions) { _ in .closedHere }
+            state.end(&actions)
+        }
+        #expect(server.state.answers.count + server.state.answers.keptCount == 0)
+    }
+
+    @Test("Without the feature nothing is sent, and its flags and references are errors")
+    func notAgreed() throws {
+        let (client, server) = try StateSide.pair()
+        client.state.handshake.grants.features &= ~ProtocolLimits.knowsPromises
+        server.state.handshake.grants.features &= ~ProtocolLimits.knowsPromises
+        let error = #expect(throws: ConnectionError.self) { _ = try client.promise() }
+        #expect(error?.code == .notAvailable && client.takeKinds() == [])
+        for flag in [CallFlags.toAnswer, .promise] {
+            #expect(throws: ProtocolViolation.self) {
+                try server.receive(StateFrame(.call, 0, 0, 0, 0, flags: flag.rawValue))
+            }
+        }
+    }
+
+    @Test("An answer cannot name an answer")
+    func inReturn() throws {
+        let (client, server, promise, call) = try promised()
+        try client.call(1)
+        #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.return, 1, 1, 3, 0, 0)) }
+        withExtendedLifetime((server, promise, call)) {}
+    }
+
+    @Test("A side keeps no more answers than the protocol allows")
+    func limit() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 10_000
+        let (client, server) = try StateSide.pair(limits: limits)
+        let promises = try (0..<ProtocolLimits.keptAnswers).map { _ in try client.promise() }
+        let error = #expect(throws: ConnectionError.self) { _ = try client.promise() }
+        #expect(error?.code == .overloaded)
+        var frames = client.takeFrames()
+        var surplus = try #require(frames.last)
+        surplus.bytes = [0x80, 0x20] + surplus.bytes.dropFirst(2)
+        frames.append(surplus)
+        #expect(throws: ProtocolViolation.self) { try server.receive(frames) }
+        withExtendedLifetime(promises) {}
+    }
+}
