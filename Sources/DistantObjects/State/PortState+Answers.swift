@@ -21,6 +21,7 @@ extension PortState {
             partials[frame.number] = PartialMessage(purpose: .reply(question: question, status, tables))
             return
         }
+        if tables == nil, questions.promiseAnswered(index) { return }
         let body = frame.retain(reader.offset..<frame.bytes.count)
         complete(index, with: Reply(status: status, body: body, bulk: 0, tables: tables), &actions)
     }

@@ -55,7 +55,7 @@ extension PortState {
 
     /// Makes a call ready, unless an answer is among its arguments that is not known yet.
     mutating func makeReady(_ call: InboundCall) {
-        if let answer = call.resolveArguments() { answer.delay(call) } else { ready.append(call) }
+        if let answer = call.resolveArguments() { answer.delay(dependent: call) } else { ready.append(call) }
     }
 
     /// Makes the answer of a call known that has ended.
@@ -74,35 +74,37 @@ extension PortState {
     }
 
     private mutating func settle(_ answer: KeptAnswer, as outcome: KeptAnswer.Outcome) {
-        let mailbox = answer.export.mailbox
-        let messages = answer.takeMessages()
-        mailbox.isBusy = false
         switch outcome {
         case .object(let object) where Host.target(ofProxy: object) != nil:
-            answer.become(
-                Export(
-                    id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: mailbox),
-                isPassedOn: true)
+            let export = Export(
+                id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: Mailbox())
+            answer.settle(.passedOn(export))
+            for call in answer.takeMessages() { redirect(call, to: export) }
         case .object(let object):
-            answer.become(exports.keep(object, messages: ClassMessages.known(object)), isPassedOn: false)
+            let export = exports.keep(object, messages: ClassMessages.known(object))
+            answer.settle(.object(export))
+            for call in answer.takeMessages() { redirect(call, to: export) }
         case .failed(let error):
-            answer.fail(error)
-        }
-        for call in messages {
-            if case .failed(let error) = outcome { call.fail(error) } else { call.redirect(to: answer.export) }
-            queue(call, in: call.export.mailbox)
+            answer.settle(.failed(error))
+            for call in answer.takeMessages() {
+                call.fail(error)
+                queue(call, in: call.export.mailbox)
+            }
         }
         for call in answer.takeDependents() { makeReady(call) }
+    }
+
+    /// Sends a message to the object that the answer it is for has turned out to be.
+    private mutating func redirect(_ call: InboundCall, to export: Export) {
+        call.redirect(to: export)
+        if call.isComplete, export.begin() { makeReady(call) } else { queue(call, in: export.mailbox) }
     }
 
     mutating func receiveDrop(_ question: UInt32, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
         switch try answers.drop(question) {
         case .nothing, .answered(nil), .pending(nil): break
         case .answered(let answer?):
-            switch answer.state {
-            case .object where answer.isPromise, .passedOn where answer.isPromise: writeEmptyReturn(question)
-            case .object, .passedOn, .failed, .pending: break
-            }
+            if answer.isPromise, answer.object != nil { writeEmptyReturn(question) }
             discard(answer, &actions)
         case .pending(_?): try cancelUnused(&actions)
         }
@@ -120,8 +122,12 @@ extension PortState {
 
     /// Lets go of an answer that the peer has dropped.
     mutating func discard(_ answer: KeptAnswer, _ actions: inout [Action<Host>]) {
-        if case .object = answer.state { exports.unkeep(answer.export) }
-        actions.append(.release(answer))
+        switch answer.state {
+        case .object(let export):
+            exports.unkeep(export)
+            actions.append(.unexport(export))
+        case .passedOn, .pending, .failed: actions.append(.release(answer))
+        }
     }
 
     /// Answers the call of a promise that the peer has dropped.

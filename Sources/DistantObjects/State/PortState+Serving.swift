@@ -15,7 +15,7 @@ extension PortState {
         write(try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls), host, &actions)
         let question: UInt32? = isOneWay ? nil : try reader.number32()
         let answer = flags.contains(.toAnswer) ? try answers.namedAnswer(reader.number32()) : nil
-        let export = if let answer { answer.export } else { try exports.resolve(reader.objectID()) }
+        let export = if let answer { answer.target() } else { try exports.resolve(reader.objectID()) }
         let message = try readName(&reader, of: export)
         var deadline: UInt64?
         if flags.contains(.deadline) {
@@ -36,7 +36,8 @@ extension PortState {
             return
         }
         unfinished += 1
-        let startsAtOnce = frame.messageLength == nil && export.begin()
+        let isDelayed = answer?.isPending ?? false
+        let startsAtOnce = frame.messageLength == nil && !isDelayed && export.begin()
         let mailbox = Unmanaged.passUnretained(export.mailbox)
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
@@ -44,7 +45,10 @@ extension PortState {
             argumentCount: argumentCount, tables: consume tables,
             deadline: deadline, epoch: controls.barriers.enter(), isLate: phase != .open, body: consume body)
         if call.tables?.fault != nil { call.obstacle = .tables }
-        if case .failed(let error)? = answer?.state { call.fail(error) }
+        if let answer {
+            if case .failed(let error) = answer.state { call.fail(error) }
+            if isDelayed { return answer.delay(message: call) }
+        }
         // The call holds the export, and the export its mailbox.
         if startsAtOnce {
             if call.namesAnswers { makeReady(call) } else { ready.append(consume call) }

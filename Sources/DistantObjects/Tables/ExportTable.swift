@@ -88,11 +88,15 @@ struct ExportTable {
 
     /// An object of this side that is an answer, as the target of messages to that answer.
     ///
-    /// It gets no id. Its messages wait in the same mailbox as those that name it by an id.
+    /// It gets no id if it has none. Its messages wait in the same mailbox as those that name it by an id.
     mutating func keep(_ object: AnyObject, messages: Unmanaged<ClassMessages>) -> Export {
         let key = ObjectIdentifier(object)
-        let mailbox = byObject[key]?.mailbox ?? lingering[key] ?? Mailbox()
-        if byObject[key] == nil, !mailbox.isLingering {
+        if let known = byObject[key] {
+            known.mailbox.answers += 1
+            return known
+        }
+        let mailbox = lingering[key] ?? Mailbox()
+        if !mailbox.isLingering {
             mailbox.isLingering = true
             lingering.insert(mailbox, for: key)
         }

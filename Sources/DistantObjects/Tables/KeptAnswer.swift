@@ -10,9 +10,10 @@ import KeyedArchive
 final class KeptAnswer: @unchecked Sendable {
     enum State {
         case pending
-        case object
+        /// Messages go to the object.
+        case object(Export)
         /// Messages are sent back to the peer.
-        case passedOn
+        case passedOn(Export)
         case failed(any Error)
     }
 
@@ -23,10 +24,9 @@ final class KeptAnswer: @unchecked Sendable {
     }
 
     @exclusivity(unchecked) private(set) var state = State.pending
-    /// Where messages to the answer go: to the object, or into the mailbox of a stand-in, which is busy until the answer
-    /// is known.
-    @exclusivity(unchecked) private(set) var export: Export
-    /// Messages that have the answer as an argument and wait until it is known.
+    /// Messages to the answer, until it is known.
+    @exclusivity(unchecked) private var messages = Fifo<InboundCall>()
+    /// Messages that have the answer as an argument, until it is known.
     @exclusivity(unchecked) private var dependents = Fifo<InboundCall>()
     /// Whether the peer has dropped it while it was pending.
     @exclusivity(unchecked) var isDropped = false
@@ -35,35 +35,49 @@ final class KeptAnswer: @unchecked Sendable {
 
     init(isPromise: Bool) {
         self.isPromise = isPromise
-        let mailbox = Mailbox()
-        mailbox.isBusy = true
-        export = Export(
-            id: .none, object: StandIn.shared, messages: ClassMessages.unknown, lastMention: 0, mailbox: mailbox)
     }
 
     var isPending: Bool {
         if case .pending = state { true } else { false }
     }
 
+    /// The object that messages with the answer as an argument get.
+    var object: AnyObject? {
+        switch state {
+        case .object(let export), .passedOn(let export): export.object
+        case .pending, .failed: nil
+        }
+    }
+
+    /// Where messages to the answer go.
+    ///
+    /// While the answer is not known, and after it has failed, a stand-in: it has no messages, and its mailbox is empty.
+    func target() -> Export {
+        switch state {
+        case .object(let export), .passedOn(let export): export
+        case .pending, .failed:
+            Export(
+                id: .none, object: StandIn.shared, messages: ClassMessages.unknown, lastMention: 0, mailbox: Mailbox())
+        }
+    }
+
     /// Whether messages wait for it that the peer has not cancelled.
     func isAwaited(isCancelled: (UInt32) -> Bool) -> Bool {
-        export.mailbox.waiting.contains { !($0.question.map(isCancelled) ?? false) }
+        messages.contains { !($0.question.map(isCancelled) ?? false) }
             || dependents.contains { !($0.question.map(isCancelled) ?? false) }
     }
 
+    /// Has a message to the answer wait.
+    func delay(message call: InboundCall) { messages.append(call) }
+
     /// Has a message wait that has the answer as an argument.
-    func delay(_ call: InboundCall) { dependents.append(call) }
+    func delay(dependent call: InboundCall) { dependents.append(call) }
 
-    /// Makes the answer an object, to which its messages go from now on.
-    func become(_ target: Export, isPassedOn: Bool) {
-        state = isPassedOn ? .passedOn : .object
-        export = target
-    }
-
-    func fail(_ error: any Error) { state = .failed(error) }
+    /// Makes the answer known.
+    func settle(_ state: State) { self.state = state }
 
     /// Removes and returns the messages to the answer.
-    func takeMessages() -> [InboundCall] { export.mailbox.waiting.removeAll() }
+    func takeMessages() -> [InboundCall] { messages.removeAll() }
 
     /// Removes and returns the messages that have the answer as an argument.
     func takeDependents() -> [InboundCall] { dependents.removeAll() }
@@ -77,7 +91,6 @@ final class KeptAnswer: @unchecked Sendable {
 extension MessageTables {
     /// The same tables with the objects of kept answers in the place of these answers.
     func resolved() -> MessageTables {
-        MessageTables(
-            references: references.map { ($0 as? KeptAnswer)?.export.object ?? $0 }, shapes: shapes, fault: fault)
+        MessageTables(references: references.map { ($0 as? KeptAnswer)?.object ?? $0 }, shapes: shapes, fault: fault)
     }
 }

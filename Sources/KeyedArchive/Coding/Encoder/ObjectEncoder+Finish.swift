@@ -99,16 +99,27 @@ extension ObjectEncoder {
 
     /// The one value of the finished archive, if it is an object by reference or nil and there is no other.
     package var soleValue: SoleValue {
-        guard byteCount <= 16 else { return .other }
-        var bytes = [UInt8](repeating: 0, count: byteCount)
-        bytes.withUnsafeMutableBytes { copyBytes(to: $0) }
-        // No objects, the length of the values, and the values.
-        guard bytes.count >= 3, bytes[0] == 0, Int(bytes[1]) == bytes.count - 2 else { return .other }
-        if bytes.count == 3, bytes[2] == Tag.none { return .nothing }
-        guard bytes[2] == Tag.external else { return .other }
+        guard let parts = plainParts, let bytes = soleBytes(parts.header, parts.values) else { return .other }
+        if bytes.count == 1, bytes[0] == Tag.none { return .nothing }
+        guard bytes[0] == Tag.external else { return .other }
         var index = 0
-        for (place, byte) in bytes[3...].enumerated() { index |= Int(byte & 0x7F) << (7 * place) }
+        for place in 1..<bytes.count { index |= Int(bytes[place] & 0x7F) << (7 * (place - 1)) }
         return externals.indices.contains(index) ? .external(externals[index]) : .other
+    }
+
+    /// The values of a short archive without objects.
+    ///
+    /// An archive that was read is in `values` as a whole, with its header.
+    private func soleBytes(
+        _ header: UnsafeRawBufferPointer, _ values: UnsafeRawBufferPointer
+    ) -> UnsafeRawBufferPointer? {
+        let front = header.isEmpty ? UnsafeRawBufferPointer(rebasing: values.prefix(2)) : header
+        let rest = header.isEmpty ? UnsafeRawBufferPointer(rebasing: values.dropFirst(2)) : values
+        // No objects, and the length of the values.
+        guard (1...8).contains(rest.count), front.count == 2, front[0] == 0, Int(front[1]) == rest.count else {
+            return nil
+        }
+        return rest
     }
 
     /// The second part of `plainParts`.

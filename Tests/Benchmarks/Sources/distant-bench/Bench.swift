@@ -76,6 +76,14 @@ struct Bench {
                     work, transport, cores, peers, metric: "p50_us", { try $0.ping(nested: true, count: count) },
                     { $0.callback(count: count) })
             }
+        case .pipeline4:
+            try await measure(
+                work, .socket, cores, peers, metric: "p50_us", { try $0.ping(count: count) },
+                { $0.pipeline(depth: 4, count: count) })
+        case .exportChurn:
+            try await measure(
+                work, .socket, cores, peers, metric: "us_per_object", { try $0.ping(count: count) },
+                { $0.exportChurn(count: count) })
         case .graph100, .graph10000:
             // Measured next to the time of a null call, which shows the speed of the machine.
             let calls = options.scale.count(.nullCall)

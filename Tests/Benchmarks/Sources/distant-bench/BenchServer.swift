@@ -14,6 +14,8 @@ final class BenchServer: Vendable {
     private let held = Mutex<[Connection]>([])
 
     @MessageTableBuilder<BenchServer> static var messages: MessageTable<BenchServer> {
+        Message("itself", BenchServer.itself)
+        Message("count", BenchServer.count)
         Message("null", BenchServer.null)
         Message("callBack", BenchServer.callBack)
         Message("sum", BenchServer.sum)
@@ -27,6 +29,8 @@ final class BenchServer: Vendable {
         Message("residentBytes", BenchServer.residentBytes)
     }
 
+    func itself() -> BenchServer { self }
+    func count(_ objects: [DistantObject]) -> Int64 { Int64(objects.count) }
     func null(_ value: Int64) -> Int64 { value + 1 }
 
     func callBack(_ caller: DistantObject, _ value: Int64) async throws -> Int64 {

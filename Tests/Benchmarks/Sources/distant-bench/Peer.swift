@@ -84,7 +84,7 @@ struct Peer: Sendable {
             })
     }
 
-    private func latency(
+    func latency(
         count: Int,
         suspending: @escaping @Sendable (Int64) async throws -> Int64,
         blocking: @escaping @Sendable (Int64) throws -> Int64,
@@ -179,19 +179,19 @@ struct Peer: Sendable {
             })
     }
 
-    private static func rate(_ count: Int, _ body: () async throws -> Void) async throws -> Double {
+    static func rate(_ count: Int, _ body: () async throws -> Void) async throws -> Double {
         let start = floorNow()
         try await body()
         return Double(count) / Double(floorNow() - start) * 1e9
     }
 
-    private static func rate(_ count: Int, _ body: () throws -> Void) throws -> Double {
+    static func rate(_ count: Int, _ body: () throws -> Void) throws -> Double {
         let start = floorNow()
         try body()
         return Double(count) / Double(floorNow() - start) * 1e9
     }
 
-    private static func check(_ answer: Int64, _ expected: Int64) throws {
+    static func check(_ answer: Int64, _ expected: Int64) throws {
         if answer != expected { throw BenchError("the answer was \(answer), not \(expected)") }
     }
 }

@@ -3,6 +3,8 @@ enum Work: String, CaseIterable {
     case nullCall = "null-call"
     case messageNaming = "message-naming"
     case callback
+    case pipeline4 = "pipeline-4"
+    case exportChurn = "export-churn"
     case graph100 = "graph-100"
     case graph10000 = "graph-10000"
     case inFlight64 = "in-flight-64"
@@ -55,7 +57,8 @@ struct Scale {
         switch work {
         case .nullCall: 1000 * factor
         case .messageNaming: 100_000 * factor
-        case .callback: 500 * factor
+        case .callback, .pipeline4: 500 * factor
+        case .exportChurn: 200 * factor
         case .graph100: 300 * factor
         case .graph10000: 10 * factor
         case .inFlight64: 20_000 * factor
