@@ -33,23 +33,37 @@ extension Connection {
         let message = proxy.place.takeMessage()
         message.name = call.message.name
         message.argumentCount = call.argumentCount
-        message.deadline = call.deadline.map { Deadline(at: $0) }
+        message.deadline = call.deadline.map { Deadline(at: $0, now: now) }
+        message.metadata = call.metadata.map { CallContext(serving: $0, until: nil).encoded }
         try message.encoder.load(
             archive: body.bytes, externals: call.tables?.references ?? [], shapes: call.tables?.shapes ?? [])
         return message
     }
 
-    /// The same answer as one of the peer, for a call of the peer.
-    func answer(passingOn reply: Reply) throws -> OutboundMessage {
+    /// Makes an answer of the peer the answer to another call.
+    ///
+    /// - Throws: `ResultFailure` if it has references and the call came from another process.
+    func pass(_ reply: Reply, into answer: OutboundMessage) throws {
         defer { if reply.bulk > 0 { consumed(bulk: reply.bulk) } }
-        if let fault = reply.tables?.fault { throw ResultFailure(underlying: fault) }
-        let message = coder.takeMessage()
-        message.status = reply.status
+        if reply.status != .result, answer.encoder.isDriven(by: PortCoder.local) {
+            throw coder.error(in: reply, from: name)
+        }
+        answer.status = reply.status
         // A result of no bytes is a result without a value.
-        if reply.body.bytes.isEmpty { return message }
-        try message.encoder.load(
-            archive: reply.body.bytes, externals: reply.tables?.references ?? [], shapes: reply.tables?.shapes ?? [])
-        return message
+        if reply.body.bytes.isEmpty { return }
+        do {
+            if let fault = reply.tables?.fault { throw fault }
+            let references = try (reply.tables?.references ?? []).map { reference in
+                guard let proxy = reference as? DistantObject,
+                    case .object(let object) = try proxy.external(for: answer.encoder.codingOwner)
+                else { return reference }
+                return object
+            }
+            try answer.encoder.load(
+                archive: reply.body.bytes, externals: references, shapes: reply.tables?.shapes ?? [])
+        } catch {
+            throw ResultFailure(underlying: error)
+        }
     }
 
     /// What later messages find under the answer to a call.

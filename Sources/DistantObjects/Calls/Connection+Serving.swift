@@ -95,7 +95,14 @@ extension Connection {
     private func run(
         _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
     ) throws {
-        try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
+        try asCurrent {
+            guard let context = call.context else {
+                return try call.message.runSynchronously(call.export.object, decoder, encoder)
+            }
+            try CallContext.$inherited.withValue(context) {
+                try call.message.runSynchronously(call.export.object, decoder, encoder)
+            }
+        }
     }
 
     /// Runs the task of an `async` method until the method has suspended or returned.
@@ -309,6 +316,13 @@ private struct Answered: ~Copyable, Sendable {
 }
 
 extension InboundCall {
+    /// What the call passes on; nil if that is nothing.
+    var context: CallContext? {
+        @inline(__always) get {
+            deadline == nil && metadata == nil ? nil : CallContext(serving: metadata ?? [:], until: deadline)
+        }
+    }
+
     /// Why a started call must not run; nil if it may.
     @inline(__always)
     func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> (any Error)? {

@@ -58,6 +58,11 @@ extension Connection {
         /// thread, because the loop has none left. The events `acceptPaused` and `tooManyConnections` belong to a
         /// listener and have no connection.
         public var onEvent: (@Sendable (ConnectionEvent) -> Void)?
+        /// Objects that the connection vends from the start, by name; empty for the root.
+        ///
+        /// Both sides may have some: each finds the other's as soon as the connection is open. With `Connection.vend` a peer
+        /// that looks early may find nothing on the side that has opened the connection.
+        public var roots: [String: any Vendable] = [:]
         /// A name for log lines; `nil` for the address of the peer.
         public var name: String?
         /// The name of this program that the peer gets.

@@ -50,6 +50,26 @@ extension Connection {
         }
     }
 
+    /// Has a handler called at the end, or soon if that has passed.
+    ///
+    /// - Returns: The number to remove it by.
+    func add(_ handler: @escaping @Sendable (ConnectionEnd) -> Void) -> UInt64 {
+        let (number, end) = life.withLock { life in
+            life.registrations += 1
+            if life.end == nil { life.endHandlers[life.registrations] = handler }
+            return (life.registrations, life.end)
+        }
+        if let end { loop.perform { self.asCurrent { handler(end) } } }
+        return number
+    }
+
+    /// Lets go of a handler.
+    func removeHandler(_ number: UInt64) {
+        // It is released without the lock, because that may run user code.
+        let handler = life.withLock { $0.endHandlers.removeValue(forKey: number) }
+        withExtendedLifetime(handler) {}
+    }
+
     /// Whether `ended` has a value.
     var hasEnded: Bool { life.withLock { $0.end != nil } }
 
@@ -194,13 +214,19 @@ extension Connection {
     func reportEnd(_ end: ConnectionEnd) {
         if configuration.onEvent != nil { LoopWatch.shared.remove(self) }
         report(.ended(end))
-        let (waiting, timers) = life.withLock { life in
+        let (waiting, handlers, timers) = life.withLock { life in
             life.end = end
-            defer { life.waiting = [] }
-            return (life.waiting, [life.goodbyeTimer, life.keepaliveTimer, life.dropTimer])
+            defer {
+                life.waiting = []
+                life.endHandlers = [:]
+            }
+            return (
+                life.waiting, Array(life.endHandlers.values), [life.goodbyeTimer, life.keepaliveTimer, life.dropTimer]
+            )
         }
         for case let timer? in timers { loop.cancelTimer(timer) }
         for continuation in waiting { continuation.resume(returning: end) }
+        for handler in handlers { asCurrent { handler(end) } }
         life.withLock { $0.endHook.take() }?()
     }
 }

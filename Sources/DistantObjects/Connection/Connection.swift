@@ -55,6 +55,7 @@ public final class Connection: Sendable {
             exposesErrorText: configuration.exposesErrorText)
         roots = RootDirectory(holdsLookups: !isInitiator)
         state = LockedState(shared.settings, channel)
+        if !configuration.roots.isEmpty { roots.set(configuration.roots) }
         coder.attach(self)
         state.withLock { state in
             _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)

@@ -14,6 +14,10 @@ struct ConnectionLife {
     /// The reason of this side for ending the connection, if it did.
     var decision: ConnectionEnd?
     var waiting: [CheckedContinuation<ConnectionEnd, Never>] = []
+    /// What users want to be called at the end, by registration.
+    var endHandlers: [UInt64: @Sendable (ConnectionEnd) -> Void] = [:]
+    /// The number of registrations so far.
+    var registrations: UInt64 = 0
     /// The hook of the listener that has accepted the connection.
     var endHook: (@Sendable () -> Void)?
 }

@@ -167,6 +167,24 @@ public struct Message<Target: AnyObject>: Sendable {
             }
         )
     }
+
+    /// A method that returns a closure, which writes the answer.
+    init<each Argument: Codable & SendableMetatype>(
+        _ name: String, result: TypeDescription,
+        answeredBy method:
+            @escaping @Sendable (Target, repeat each Argument) throws ->
+            @Sendable (OutboundMessage) async throws -> Void
+    ) {
+        let readers = ArgumentReaders(repeat (each Argument).self)
+        body = MessageBody(
+            MessageDescription(name, TypeDescription.of(each: repeat (each Argument).self), result), of: Target.self,
+            run: .asynchronous { call in
+                let target = unsafeDowncast(call.object, to: Target.self)
+                var arguments = ServingArguments(call, readers)
+                try await call.answer(method(target, repeat try arguments.next((each Argument).self)))
+            }
+        )
+    }
 }
 
 /// An argument that cannot be decoded, as opposed to an error that the method itself throws.
@@ -264,7 +282,7 @@ private struct ServingArguments {
 /// The readers of one message's arguments.
 ///
 /// They are in an array because a tuple would look up its layout in each call.
-private final class ArgumentReaders: Sendable {
+final class ArgumentReaders: Sendable {
     let list: [Unmanaged<AnyValueCoder>]
 
     init<each Argument: Decodable>(_ types: repeat (each Argument).Type) {

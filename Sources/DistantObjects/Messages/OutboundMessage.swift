@@ -23,6 +23,8 @@ final class OutboundMessage: @unchecked Sendable {
     @exclusivity(unchecked) var status = ReturnStatus.result
     @exclusivity(unchecked) var name = ""
     @exclusivity(unchecked) var deadline: Deadline?
+    /// The encoded metadata; `nil` if there is none.
+    @exclusivity(unchecked) var metadata: [UInt8]?
 
     /// The settings that the encoder is configured for.
     @exclusivity(unchecked) private(set) var settings: CoderSettings
@@ -72,7 +74,7 @@ final class OutboundMessage: @unchecked Sendable {
     /// The size of its tables, which may be most of a frame, is known only when the message is written.
     var isLarge: Bool {
         let count = encoder.byteCount
-        return count > 8_192 && (count > 57_344 || encoder.hasTables)
+        return count > 8_192 && (count > 57_344 || encoder.hasTables || metadata != nil)
     }
 
     /// Sends the message to the answer of another call.
@@ -92,6 +94,7 @@ final class OutboundMessage: @unchecked Sendable {
         // Answers have no name but are measured with it: a long one left over would count.
         name = ""
         deadline = nil
+        if metadata != nil { metadata = nil }
         if isPromise { isPromise = false }
         if status != .result { status = .result }
         if answer != nil {

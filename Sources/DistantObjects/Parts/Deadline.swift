@@ -14,11 +14,18 @@ struct Deadline {
         end = isFar ? .max : sum
     }
 
-    /// A deadline at an instant of the loop's clock, in nanoseconds.
-    init(at end: UInt64) {
-        limit = .zero
+    /// The deadline at an instant.
+    ///
+    /// - Parameters:
+    ///   - end: In nanoseconds of the loop's clock.
+    ///   - now: The time now.
+    init(at end: UInt64, now: UInt64) {
+        limit = .nanoseconds(Int64(clamping: end > now ? end - now : 0))
         self.end = end
     }
+
+    /// Whether the deadline is after an instant of the loop's clock.
+    func isAfter(_ instant: UInt64) -> Bool { end > instant }
 
     /// The microseconds left, rounded up.
     func microseconds(at now: UInt64) -> UInt64 { end > now ? (end - now - 1) / 1_000 + 1 : 0 }

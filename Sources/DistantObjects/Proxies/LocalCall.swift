@@ -9,23 +9,20 @@ enum LocalCall {
         of message: OutboundMessage, at object: any Vendable
     ) async throws -> Result {
         let answer = OutboundMessage(PortCoder.local.settings, owner: PortCoder.local)
-        try await perform(message, at: object, answer.encoder)
+        try await run(message, at: object, answer)
         return try decoder(of: answer).decodeTop(ValueCodec.of(Result.self))
     }
 
     static func run(_ message: OutboundMessage, at object: any Vendable) async throws {
-        try await perform(
-            message, at: object, OutboundMessage(PortCoder.local.settings, owner: PortCoder.local).encoder)
+        try await run(message, at: object, OutboundMessage(PortCoder.local.settings, owner: PortCoder.local))
     }
 
     static func runOneWay(_ message: OutboundMessage, at object: any Vendable) async throws {
-        try await perform(message, at: object, nil)
+        try await run(message, at: object, nil)
     }
 
-    /// - Parameter encoder: Encodes the result; `nil` for a one-way message.
-    private static func perform(
-        _ message: OutboundMessage, at object: any Vendable, _ encoder: ObjectEncoder?
-    ) async throws {
+    /// - Parameter answer: Gets the result; `nil` for a one-way message.
+    static func run(_ message: OutboundMessage, at object: any Vendable, _ answer: OutboundMessage?) async throws {
         let table = ClassMessages.of(object).takeUnretainedValue()
         let body = table.message(named: message.name)
         guard !body.isUnlisted else {
@@ -41,13 +38,13 @@ enum LocalCall {
         do {
             switch body.run {
             case .synchronous(let run):
-                try run(object, decoder(of: message), encoder.map { Unmanaged.passUnretained($0) })
+                try run(object, decoder(of: message), (answer?.encoder).map { Unmanaged.passUnretained($0) })
             case .asynchronous(let run):
-                try await run(LocalServing(object: object, decoder: decoder(of: message), encoder: encoder))
+                try await run(LocalServing(object: object, decoder: decoder(of: message), answer: answer))
             case .unlisted, .passedOn:
                 break
             }
-            try encoder?.finish()
+            try answer?.finish()
         } catch let error as ArgumentFailure {
             throw error.refusal(of: body.qualifiedName)
         } catch let error as ResultFailure {
@@ -71,16 +68,22 @@ enum LocalCall {
 final class LocalServing: Serving, @unchecked Sendable {
     // Only the task that runs the message uses it.
     let object: AnyObject
-    private let encoder: ObjectEncoder?
+    private let answer: OutboundMessage?
     private let arguments: ObjectDecoder
 
-    init(object: AnyObject, decoder: ObjectDecoder, encoder: ObjectEncoder?) {
+    init(object: AnyObject, decoder: ObjectDecoder, answer: OutboundMessage?) {
         self.object = object
         self.arguments = decoder
-        self.encoder = encoder
+        self.answer = answer
     }
 
-    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws { try encoder?.encodeTop(result, codec) }
+    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws {
+        try answer?.encoder.encodeTop(result, codec)
+    }
+
+    func answer(_ write: @Sendable (OutboundMessage) async throws -> Void) async throws {
+        try await write(answer ?? OutboundMessage(PortCoder.local.settings, owner: PortCoder.local))
+    }
 
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         try arguments.decodeTop(type, reader)

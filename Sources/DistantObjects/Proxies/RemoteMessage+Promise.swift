@@ -37,6 +37,7 @@ extension RemoteMessage {
     func promised(_ message: consuming OutboundMessage) throws -> DistantObject {
         let message = try finished(message)
         guard let connection = place.heldConnection else { return localPromise(of: message) }
+        passMetadata(on: message)
         return try connection.sendPromise(message)
     }
 }

@@ -160,7 +160,7 @@ public struct RemoteMessage: Sendable {
     }
 
     /// Adds the message's name to an error that the end of the connection caused.
-    private func named(_ error: any Error) -> any Error {
+    func named(_ error: any Error) -> any Error {
         guard let error = error as? ConnectionError else { return error }
         switch error.code {
         case .notSent, .notDelivered, .outcomeUnknown: return error.about(name)
@@ -174,11 +174,26 @@ public struct RemoteMessage: Sendable {
         return message
     }
 
-    /// Gives a call without a deadline the connection's `callDeadline`.
+    /// Gives a call without a deadline the connection's `callDeadline`, and what the call passes on that is served.
     @inline(__always)
-    private func applyDefaultDeadline(to message: OutboundMessage, of connection: Connection) {
-        guard let limit = connection.configuration.callDeadline, message.deadline == nil else { return }
-        message.deadline = Deadline(after: limit, at: connection.now)
+    func prepare(_ message: OutboundMessage, for connection: Connection) {
+        if let limit = connection.configuration.callDeadline, message.deadline == nil {
+            message.deadline = Deadline(after: limit, at: connection.now)
+        }
+        if let context = CallContext.inherited { pass(context, on: message, connection) }
+    }
+
+    @inline(never)
+    private func pass(_ context: CallContext, on message: OutboundMessage, _ connection: Connection) {
+        if !context.encoded.isEmpty { message.metadata = context.encoded }
+        if let end = context.deadline, message.deadline?.isAfter(end) ?? true {
+            message.deadline = Deadline(at: end, now: connection.now)
+        }
+    }
+
+    /// Gives a message without an answer the metadata of the call that is served.
+    func passMetadata(on message: OutboundMessage) {
+        if let context = CallContext.inherited, !context.encoded.isEmpty { message.metadata = context.encoded }
     }
 
     // MARK: Sending
@@ -190,10 +205,17 @@ public struct RemoteMessage: Sendable {
             return try await LocalCall.result(of: message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
-        connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
+        connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
         let reply: Reply
         do { reply = try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
         return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
+    }
+
+    /// Sends the message over a connection, and returns its answer as it came.
+    func reply(to message: consuming OutboundMessage, over connection: Unmanaged<Connection>) async throws -> Reply {
+        let message = try finished(message)
+        connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
+        do { return try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
     }
 
     @usableFromInline
@@ -203,7 +225,7 @@ public struct RemoteMessage: Sendable {
             return try await LocalCall.run(message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
-        connection._withUnsafeGuaranteedRef { applyDefaultDeadline(to: message, of: $0) }
+        connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
         let reply: Reply
         do { reply = try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
         try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
@@ -215,6 +237,7 @@ public struct RemoteMessage: Sendable {
         guard let connection = place.heldConnection else {
             return try await LocalCall.runOneWay(message, at: place.localObject())
         }
+        passMetadata(on: message)
         do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
 
@@ -223,6 +246,7 @@ public struct RemoteMessage: Sendable {
     func offer(_ message: consuming OutboundMessage, reportsLosses: Bool) throws -> Bool {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
+        passMetadata(on: message)
         if try connection.offerOneWay(message, reportsLosses: reportsLosses) { return true }
         connection.coder.recycle(message)
         return false
@@ -232,7 +256,7 @@ public struct RemoteMessage: Sendable {
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
-        applyDefaultDeadline(to: message, of: connection)
+        prepare(message, for: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
         return try connection.coder.result(of: reply, from: name)
@@ -242,7 +266,7 @@ public struct RemoteMessage: Sendable {
     func blockingCompletion(of message: consuming OutboundMessage) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
-        applyDefaultDeadline(to: message, of: connection)
+        prepare(message, for: connection)
         let reply: Reply
         do { reply = try connection.sendCallBlocking(message) } catch { throw named(error) }
         try connection.coder.completion(of: reply, from: name)
@@ -252,6 +276,7 @@ public struct RemoteMessage: Sendable {
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
+        passMetadata(on: message)
         do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }
     }
 }

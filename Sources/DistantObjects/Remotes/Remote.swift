@@ -86,6 +86,17 @@ public struct Remote<I: Interface>: ByReferenceCodable, InterfaceReference, Send
 }
 
 extension Remote {
+    /// Has a handler called once when the process that owns the object is gone; see ``DistantObject/onEnd(_:)``.
+    ///
+    /// - Parameter handler: Kept until it is called, or until the registration is cancelled.
+    /// - Returns: The registration, for `cancel()`. Letting it go cancels nothing.
+    @discardableResult
+    public func onEnd(_ handler: @escaping @Sendable (ConnectionEnd) -> Void) -> EndRegistration {
+        object.onEnd(handler)
+    }
+}
+
+extension Remote {
     /// What is entered into the message's table of references.
     ///
     /// - Throws: As `DistantObject.external(for:)`.

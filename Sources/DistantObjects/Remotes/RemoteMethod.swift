@@ -151,3 +151,15 @@ extension RemoteMethod {
         }
     }
 }
+
+extension RemoteMethod {
+    /// The message as the answer of a method of this process; see ``TailCall``.
+    @inlinable
+    public func tailCall(_ argument: repeat each Argument) -> TailCall<Result> {
+        do {
+            return message.tail(try encoded(repeat each argument, deadline: nil))
+        } catch {
+            return TailCall { _ in throw error }
+        }
+    }
+}

@@ -15,8 +15,8 @@ extension PortState {
             throw ProtocolViolation(.outOfStep, "a second Return to one question")
         }
         let tables = try readTables(&reader, host, &actions.others)
+        try checkBody(of: frame, reader, tables, &actions.others)
         if frame.messageLength != nil {
-            try checkOpener(reader, tables, &actions.others)
             questions.setArriving(index)
             partials[frame.number] = PartialMessage(purpose: .reply(question: question, status, tables))
             return

@@ -111,9 +111,6 @@ extension PortState {
         if !frame.descriptors.isEmpty, !allowance.contains(.descriptors) {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) carries no descriptors")
         }
-        guard frame.bytes.count <= ProtocolLimits.tablesBytes + limits.message else {
-            throw ProtocolViolation(.overLimit, "a message is larger than the \(limits.message) bytes granted")
-        }
         return kind
     }
 
@@ -189,7 +186,7 @@ extension PortState {
         let memory = sharing.phase == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
         outbox.append(
             (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
-                | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises)
+                | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises | ProtocolLimits.carriesMetadata)
         outbox.append(limits.queuedCalls)
         outbox.append(limits.runningCalls)
         outbox.append(UInt64(limits.message))

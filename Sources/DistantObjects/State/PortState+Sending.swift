@@ -214,6 +214,11 @@ extension PortState {
             flags.insert(.deadline)
             outbox.append(deadline.microseconds(at: host.now))
         }
+        if let metadata = message.metadata, handshake.grants.features & ProtocolLimits.carriesMetadata != 0 {
+            flags.insert(.metadata)
+            outbox.append(metadata.count)
+            metadata.withUnsafeBytes { outbox.append(contentsOf: $0) }
+        }
         outbox.append(message.argumentCount)
         writeTables(of: message.encoder)
         write(.call, flags: flags.rawValue, with: message.encoder)

@@ -8,7 +8,7 @@ extension PortState {
         _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         let flags = CallFlags(rawValue: frame.flags & 0x7F)
-        guard flags.isSubset(of: knowsPromises ? .knownWithPromises : .known) else {
+        guard flags.isSubset(of: .known(handshake.grants.features)) else {
             throw ProtocolViolation(.malformed, "a Call has unknown flags")
         }
         let isOneWay = flags.contains(.oneWay)
@@ -23,9 +23,10 @@ extension PortState {
             let (instant, isFar) = host.now.addingReportingOverflow(nanoseconds)
             deadline = overflow || isFar ? .max : instant
         }
+        let metadata = flags.contains(.metadata) ? try readMetadata(&reader) : nil
         let argumentCount = Int(clamping: try reader.number())
         let tables = try readTables(&reader, host, &actions, namesAnswers: knowsPromises)
-        if frame.messageLength != nil { try checkOpener(reader, tables, &actions) }
+        try checkBody(of: frame, reader, tables, &actions)
         if let question {
             try answers.enter(question, keeping: answerToKeep(flags), knowsPromises: knowsPromises)
         }
@@ -43,7 +44,8 @@ extension PortState {
         let call = InboundCall(
             question: question, flags: flags, number: frame.number, export: consume export, message: consume message,
             argumentCount: argumentCount, tables: consume tables,
-            deadline: deadline, epoch: controls.barriers.enter(), isLate: phase != .open, body: consume body)
+            deadline: deadline, metadata: metadata, epoch: controls.barriers.enter(), isLate: phase != .open,
+            body: consume body)
         if call.tables?.fault != nil { call.obstacle = .tables }
         if let answer {
             if case .failed(let error) = answer.state { call.fail(error) }
@@ -55,6 +57,22 @@ extension PortState {
         } else {
             mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) }
         }
+    }
+
+    @inline(never)
+    private func readMetadata(_ reader: inout WireReader) throws(ProtocolViolation) -> [String: String] {
+        let length = try reader.count(minimum: 1)
+        guard length <= ProtocolLimits.metadataBytes else {
+            throw ProtocolViolation(
+                .overLimit, "the metadata of a message has more than \(ProtocolLimits.metadataBytes) bytes")
+        }
+        var pairs = WireReader(try reader.raw(length))
+        var metadata: [String: String] = [:]
+        while pairs.remaining > 0 {
+            let key = try pairs.text(limit: length)
+            metadata[key] = try pairs.text(limit: length)
+        }
+        return metadata
     }
 
     private mutating func readBody(
@@ -94,12 +112,25 @@ extension PortState {
         return table._withUnsafeGuaranteedRef { $0.message(named: name) }
     }
 
-    /// Checks that the opener of a message in fragments ends after its tables.
+    /// Checks that a message, or the opener of one in fragments, has the right size.
+    @inline(__always)
+    func checkBody(
+        of frame: borrowing InboundFrame, _ reader: WireReader, _ tables: MessageTables?,
+        _ actions: inout [Action<Host>]
+    ) throws(ProtocolViolation) {
+        if frame.messageLength == nil, reader.remaining <= limits.message { return }
+        try checkOpener(reader, isWhole: frame.messageLength == nil, tables, &actions)
+    }
+
     @inline(never)
-    mutating func checkOpener(
-        _ reader: WireReader, _ tables: MessageTables?, _ actions: inout [Action<Host>]
+    private func checkOpener(
+        _ reader: WireReader, isWhole: Bool, _ tables: MessageTables?, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         do throws(ProtocolViolation) {
+            if isWhole {
+                throw ProtocolViolation(.overLimit, "a message is larger than the \(limits.message) bytes granted")
+            }
+            // Nothing follows the tables of a message in fragments.
             try reader.end()
         } catch {
             if let tables { actions.append(.release(tables)) }

@@ -23,6 +23,8 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var tables: MessageTables?
     /// In nanoseconds of the monotonic clock; `nil` without a deadline.
     let deadline: UInt64?
+    /// What the caller sent with the call; `nil` if it sent none.
+    let metadata: [String: String]?
     /// The number of barriers entered before it.
     let epoch: UInt32
     /// Whether it came after an orderly close had begun.
@@ -49,7 +51,7 @@ final class InboundCall: @unchecked Sendable {
     init(
         question: UInt32?, flags: CallFlags, number: UInt64, export: consuming Export,
         message: consuming MessageBody, argumentCount: Int, tables: consuming MessageTables?, deadline: UInt64?,
-        epoch: UInt32, isLate: Bool, body: consuming InboundBody
+        metadata: [String: String]?, epoch: UInt32, isLate: Bool, body: consuming InboundBody
     ) {
         self.question = question
         self.flags = flags
@@ -59,6 +61,7 @@ final class InboundCall: @unchecked Sendable {
         self.argumentCount = argumentCount
         self.tables = tables
         self.deadline = deadline
+        self.metadata = metadata
         self.epoch = epoch
         self.isLate = isLate
         self.body = body

@@ -50,6 +50,12 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         result = consume message
     }
 
+    func answer(_ write: @Sendable (OutboundMessage) async throws -> Void) async throws {
+        let message = connection.coder.takeMessage()
+        try await write(message)
+        result = message
+    }
+
     func argument<Value>(_ type: Value.Type, _ reader: Unmanaged<AnyValueCoder>, isLast: Bool) throws -> Value {
         if decoder == nil { decoder = try call._withUnsafeGuaranteedRef { try connection.argumentDecoder(for: $0) } }
         guard let decoder = decoder.take() else { throw ArgumentFailure(underlying: CancellationError()) }
@@ -78,7 +84,13 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         while true {
             do {
                 let message = call._withUnsafeGuaranteedRef { $0.message }
-                if message.isPassedOn { try await passOn() } else { try await message.run(self) }
+                if message.isPassedOn {
+                    try await passOn()
+                } else if let context = call._withUnsafeGuaranteedRef({ $0.context }) {
+                    try await CallContext.$inherited.withValue(context) { try await message.run(self) }
+                } else {
+                    try await message.run(self)
+                }
                 finish(nil)
             } catch {
                 finish(MethodFailure.from(error))
@@ -101,7 +113,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         }
         if isOneWay { return try await connection.sendOneWay(message) }
         let reply = try await Connection.sendCall(message, over: .passUnretained(connection))
-        result = try connection.answer(passingOn: reply)
+        try await answer { try connection.pass(reply, into: $0) }
     }
 
     private func finish(_ error: (any Error)?) {

@@ -18,7 +18,16 @@ package struct CallFlags: OptionSet, Sendable {
     /// The sender wants the answer only as a target or argument: a result that is an object is not returned.
     package static let promise = CallFlags(rawValue: 16)
 
-    static let known: CallFlags = [.oneWay, .deadline, .keepAnswer]
-    /// The flags of a peer that has agreed on promises.
-    static let knownWithPromises: CallFlags = known.union([.toAnswer, .promise])
+    /// The header contains metadata.
+    package static let metadata = CallFlags(rawValue: 32)
+
+    /// The flags that a message may have.
+    ///
+    /// - Parameter features: What both sides have agreed on.
+    static func known(_ features: UInt64) -> CallFlags {
+        var known: CallFlags = [.oneWay, .deadline, .keepAnswer]
+        if features & ProtocolLimits.knowsPromises != 0 { known.formUnion([.toAnswer, .promise]) }
+        if features & ProtocolLimits.carriesMetadata != 0 { known.insert(.metadata) }
+        return known
+    }
 }

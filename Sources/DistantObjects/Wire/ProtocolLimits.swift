@@ -13,13 +13,15 @@ enum ProtocolLimits {
     static let describesClasses: UInt64 = 16
     /// The feature bit for messages to answers that are not known yet, which are sent if both sides set it.
     static let knowsPromises: UInt64 = 32
+    /// The feature bit for metadata of messages, which is sent if both sides set it.
+    static let carriesMetadata: UInt64 = 128
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152
     /// The most bytes that the classes of references take in one message, beside the tables.
     static let descriptionBytes = 12_288
-    /// The most bytes before a body: the tables, a name and a few numbers.
-    static let tablesBytes = 53_248 + descriptionBytes
+    /// The most bytes that the metadata of a message takes.
+    static let metadataBytes = 4_096
     static let nameBytes = 1_024
     /// The most bytes of header, tables and body in one frame.
     ///

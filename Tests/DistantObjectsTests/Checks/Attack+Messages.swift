@@ -169,6 +169,21 @@ extension Attack {
             bytes: kept + kept),
     ]
 
+    static let metadata = [
+        Attack(
+            name: "metadata without the feature", rule: "Flag 32 is an error without feature bit 128", reason: 1,
+            bytes: Raw.frame(2, flags: 32, Raw.number(0) + [0, 0] + [2, 0, 0, 0, 0, 0])),
+        Attack(
+            name: "metadata longer than allowed", rule: "with flag 32, `n` bytes, at most 4,096", reason: 6,
+            features: 128, bytes: Raw.frame(2, flags: 32, longMetadata)),
+        Attack(
+            name: "metadata that is no pair", rule: "pairs of `text`, a key and a value.", reason: 1, features: 128,
+            bytes: Raw.frame(2, flags: 32, [0, 0, 0, 0] + Raw.text("root") + [2, 1, 0x78, 1, 0, 0, 0])),
+    ]
+
+    private static let longMetadata =
+        [0, 0, 0, 0] + Raw.text("root") + Raw.number(4_097) + [UInt8](repeating: 0, count: 4_097) + [1, 0, 0, 0]
+
     static let answers = [
         Attack(
             name: "a reply to no question", rule: "a question (in `Return`, `Cancel`, `Drop`)", reason: 4,

@@ -15,7 +15,8 @@ struct Attack: Sendable {
 
     typealias Raw = RawPeer
 
-    static let all: [Attack] = beginnings + frames + calls + references + promises + answers + shares + goodbyes
+    static let all: [Attack] =
+        beginnings + frames + calls + references + promises + metadata + answers + shares + goodbyes
 
     static let beginnings = [
         Attack(

@@ -43,7 +43,7 @@ struct StateHandshakeTests {
         switch what {
         case "magic": frame.bytes[0] = 0
         case "version": frame.bytes[4] = 2
-        case "no calls": frame.bytes.replaceSubrange(6..<8, with: [0])
+        case "no calls": frame.bytes.replaceSubrange(7..<9, with: [0])
         case "flags": frame.flags = 1
         case "second": try server.receive(frame)
         default: break

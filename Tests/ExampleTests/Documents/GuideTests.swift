@@ -36,6 +36,9 @@ struct GuideTests {
         // Two seconds may pass on a busy machine.
         do {
             #expect(try await WhereCodeRunsCode.wait(account) == 5_055)
+            let branch = DistantObject(standingFor: WhereCodeRunsCode.Branch(account))
+            try await WhereCodeRunsCode.trace(branch, "1")
+            #expect(try await branch.deposit(4) == 5_060)
         } catch let error as ConnectionError where error.code == .deadlineExceeded {}
         await client.close()
     }

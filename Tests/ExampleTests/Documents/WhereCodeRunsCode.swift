@@ -35,6 +35,26 @@ enum WhereCodeRunsCode {
     }
     // end
 
+    final class Branch: Vendable {
+        private let account: DistantObject
+
+        init(_ account: DistantObject) { self.account = account }
+
+        static var messages: MessageTable<Branch> { Message("deposit", Branch.deposit) }
+
+        // WhereCodeRuns.md: tail
+        func deposit(_ amount: Int) -> TailCall<Int> { account.deposit.tailCall(amount) }
+        // end
+    }
+
+    static func trace(_ account: DistantObject, _ id: String) async throws {
+        // WhereCodeRuns.md: metadata
+        try await CallContext.with(metadata: ["trace": id]) {
+            try await account.deposit(1)
+        }
+        // end
+    }
+
     static func run(_ account: DistantObject, over connection: Connection) async throws -> Int {
         // WhereCodeRuns.md: run
         let balance = try await connection.run {

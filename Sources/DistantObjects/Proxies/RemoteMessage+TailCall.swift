@@ -1,0 +1,31 @@
+import KeyedArchive
+
+extension RemoteMessage {
+    /// The message as the answer of a method of this process; see ``TailCall``.
+    ///
+    /// - Parameters:
+    ///   - argument: The arguments, encoded now.
+    ///   - result: The type of the result, if the compiler cannot tell.
+    @inlinable
+    public func tailCall<each Argument: Codable, Result>(
+        _ argument: repeat each Argument, returning result: Result.Type = Result.self
+    ) -> TailCall<Result> {
+        do {
+            return tail(try encoded(repeat each argument, deadline: nil))
+        } catch {
+            return TailCall { _ in throw error }
+        }
+    }
+
+    @usableFromInline
+    func tail<Result>(_ message: OutboundMessage) -> TailCall<Result> {
+        TailCall { answer in
+            guard let connection = place.connection else {
+                return try await LocalCall.run(finished(message), at: place.localObject(), answer)
+            }
+            defer { withExtendedLifetime(place) {} }
+            let reply = try await reply(to: message, over: connection)
+            try connection._withUnsafeGuaranteedRef { try $0.pass(reply, into: answer) }
+        }
+    }
+}
