@@ -96,6 +96,8 @@ extension Connection {
             peerSaidGoodbye()
         case .closeIfIdle:
             finishClosingIfIdle()
+        case .stream(let action):
+            perform(action)
         case .flush:
             channel.setNeedsFlush()
         case .awaitAnswers(let count):

@@ -139,7 +139,8 @@ extension Connection {
                 exports: state.exports.count - (state.phase == .ended ? 0 : 1), imports: state.imports.count,
                 questions: state.questions.count, answers: state.answers.count + state.answers.keptCount,
                 pending: state.pending.count,
-                framesIn: state.framesIn, framesOut: state.sent)
+                streams: state.streams.outgoingCount + state.streams.incomingCount, framesIn: state.framesIn,
+                framesOut: state.sent)
         }
     }
 }

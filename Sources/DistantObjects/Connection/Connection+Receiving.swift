@@ -84,6 +84,7 @@ extension Connection: FrameHandler {
             if !content.port.pending.isEmpty {
                 while content.port.writeNextPending(self, &actions.others) { content.send(over: channel) }
             }
+            if content.port.streams.isAwaitingRoom { content.port.resumeStreams(self, &actions.others) }
             content.port.waitingBytes.end()
             let started = onLoop ? content.port.startCall(self, &actions.others) : nil
             return EndOfRead(

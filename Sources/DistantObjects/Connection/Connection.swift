@@ -166,6 +166,15 @@ public final class Connection: Sendable {
         if isFirst { loop.schedule(.notify, on: channel) }
     }
 
+    /// Has the loop end a stream of the peer whose reader was freed.
+    func streamReaderDied(_ inbox: StreamInbox) {
+        dying.withLock { dying in
+            hasDying.store(true, ordering: .relaxed)
+            dying.streams.append(inbox)
+        }
+        loop.schedule(.notify, on: channel)
+    }
+
     /// Writes Release and Drop frames for the proxies that were freed.
     ///
     /// Runs on the loop.
@@ -180,6 +189,7 @@ public final class Connection: Sendable {
             state.writeReleases(dead)
             if !dead.promises.isEmpty { state.dropPromises(dead.promises) }
         }
+        if !dead.streams.isEmpty { stopReading(dead.streams) }
     }
 
     /// Returns the credit of a large message that was decoded.

@@ -12,11 +12,13 @@ public struct ConnectionStatistics: Sendable, Equatable {
     public var answers = 0
     /// Calls of this process that wait for room in the peer's queue.
     public var pending = 0
+    /// Open streams in both directions.
+    public var streams = 0
     /// Frames received so far, without further fragments of a message.
     public var framesIn: UInt64 = 0
     /// Frames sent so far, without further fragments of a message.
     public var framesOut: UInt64 = 0
 
     /// Whether every table is empty.
-    public var isAtRest: Bool { exports + imports + questions + answers + pending == 0 }
+    public var isAtRest: Bool { exports + imports + questions + answers + pending + streams == 0 }
 }

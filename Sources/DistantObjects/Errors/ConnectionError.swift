@@ -162,6 +162,10 @@ extension ConnectionError.Code {
     ///
     /// Nothing that was sent to it has run.
     public static let noObject = Self(rawValue: "noObject")
+    /// A stream was iterated, sent or received again: it is read once.
+    ///
+    /// The message that contains it may have been sent all the same.
+    public static let streamUsed = Self(rawValue: "streamUsed")
 
     /// Whether a call may have run that failed with this code, if nothing else is known.
     var mayHaveRun: Bool {

@@ -5,7 +5,7 @@ extension ConnectionError.Code {
         .notSent, .notDelivered, .outcomeUnknown, .noSuchMessage, .wrongArgument, .wrongResult, .overloaded,
         .deadlineExceeded, .cancelled, .peerRefused, .closed, .noSuchRoot, .protocolViolation, .handshakeTimeout,
         .wouldBlock, .tooLarge, .foreignReference, .notEncodable, .transport, .methodFailed, .oneWayLost,
-        .interfaceMismatch, .notAvailable, .noObject,
+        .interfaceMismatch, .notAvailable, .noObject, .streamUsed,
     ]
 
     /// What the name of a code begins with that this version does not know.

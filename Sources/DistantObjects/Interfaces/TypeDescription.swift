@@ -18,6 +18,8 @@ public struct TypeDescription: Hashable, Sendable {
         public static let value = Kind(rawValue: 1)
         /// An object by reference.
         public static let reference = Kind(rawValue: 2)
+        /// A stream; the name is that of its elements' type, with that of its final value if there is one.
+        public static let stream = Kind(rawValue: 3)
     }
 
     /// How it travels.
@@ -100,6 +102,10 @@ extension TypeDescription: CustomStringConvertible {
         case .reference:
             let (interface, mayBeMissing) = Self.parts(of: name)
             return (interface.isEmpty ? "DistantObject" : "Remote<\(interface)>") + (mayBeMissing ? "?" : "")
+        case .stream:
+            let parts = name.split(separator: "; ", maxSplits: 1)
+            guard parts.count == 2 else { return "DistantStream<\(name)>" }
+            return "DistantStream<\(parts[0])>.WithFinal<\(parts[1])>"
         default: return name
         }
     }

@@ -21,6 +21,10 @@ public struct ConnectionLimits: Sendable, Equatable {
     ///
     /// Default: 65,536. A message that would exceed the limit is not sent.
     public var exports = 65_536
+    /// Streams of this process that the peer may have open at a time.
+    ///
+    /// Default: 1,024, which is also the most that the protocol allows. A message that would exceed the limit is not sent.
+    public var streams = 1_024
     /// Connections of one listener that may be open at a time, with those not yet taken from it.
     ///
     /// Default: 10,000. Above the limit, processes that connect wait in the kernel until a connection has ended.
@@ -59,6 +63,7 @@ public struct ConnectionLimits: Sendable, Equatable {
         runningCalls = min(max(1, runningCalls), 1 << 20)
         references = min(max(1, references), Int(UInt32.max))
         exports = min(max(2, exports), Int(UInt32.max))
+        streams = min(max(0, streams), Int(ProtocolLimits.openStreams))
         connections = max(1, connections)
         connectionsOfPeer = max(1, connectionsOfPeer)
         message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))

@@ -3,6 +3,8 @@ struct DyingReferences {
     private(set) var first: ObjectID?
     private(set) var rest: [ObjectID] = []
     private(set) var promises: [Ticket] = []
+    /// Streams of the peer whose readers were freed.
+    var streams: [StreamInbox] = []
 
     var isEmpty: Bool { first == nil && promises.isEmpty }
 

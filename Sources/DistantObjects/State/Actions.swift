@@ -29,6 +29,8 @@ enum Action<Host: PortHost>: @unchecked Sendable {
     case peerSaidGoodbye
     /// Go on with an orderly close if it has nothing left to wait for.
     case closeIfIdle
+    /// Work for a stream.
+    case stream(StreamAction)
     /// Flush the channel: large messages have credit again.
     case flush
     /// Have the channel call back once at most this many bytes of answers are unsent.
@@ -48,6 +50,7 @@ enum Action<Host: PortHost>: @unchecked Sendable {
         case .release, .cancel, .event, .decideOnPeer, .endRoots, .ended: true
         // If the export does not hold the last reference, its release runs no `deinit`.
         case .unexport(let export): export.holdsObjectAlone
+        case .stream(let action): action.runsUserCode
         // Objects in their tables are released.
         case .discard(let reply): reply.tables != nil
         case .recycle(let message): message.encoder.hasTables

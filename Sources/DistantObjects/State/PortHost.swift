@@ -26,6 +26,13 @@ protocol PortHost: AnyObject {
     /// What a proxy stands for; `nil` if the object is no proxy for one of the peer's.
     static func target(ofProxy object: AnyObject) -> ProxyTarget?
 
+    /// Makes the object that stands for a stream of the peer in a message's table of references.
+    ///
+    /// When it is freed, the stream is no longer read.
+    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject
+    /// The stream of the peer that an object of a table stands for.
+    static func inbox(ofReader object: AnyObject) -> StreamInbox?
+
     /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }
     /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once it may.

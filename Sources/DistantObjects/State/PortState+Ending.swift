@@ -6,6 +6,7 @@ extension PortState {
     mutating func beginClosing(_ actions: inout [Action<Host>]) -> Bool {
         guard phase == .open else { return phase != .handshake }
         enter(.closing)
+        closeStreams(&actions)
         failPending(ConnectionError(.notSent, "the connection is closing; the call was not sent"), &actions)
         return true
     }
@@ -74,6 +75,7 @@ extension PortState {
         ending.verdict = end
         fail(questions.removeAll(), end, host, name, &actions)
         failControls(end, name, &actions)
+        endStreams(end, &actions)
         failPending(ConnectionError(.notSent, "\(end); the call was not sent", context: name), &actions)
         return end
     }

@@ -31,11 +31,12 @@ extension FrameKind {
 
     var allowance: Allowance {
         switch self {
-        case .call, .return: [.flags, .fragments]
+        case .call, .return, .end: [.flags, .fragments]
+        case .item: .fragments
         case .credit: .flags
         case .share: [.flags, .descriptors]
         case .hello, .goodbye: .beforeHello
-        case .cancel, .drop, .release, .item, .end, .barrier, .ping, .pong, .failed, .provide, .accept: []
+        case .cancel, .drop, .release, .barrier, .ping, .pong, .failed, .provide, .accept: []
         }
     }
 }
@@ -70,6 +71,8 @@ extension PortState {
             try receiveDrop(question, &actions.others)
         case .release:
             try receiveRelease(&reader, &actions.others)
+        case .credit where frame.flags == 3:
+            try receiveStreamCredit(&reader, &actions.others)
         case .credit:
             try receiveCredit(&reader, flags: frame.flags, host, &actions.others)
         case .ping:
@@ -86,7 +89,11 @@ extension PortState {
             return try receiveGoodbye(&reader, &actions.others)
         case .share:
             return try receiveShare(&reader, flags: frame.flags, host)
-        case .item, .end, .provide, .accept:
+        case .item:
+            try receiveItem(&reader, frame, host, &actions.others)
+        case .end:
+            try receiveEnd(&reader, frame, host, &actions.others)
+        case .provide, .accept:
             throw ProtocolViolation(.unknownName, "a frame of kind \(kind) needs a feature that was not agreed on")
         }
         return host.isInitiator && wantsMemory(host) ? .expectMemory : .none
@@ -133,6 +140,8 @@ extension PortState {
                 status: bytes == nil ? .refused : status, body: bytes ?? .empty, bulk: bytes?.bytes.count ?? 0,
                 tables: tables)
             complete(try questions.answered(question), with: reply, &actions)
+        case .stream(let stream):
+            fragmentsArrived(for: stream, bytes, &actions.others)
         }
     }
 
@@ -186,7 +195,8 @@ extension PortState {
         let memory = sharing.phase == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
         outbox.append(
             (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
-                | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises | ProtocolLimits.carriesMetadata)
+                | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises | ProtocolLimits.streams
+                | ProtocolLimits.carriesMetadata)
         outbox.append(limits.queuedCalls)
         outbox.append(limits.runningCalls)
         outbox.append(UInt64(limits.message))

@@ -243,6 +243,7 @@ extension PortState {
             case .answer(let ticket):
                 outbox.append(byte: 3)
                 outbox.append(questions.number(of: ticket))
+            case nil where writeStream(object): break
             case nil:
                 writeMention(of: object, &classBytes)
             }
@@ -340,6 +341,16 @@ extension PortState {
 
     // MARK: Sizes
 
+    private mutating func checkStreams(of message: OutboundMessage) throws {
+        let fresh = message.encoder.externals.count { $0 is StreamSource }
+        guard fresh == 0 || streams.outgoingCount + fresh <= limits.streams else {
+            throw ConnectionError(
+                .overloaded,
+                "the peer has \(streams.outgoingCount) open streams of this process; more than \(limits.streams) are not allowed",
+                context: message.name)
+        }
+    }
+
     /// Checks that the header and tables fit in an opener, and the whole message in the peer's limit.
     mutating func checkSize(of message: OutboundMessage) throws {
         let encoder = message.encoder
@@ -354,6 +365,7 @@ extension PortState {
                 "a message carries at most \(ProtocolLimits.referencesInMessage) references, this one has \(encoder.externalCount)",
                 context: message.name)
         }
+        if streams.outgoingCount + encoder.externalCount > limits.streams { try checkStreams(of: message) }
         if exports.count + encoder.externalCount > limits.exports {
             let fresh = encoder.externals.count { Host.target(ofProxy: $0) == nil && !exports.contains($0) }
             guard exports.count + fresh <= limits.exports else {

@@ -28,7 +28,7 @@ extension PortState {
     ) throws(ProtocolViolation) -> [AnyObject] {
         let mayNameAnswers = namesAnswers
         namesAnswers = false
-        let count = try reader.count(minimum: mayNameAnswers ? 2 : 3)
+        let count = try reader.count(minimum: 2)
         guard count > 0 else { return [] }
         guard count <= ProtocolLimits.referencesInMessage else {
             throw ProtocolViolation(
@@ -41,6 +41,10 @@ extension PortState {
             if owner == 3, mayNameAnswers {
                 references.append(try answers.namedAnswer(reader.number32()))
                 namesAnswers = true
+                continue
+            }
+            if owner == 4 || owner == 5 {
+                references.append(try readStream(owner, &reader, host))
                 continue
             }
             let id = try reader.objectID()

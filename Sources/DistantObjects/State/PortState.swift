@@ -56,6 +56,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     /// Incoming messages whose fragments are still arriving, by the number of their opener.
     var partials: [UInt64: PartialMessage] = [:]
 
+    /// The open streams in both directions.
+    var streams = StreamTable()
+
     // MARK: Waiting messages
 
     /// Encoded messages that wait for credit or room.

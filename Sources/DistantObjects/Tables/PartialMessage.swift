@@ -1,5 +1,8 @@
 import PortTransport
 
+/// A stream of the peer, one of whose frames comes in fragments.
+protocol FragmentedStream: AnyObject {}
+
 /// A fragmented message whose fragments are still arriving.
 ///
 /// Read and written under the connection's lock.
@@ -8,6 +11,8 @@ final class PartialMessage: @unchecked Sendable {
         case call(Export)
         /// With the status and tables from the opener.
         case reply(question: UInt32, ReturnStatus, MessageTables?)
+        /// Items of a stream, or its End.
+        case stream(any FragmentedStream)
     }
 
     var purpose: Purpose

@@ -13,8 +13,14 @@ enum ProtocolLimits {
     static let describesClasses: UInt64 = 16
     /// The feature bit for messages to answers that are not known yet, which are sent if both sides set it.
     static let knowsPromises: UInt64 = 32
+    /// The feature bit for streams, which are used if both sides set it.
+    static let streams: UInt64 = 64
     /// The feature bit for metadata of messages, which is sent if both sides set it.
     static let carriesMetadata: UInt64 = 128
+    /// The most streams of each side that are open at a time.
+    static let openStreams: UInt32 = 1_024
+    /// The most items, and the most bytes, that a stream's reader may have granted at a time.
+    static let streamCredit = 1 << 40
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152

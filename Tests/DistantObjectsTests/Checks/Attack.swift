@@ -55,7 +55,9 @@ struct Attack: Sendable {
             name: "a kind of a feature not agreed on", rule: "they need a feature bit that no party of version 1 sets.",
             reason: 4, bytes: Raw.frame(14, [])),
         Attack(
-            name: "a ping in fragments", rule: "Only `Call` and `Return` may come in fragments.", reason: 1,
+            name: "a ping in fragments",
+            rule: "Only `Call`, `Return`, `Item` and an `End` of status 0 or 1 may come in fragments.",
+            reason: 1,
             bytes: Raw.frame(11, flags: 0x80, [9, 0, 0, 0, 0, 0, 0, 0, 1])),
         Attack(
             name: "a continuation of nothing", article: .frames,

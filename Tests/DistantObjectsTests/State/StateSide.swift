@@ -54,6 +54,8 @@ final class StateHost: PortHost {
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(.object(id), dead) }
     static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
     static func target(ofProxy object: AnyObject) -> ProxyTarget? { (object as? StateProxy)?.target }
+    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StateStreamReader(inbox) }
+    static func inbox(ofReader object: AnyObject) -> StreamInbox? { (object as? StateStreamReader)?.inbox }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
     func mayBeWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
@@ -104,7 +106,9 @@ final class StateSide {
     /// The references that messages mentioned.
     var references: [AnyObject] = []
     /// Answers, whose encoders the state borrows until the outbox is emptied.
-    private var messages: [OutboundMessage] = []
+    var messages: [OutboundMessage] = []
+    /// Streams whose reader has asked for items, in order.
+    var started: [StreamOutbox] = []
     /// The answers, by waiter.
     var answers: [Int: ReturnStatus] = [:]
     var failures: [Int: ConnectionError.Code] = [:]
@@ -164,9 +168,18 @@ final class StateSide {
         for frame in frames { try receive(frame) }
     }
 
+    /// The number of the last frame whose fragments have not arrived.
+    private(set) var lastOpener: UInt64 = 0
+
+    /// Enters a frame whose fragments have not arrived.
+    func receiveOpener(_ frame: StateFrame) throws {
+        try receive(frame, withFragments: false)
+        lastOpener = received
+    }
+
     /// Enters one frame of the other side and its fragments, and notes the actions.
     @discardableResult
-    func receive(_ frame: StateFrame) throws -> DeliveryStep {
+    func receive(_ frame: StateFrame, withFragments: Bool = true) throws -> DeliveryStep {
         received += 1
         let number = received
         let buffer = ReadBuffer()
@@ -187,7 +200,7 @@ final class StateSide {
             throw error
         }
         perform(actions)
-        if let fragments = frame.fragments { try receive(fragmentsOf: number, fragments) }
+        if withFragments, let fragments = frame.fragments { try receive(fragmentsOf: number, fragments) }
         return step
     }
 
@@ -259,9 +272,22 @@ final class StateSide {
         case .awaitAnswers(let count): done.append("await answers \(count)")
         case .startAnswerTimer: done.append("start timer")
         case .releaseFreeMemory: done.append("release memory")
+        case .stream(let action): perform(action)
         case .flush: done.append("flush")
         case .recycle(let message): message.reset()
         case .pong, .cancelTimer, .endRoots, .ended: break
+        }
+    }
+
+    private func perform(_ action: StreamAction) {
+        switch action {
+        case .resume(let continuation): continuation.resume()
+        case .start(let stream):
+            started.append(stream)
+            done.append("start \(stream.number)")
+        case .cancel(let stream): done.append("cancel stream \(stream.number)")
+        case .flush(let stream): done.append("room \(stream.number)")
+        case .dispose: done.append("dispose")
         }
     }
 
@@ -391,7 +417,7 @@ final class StateSide {
     /// Whether every table is empty.
     var isAtRest: Bool {
         state.questions.count == 0 && state.answers.count + state.answers.keptCount == 0 && state.pending.isEmpty
-            && state.ready.isEmpty
-            && state.partials.isEmpty && state.unfinished == 0 && state.imports.count == 0 && state.exports.count <= 1
+            && state.ready.isEmpty && state.partials.isEmpty && state.streams.isEmpty && state.unfinished == 0
+            && state.imports.count == 0 && state.exports.count <= 1
     }
 }

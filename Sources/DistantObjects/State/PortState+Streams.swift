@@ -1,0 +1,290 @@
+import KeyedArchive
+import PortTransport
+
+/// What came of an attempt to write items of a stream.
+enum ItemsOutcome {
+    /// They are written. The value is the number of items that may follow now.
+    case written(Int)
+    /// The channel is full. The state notifies the producer when it has room.
+    case noRoom
+    /// Nothing more is sent.
+    case stopped(ConnectionError)
+}
+
+// Streams that the peer reads. See “Streams” in WireProtocol.md.
+extension PortState {
+    /// Whether both sides know streams.
+    var knowsStreams: Bool { handshake.grants.features & ProtocolLimits.streams != 0 }
+
+    // MARK: The reference table
+
+    /// Writes a stream into a table of references.
+    ///
+    /// - Returns: False if the object is no stream.
+    mutating func writeStream(_ object: AnyObject) -> Bool {
+        if let source = object as? StreamSource {
+            writeStream(source)
+        } else if let inbox = Host.inbox(ofReader: object) {
+            writeStreamBack(inbox)
+        } else if let dead = object as? DeadStreamObject {
+            writeDead(dead.reason)
+        } else {
+            return false
+        }
+        return true
+    }
+
+    private mutating func writeStream(_ source: StreamSource) {
+        guard phase == .open else { return writeDead(.closing) }
+        guard source.claim() else { return writeDead(.used) }
+        guard let stream = streams.open(source, limit: limits.streams) else {
+            source.giveBack()
+            return writeDead(.overloaded)
+        }
+        outbox.append(byte: 4)
+        outbox.append(stream.number)
+    }
+
+    private mutating func writeDead(_ reason: DeadStream) {
+        outbox.append(byte: 4)
+        outbox.append(reason.rawValue)
+    }
+
+    /// Passes a stream of the peer back to it, which counts as the reader's End.
+    private mutating func writeStreamBack(_ inbox: StreamInbox) {
+        guard inbox.reading == .unread, inbox.link == .open, phase == .open else { return writeDead(.used) }
+        outbox.append(byte: 5)
+        outbox.append(inbox.number)
+        inbox.reading = .done
+        inbox.end = .failed(DeadStream.used.error)
+        inbox.link = .closing
+        inbox.endFrame = sent + 1
+        inbox.markOver()
+    }
+
+    /// Enters a stream that a table of references names.
+    mutating func readStream(
+        _ kind: UInt8, _ reader: inout WireReader, _ host: Host
+    ) throws(ProtocolViolation) -> AnyObject {
+        guard knowsStreams else {
+            throw ProtocolViolation(.unknownName, "a message names a stream without an agreement")
+        }
+        let number = try reader.number32()
+        if kind == 5 { return try receiveBack(number) }
+        if let dead = DeadStream(rawValue: UInt64(number)) { return DeadStreamObject(dead) }
+        guard number < ProtocolLimits.openStreams else {
+            throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.openStreams) streams are open")
+        }
+        let inbox = StreamInbox(number: number)
+        try streams.enter(inbox) { host.isWritten($0) }
+        if !isOpen { stopReading(inbox, closingError) }
+        return host.makeStreamReader(inbox)
+    }
+
+    private var closingError: ConnectionError {
+        ConnectionError(.closed, "the connection is closing; the stream was not read to its end")
+    }
+
+    /// A stream of this side comes back unread.
+    private mutating func receiveBack(_ number: UInt32) throws(ProtocolViolation) -> AnyObject {
+        let stream = try streams.outbox(number)
+        guard stream.phase != .running else {
+            throw ProtocolViolation(.outOfStep, "a stream was passed back after its reader had begun to read it")
+        }
+        stream.readerHasEnded = true
+        if stream.phase == .offered { writeEnd(stream, .init(.cancelled, "")) }
+        streams.remove(stream)
+        stream.source.giveBack()
+        return stream.source
+    }
+
+    // MARK: Credit and ends of the reader
+
+    mutating func receiveStreamCredit(
+        _ reader: inout WireReader, _ actions: inout [Action<Host>]
+    ) throws(ProtocolViolation) {
+        guard knowsStreams else {
+            throw ProtocolViolation(.unknownName, "a Credit for a stream without an agreement")
+        }
+        let stream = try streams.outbox(reader.number32())
+        let (items, bytes) = (try reader.number(), try reader.number())
+        try reader.end()
+        try stream.give(items: items, bytes: bytes)
+        switch stream.phase {
+        case .offered:
+            guard stream.allowance > 0 else { return }
+            stream.phase = .running
+            actions.append(.stream(.start(stream)))
+        case .running: wake(stream, &actions)
+        case .ended: break
+        }
+    }
+
+    private mutating func receiveReadersEnd(
+        _ number: UInt32, _ actions: inout [Action<Host>]
+    ) throws(ProtocolViolation) {
+        let stream = try streams.outbox(number)
+        stream.readerHasEnded = true
+        switch stream.phase {
+        case .offered:
+            writeEnd(stream, .init(.cancelled, ""))
+            streams.remove(stream)
+            actions.append(.stream(.dispose(stream.source)))
+        case .running:
+            // The End of this side follows when the task has ended, so that a peer cannot have any number of tasks run.
+            stream.stop = ConnectionError(.cancelled, "the reader of the stream has stopped")
+            wake(stream, &actions)
+            actions.append(.stream(.cancel(stream)))
+        case .ended:
+            streams.remove(stream)
+        }
+    }
+
+    private mutating func wake(_ stream: StreamOutbox, _ actions: inout [Action<Host>]) {
+        for waiter in stream.waiters { actions.append(.stream(.resume(waiter))) }
+        stream.waiters = []
+    }
+
+    mutating func receiveEnd(
+        _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
+    ) throws(ProtocolViolation) {
+        guard knowsStreams else {
+            throw ProtocolViolation(.unknownName, "an End of a stream without an agreement")
+        }
+        let isReaders = frame.flags & 0x7F == 4
+        let status = ReturnStatus(rawValue: frame.flags & 0x7F)
+        guard isReaders || status != nil else { throw ProtocolViolation(.malformed, "an End has an unknown status") }
+        let number = try reader.number32()
+        if let status { return try receiveProducersEnd(number, status, &reader, frame, host, &actions) }
+        guard frame.messageLength == nil else {
+            throw ProtocolViolation(.malformed, "an End of a reader cannot come in fragments")
+        }
+        try reader.end()
+        try receiveReadersEnd(number, &actions)
+    }
+
+    // MARK: Producing
+
+    /// The number of items that a stream may send now; 0 if it has to wait, and the reason if it has to stop.
+    mutating func allowance(of stream: StreamOutbox) throws(ConnectionError) -> Int {
+        if let stop = stream.stop { throw stop }
+        return stream.allowance
+    }
+
+    /// Writes items, which are within the stream's allowance.
+    mutating func writeItems(
+        _ count: Int, in message: OutboundMessage, of stream: StreamOutbox, _ host: Host, evenIfFull: Bool = false
+    ) -> ItemsOutcome {
+        if let stop = stream.stop { return .stopped(stop) }
+        guard evenIfFull || !isFull(for: message, host) else {
+            streams.awaitRoom(stream)
+            return .noRoom
+        }
+        outbox.append(stream.number)
+        outbox.append(count)
+        writeTables(of: message.encoder)
+        stream.use(items: count, bytes: outbox.count + message.encoder.byteCount)
+        write(.item, flags: 0, with: message.encoder)
+        return .written(stream.allowance)
+    }
+
+    private func isFull(for message: OutboundMessage, _ host: Host) -> Bool {
+        host.isQueueFull || message.isLarge && !host.hasRoom(forLargeMessage: message.encoder.byteCount)
+    }
+
+    /// Has a sender wait until there is credit and room, or the stream has ended.
+    ///
+    /// - Returns: False if it need not wait.
+    mutating func hold(_ waiter: UnsafeContinuation<Void, Never>, for stream: StreamOutbox) -> Bool {
+        guard stream.stop == nil, stream.allowance == 0 || stream.awaitsRoom else { return false }
+        stream.waiters.append(waiter)
+        return true
+    }
+
+    /// Resumes all senders of a stream, which check again what they wait for.
+    mutating func wakeSenders(of stream: StreamOutbox, _ actions: inout [Action<Host>]) { wake(stream, &actions) }
+
+    /// Notifies the streams that waited for room in the channel.
+    mutating func resumeStreams(_ host: Host, _ actions: inout [Action<Host>]) {
+        guard streams.isAwaitingRoom, !host.isQueueFull else { return }
+        for stream in streams.takeAwaitingRoom() {
+            actions.append(.stream(.flush(stream)))
+            wake(stream, &actions)
+        }
+    }
+
+    /// Writes the End of a stream whose task has ended, with its final value or the error that it threw.
+    mutating func endStream(_ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage) {
+        guard stream.phase == .running else { return }
+        guard !stream.readerHasEnded else { return endStream(stream, .init(.cancelled, "")) }
+        outbox.append(stream.number)
+        writeTables(of: message.encoder)
+        stream.phase = .ended
+        stream.producer = nil
+        write(.end, flags: status.rawValue, with: message.encoder)
+    }
+
+    /// Writes the End of a stream whose task has ended with an error of the library.
+    mutating func endStream(_ stream: StreamOutbox, _ error: ConnectionError) {
+        guard stream.phase == .running else { return }
+        writeEnd(stream, error)
+        if stream.readerHasEnded { streams.remove(stream) }
+    }
+
+    private mutating func writeEnd(_ stream: StreamOutbox, _ error: ConnectionError) {
+        stream.phase = .ended
+        stream.stop = error
+        stream.producer = nil
+        guard !ending.saidGoodbye, phase != .ended else { return }
+        outbox.append(stream.number)
+        outbox.append(UInt64(error.code.number))
+        outbox.append(error.message.cut(toBytes: 256))
+        write(.end, flags: ReturnStatus.refused.rawValue)
+    }
+
+    // MARK: The end of the connection
+
+    /// Ends all streams in both directions, because this side closes the connection in order.
+    mutating func closeStreams(_ actions: inout [Action<Host>]) {
+        guard !streams.isEmpty else { return }
+        let error = ConnectionError(.closed, "the connection is closing; the stream has not come to its end")
+        let (outgoing, incoming) = streams.all
+        for stream in outgoing where stream.phase != .ended {
+            let isRunning = stream.phase == .running
+            if isRunning { actions.append(.stream(.cancel(stream))) }
+            writeEnd(stream, error)
+            wake(stream, &actions)
+            if !isRunning { actions.append(.stream(.dispose(stream.source))) }
+            if stream.readerHasEnded { streams.remove(stream) }
+        }
+        for inbox in incoming { stopReading(inbox, closingError, &actions) }
+    }
+
+    /// Ends all streams, because no more input comes from the peer.
+    mutating func endStreams(_ end: ConnectionEnd, _ actions: inout [Action<Host>]) {
+        let lost = ConnectionError(
+            .outcomeUnknown, "\(end) before the stream ended; more items may have been sent", mayHaveRun: true)
+        // The producer's End may have come while the fragments of an item are missing.
+        for partial in partials.values {
+            guard case .stream(let stream) = partial.purpose, let inbox = stream as? StreamInbox else { continue }
+            cut(inbox, lost, &actions)
+        }
+        guard !streams.isEmpty else { return }
+        let (outgoing, incoming) = streams.removeAll()
+        for stream in outgoing {
+            if stream.stop == nil {
+                stream.stop = ConnectionError(
+                    .closed, "\(end) before the stream ended; the reader may not have read what was sent")
+            }
+            if stream.phase == .running { actions.append(.stream(.cancel(stream))) }
+            if stream.phase == .offered { actions.append(.stream(.dispose(stream.source))) }
+            stream.phase = .ended
+            stream.producer = nil
+            wake(stream, &actions)
+        }
+        for inbox in incoming {
+            inbox.link = .over
+            cut(inbox, lost, &actions)
+        }
+    }
+}

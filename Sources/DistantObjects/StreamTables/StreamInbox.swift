@@ -1,0 +1,152 @@
+import PortTransport
+import Synchronization
+
+/// The items of one frame, which the reader decodes one after the other.
+final class StreamItems: @unchecked Sendable {
+    // Made by the reading thread; then guarded by the connection's lock until the reader owns it.
+    let count: Int
+    /// What the frame takes of the stream's credit.
+    let bytes: Int
+    let tables: MessageTables?
+    let body: InboundBody
+
+    init(count: Int, bytes: Int, tables: MessageTables?, body: InboundBody) {
+        self.count = count
+        self.bytes = bytes
+        self.tables = tables
+        self.body = body
+    }
+}
+
+/// How a stream ended for its reader, after its last item.
+enum StreamEnd {
+    /// The producer's End, with the final value or the error that the sequence threw.
+    case message(ReturnStatus, InboundBody, MessageTables?)
+    case failed(any Error)
+}
+
+/// A stream of the peer that this side reads.
+///
+/// Its state is read and written under the connection's lock, except `isOver`.
+final class StreamInbox: FragmentedStream, @unchecked Sendable {
+    /// What was sent and received.
+    enum Link {
+        case open
+        /// This side's End is written; the producer's is to come.
+        case closing
+        /// Both Ends were sent.
+        case over
+    }
+
+    /// What the reader in this process does.
+    enum Reading {
+        case unread
+        case reading
+        /// The reader has seen the end, or has given up.
+        case done
+    }
+
+    /// What the reader gets next.
+    enum Next {
+        case items(StreamItems)
+        case end(StreamEnd)
+        case nothing
+    }
+
+    let number: UInt32
+    var link = Link.open
+    /// The number of the frame with this side's End, once that is written.
+    var endFrame: UInt64 = 0
+    var reading = Reading.unread
+    /// Frames that have arrived, or whose fragments arrive.
+    var frames = Fifo<StreamItems>()
+    /// What follows the frames, once it is known.
+    var end: StreamEnd?
+    /// The task that waits for a frame.
+    var waiter: UnsafeContinuation<Void, Never>?
+    /// Tasks that wait for the final value.
+    var finalWaiters: [UnsafeContinuation<Void, Never>] = []
+    /// Items and bytes that the producer may still send.
+    private(set) var items = 0
+    private(set) var bytes = 0
+    /// Consumed items and bytes whose credit is not returned yet.
+    private var owedItems = 0
+    private var owedBytes = 0
+    private let over = Atomic<Bool>(false)
+
+    /// The credit that a reader gives at first.
+    static let window = (items: 4_096, bytes: 256 << 10)
+
+    init(number: UInt32) { self.number = number }
+
+    /// Gives the first credit.
+    func begin() {
+        items = Self.window.items
+        bytes = Self.window.bytes
+    }
+
+    /// Counts a frame of the producer.
+    func receive(items count: UInt64, bytes size: Int) throws(ProtocolViolation) {
+        guard count > 0 else { throw ProtocolViolation(.malformed, "an Item without items") }
+        guard bytes > 0, count <= UInt64(items) else {
+            throw ProtocolViolation(.overLimit, "more items of a stream were sent than were granted")
+        }
+        items -= Int(count)
+        bytes -= size
+    }
+
+    /// Counts a frame that was consumed.
+    ///
+    /// - Returns: The credit to return now, if half of what was granted is consumed.
+    func consumed(_ frame: StreamItems) -> (items: Int, bytes: Int)? {
+        owedItems += frame.count
+        owedBytes += frame.bytes
+        guard owedItems * 2 >= Self.window.items || owedBytes * 2 >= Self.window.bytes else { return nil }
+        defer { (owedItems, owedBytes) = (0, 0) }
+        items += owedItems
+        bytes += owedBytes
+        return (owedItems, owedBytes)
+    }
+
+    /// Whether the end of its handle changes nothing any more.
+    ///
+    /// It may be read without the lock.
+    var isOver: Bool { over.load(ordering: .acquiring) }
+
+    func markOver() { over.store(true, ordering: .releasing) }
+
+    /// Whether the reader would get a frame or the end.
+    var hasNext: Bool {
+        if let first = frames.first { return first.body.isComplete }
+        return end?.isComplete ?? false
+    }
+
+    /// Drops what has not arrived completely, because nothing more comes.
+    ///
+    /// - Returns: The frames that are dropped.
+    func cut(_ error: any Error) -> [StreamItems] {
+        var (kept, dropped) = (Fifo<StreamItems>(), [StreamItems]())
+        while let frame = frames.popFirst() {
+            if dropped.isEmpty, frame.body.isComplete { kept.append(frame) } else { dropped.append(frame) }
+        }
+        frames = kept
+        if !dropped.isEmpty || end?.isComplete != true { end = .failed(error) }
+        return dropped
+    }
+}
+
+extension StreamEnd {
+    var isComplete: Bool {
+        switch self {
+        case .message(_, let body, _): body.isComplete
+        case .failed: true
+        }
+    }
+}
+
+extension InboundBody {
+    /// Whether all bytes have arrived, or no more will.
+    var isComplete: Bool {
+        if case .arriving(let partial) = self { partial.bytes != nil || partial.isAborted } else { true }
+    }
+}

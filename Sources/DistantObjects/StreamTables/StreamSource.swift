@@ -1,0 +1,52 @@
+import Synchronization
+
+/// The origin of a stream in this process: a sequence that nothing has read yet, or that is being read.
+///
+/// A sequence is read once, so the first reader claims it: a message that sends the stream, or code of this process that
+/// iterates it.
+class StreamSource: @unchecked Sendable {  // Subclasses protect what they add by a lock.
+    private let isClaimed = Atomic<Bool>(false)
+
+    /// Claims the sequence.
+    ///
+    /// - Returns: False if it is claimed already.
+    final func claim() -> Bool {
+        isClaimed.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    /// Gives up the claim of a stream that came back unread.
+    final func giveBack() { isClaimed.store(false, ordering: .releasing) }
+
+    /// Releases the sequence, which nothing will read any more.
+    ///
+    /// Runs user code (`deinit`).
+    func dispose() {}
+}
+
+/// A stream that cannot be read from the beginning, as a message's table of references says.
+enum DeadStream: UInt64 {
+    /// It was sent or read before.
+    case used = 1_024
+    /// Its sender has too many open streams.
+    case overloaded = 1_025
+    /// Its sender is closing the connection.
+    case closing = 1_026
+
+    /// The error that its reader gets.
+    var error: ConnectionError {
+        switch self {
+        case .used: ConnectionError(.streamUsed, "the stream was sent or read before; a stream is read once")
+        case .overloaded:
+            ConnectionError(.overloaded, "the other process has too many open streams; this one was not started")
+        case .closing:
+            ConnectionError(.closed, "the other process is closing the connection; the stream was not started")
+        }
+    }
+}
+
+/// A dead stream as an object of a message's table.
+final class DeadStreamObject: Sendable {
+    let reason: DeadStream
+
+    init(_ reason: DeadStream) { self.reason = reason }
+}

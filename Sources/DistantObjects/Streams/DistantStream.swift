@@ -1,0 +1,203 @@
+public import KeyedArchive
+
+/// A sequence of values that travels over a connection while it is made.
+///
+/// A message takes one as argument or returns one, also within structures and arrays. The process that reads it gets the
+/// elements in order, and only as fast as it takes them: the other one waits meanwhile.
+///
+/// ```swift
+/// func changes() -> DistantStream<Change> { DistantStream(log.changes) }       // an AsyncSequence
+///
+/// let changes: DistantStream<Change> = try await directory.changes()
+/// for try await change in changes { show(change) }
+/// ```
+///
+/// The sequence starts with the first iteration. A stream is read once: a second iterator throws
+/// `ConnectionError.streamUsed`. It outlives the call that brought it, and ends with its connection.
+///
+/// If its sequence throws, the error arrives after the elements before it, decoded as the errors of calls. If the reader
+/// stops, because its task is cancelled or its iterator is gone, the task that reads the sequence is cancelled. A stream that
+/// is never iterated is given up when the last reference to it is gone, and its sequence is released.
+///
+/// A stream that was not iterated may be sent back to the process it came from, which gets the sequence itself, or over
+/// another connection, which reads it through this process.
+public struct DistantStream<Element: Codable & Sendable>: AsyncSequence, Sendable {
+    let content: StreamContent<Element, NoFinalValue>
+
+    /// A stream of the elements of a sequence.
+    ///
+    /// - Parameter sequence: Iterated once, in a task of its own that prefers the connection's event loop, if the stream is
+    ///   sent and read.
+    public init<Elements: AsyncSequence & Sendable>(_ sequence: Elements) where Elements.Element == Element {
+        content = StreamContent { writer in
+            for try await element in sequence { try await writer.send(element) }
+            return NoFinalValue()
+        }
+    }
+
+    /// A stream of the elements of a sequence that does not wait.
+    ///
+    /// - Parameter sequence: Iterated once, if the stream is sent and read.
+    public init<Elements: Sequence & Sendable>(_ sequence: Elements) where Elements.Element == Element {
+        content = StreamContent { writer in
+            for element in sequence { try await writer.send(element) }
+            return NoFinalValue()
+        }
+    }
+
+    /// A stream of what the closure sends.
+    ///
+    /// - Parameter body: Called once if the stream is sent and read. The stream ends when it returns or throws.
+    public init(_ body: @escaping @concurrent @Sendable (StreamWriter<Element>) async throws -> Void) {
+        content = StreamContent { writer in
+            try await body(writer)
+            return NoFinalValue()
+        }
+    }
+
+    init(_ content: StreamContent<Element, NoFinalValue>) { self.content = content }
+
+    /// Begins to read the stream.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(content.makeReader()) }
+
+    /// Reads a stream.
+    ///
+    /// When the last copy of it is gone before the end, the stream is stopped.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let reader: StreamReader<Element>
+
+        init(_ reader: StreamReader<Element>) { self.reader = reader }
+
+        /// The next element; nil at the end.
+        ///
+        /// - Throws: What the sequence throws, as a call does; `ConnectionError.streamUsed` if the stream was read or sent
+        ///   before, `.outcomeUnknown` if the connection has ended, `.closed` if one of the two closes it, `.wrongResult` if
+        ///   the element has another type; `CancellationError`, which stops the stream.
+        public mutating func next() async throws -> Element? {
+            if let element = try reader.arrived() { return element }
+            return try await reader.next()
+        }
+
+        /// The next element, without a change of the actor.
+        ///
+        /// - Throws: As `next()`.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            if let element = try reader.arrived() { return element }
+            return try await reader.next()
+        }
+    }
+}
+
+extension DistantStream {
+    /// A stream that ends with a value: `DistantStream<Row>.WithFinal<Summary>`.
+    ///
+    /// ```swift
+    /// DistantStream<Row>.WithFinal<Summary> { writer in
+    ///     for row in rows { try await writer.send(row) }
+    ///     return Summary(rows.count)
+    /// }
+    ///
+    /// for try await row in result { show(row) }
+    /// let summary = try await result.final
+    /// ```
+    public struct WithFinal<Final: Codable & Sendable>: AsyncSequence, Sendable {
+        let content: StreamContent<Element, Final>
+
+        /// A stream of what the closure sends, which ends with the value it returns.
+        ///
+        /// - Parameter body: As for a stream without a final value.
+        public init(_ body: @escaping @concurrent @Sendable (StreamWriter<Element>) async throws -> Final) {
+            content = StreamContent(body)
+        }
+
+        init(_ content: StreamContent<Element, Final>) { self.content = content }
+
+        /// Begins to read the stream.
+        public func makeAsyncIterator() -> DistantStream.AsyncIterator { AsyncIterator(content.makeReader()) }
+
+        /// The value that follows the last element.
+        ///
+        /// Waits until the stream was read to its end. If nothing has begun to read it, this does, and drops the elements.
+        ///
+        /// - Throws: What ended the stream instead, as `next()`; `ConnectionError.cancelled` if it was not read to its end.
+        public var final: Final {
+            get async throws { try await content.final() }
+        }
+    }
+}
+
+// MARK: Coding
+
+extension DistantStream: ExternallyCodable {
+    /// What is entered into the message's table of references.
+    ///
+    /// - Throws: `ConnectionError.notAvailable` if the other process does not know streams.
+    @_documentation(visibility: internal)
+    public func external(for owner: AnyObject?) throws -> ExternalValue {
+        try content.external(for: owner, as: Self.self)
+    }
+
+    /// The stream that the message's table names.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument` if it is no stream.
+    @_documentation(visibility: internal)
+    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+        Self(try StreamContent(ofExternal: object, as: Self.self))
+    }
+
+    /// Always throws: a stream needs a connection.
+    ///
+    /// - Throws: `ConnectionError.notEncodable`, always.
+    public func encode(to encoder: any Encoder) throws { throw ConnectionError.needsConnection(Self.self) }
+
+    /// Always throws: a stream needs a connection.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument`, always.
+    public init(from decoder: any Decoder) throws { throw ConnectionError.streamOutside(Self.self) }
+}
+
+extension DistantStream.WithFinal: ExternallyCodable {
+    /// What is entered into the message's table of references.
+    ///
+    /// - Throws: `ConnectionError.notAvailable` if the other process does not know streams.
+    @_documentation(visibility: internal)
+    public func external(for owner: AnyObject?) throws -> ExternalValue {
+        try content.external(for: owner, as: Self.self)
+    }
+
+    /// The stream that the message's table names.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument` if it is no stream.
+    @_documentation(visibility: internal)
+    public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
+        Self(try StreamContent(ofExternal: object, as: Self.self))
+    }
+
+    /// Always throws: a stream needs a connection.
+    ///
+    /// - Throws: `ConnectionError.notEncodable`, always.
+    public func encode(to encoder: any Encoder) throws { throw ConnectionError.needsConnection(Self.self) }
+
+    /// Always throws: a stream needs a connection.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument`, always.
+    public init(from decoder: any Decoder) throws { throw ConnectionError.streamOutside(Self.self) }
+}
+
+extension ConnectionError {
+    fileprivate static func streamOutside(_ type: Any.Type) -> ConnectionError {
+        ConnectionError(
+            .wrongArgument, "a stream can only be received over a connection, not read from an archive",
+            context: String(describing: type))
+    }
+}
+
+extension DistantStream: DescribedType {
+    static var typeDescription: TypeDescription { TypeDescription(.stream, "\(TypeDescription.of(Element.self))") }
+}
+
+extension DistantStream.WithFinal: DescribedType {
+    static var typeDescription: TypeDescription {
+        TypeDescription(.stream, "\(TypeDescription.of(Element.self)); \(TypeDescription.of(Final.self))")
+    }
+}

@@ -1,0 +1,188 @@
+import KeyedArchive
+import PortTransport
+import Synchronization
+
+/// The final value of a stream that has none.
+struct NoFinalValue: Codable, Sendable {}
+
+/// A sequence of this process that is sent as a stream, or read here.
+final class LocalStream<Element: Codable & Sendable, Final: Codable & Sendable>: StreamSource, ProducingSource,
+    @unchecked Sendable
+{
+    typealias Body = @concurrent @Sendable (StreamWriter<Element>) async throws -> Final
+
+    /// The code that makes the elements, until it has run or is given up.
+    private let body: Mutex<Body?>
+    /// The pipe to a reader in this process, if there is one.
+    let pipe = LocalPipe<Element>()
+
+    init(_ body: @escaping Body) { self.body = Mutex(body) }
+
+    override func dispose() {
+        let dropped = body.withLock { $0.take() }
+        withExtendedLifetime(dropped) {}
+    }
+
+    func produce(in producer: StreamProducer) async throws -> (ObjectEncoder) throws -> Void {
+        let sink = ConnectionSink<Element>(producer)
+        producer.rewriter = sink
+        let value = try await run(sink)
+        guard Final.self != NoFinalValue.self else { return { _ in } }
+        return { try $0.encodeTop(value) }
+    }
+
+    /// Starts the code for a reader in this process.
+    func startLocally() {
+        pipe.start { sink in try await self.run(sink) }
+    }
+
+    @concurrent
+    private func run(_ sink: StreamSink<Element>) async throws -> Final {
+        guard let body = body.withLock({ $0.take() }) else { throw DeadStream.used.error }
+        return try await body(StreamWriter(sink: sink))
+    }
+}
+
+/// What a `DistantStream` stands for: a sequence of this process, or a stream of the peer.
+struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Sendable {
+    enum Origin: Sendable {
+        case local(LocalStream<Element, Final>)
+        case remote(StreamHandle)
+        case dead(DeadStreamObject)
+    }
+
+    let origin: Origin
+
+    init(_ body: @escaping LocalStream<Element, Final>.Body) { origin = .local(LocalStream(body)) }
+
+    /// The stream that a message's table of references names.
+    ///
+    /// - Parameter type: The name of the expected type, for the error.
+    init(ofExternal object: AnyObject, as type: Any.Type) throws {
+        switch object {
+        case let handle as StreamHandle: origin = .remote(handle)
+        case let local as LocalStream<Element, Final>: origin = .local(local)
+        case let dead as DeadStreamObject: origin = .dead(dead)
+        default:
+            throw ConnectionError(
+                .wrongArgument,
+                object is StreamSource
+                    ? "the stream has elements of another type"
+                    : "expected a stream, found \(object is DistantObject ? "an object" : "\(Swift.type(of: object))")",
+                context: String(describing: type))
+        }
+    }
+
+    /// What is entered into a message's table of references.
+    func external(for owner: AnyObject?, as type: Any.Type) throws -> ExternalValue {
+        guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(type) }
+        if let connection = port.connection, !connection.state.withLock({ $0.knowsStreams || !$0.isOpen }) {
+            throw ConnectionError(
+                .notAvailable, "the other process does not know streams (bit 64 of the features in its Hello)",
+                context: String(describing: type))
+        }
+        switch origin {
+        case .local(let stream): return .object(stream)
+        case .dead(let dead): return .object(dead)
+        case .remote(let handle):
+            // Another connection gets a stream of this process, which reads this one.
+            return .object(handle.connection.coder === port ? handle : LocalStream(relay))
+        }
+    }
+
+    @concurrent
+    private func relay(_ writer: StreamWriter<Element>) async throws -> Final {
+        let reader = makeReader()
+        while let element = try await reader.next() { try await writer.send(element) }
+        return try await final()
+    }
+
+    func makeReader() -> StreamReader<Element> {
+        switch origin {
+        case .local(let stream):
+            guard stream.claim() else { return StreamReader() }
+            stream.startLocally()
+            return LocalReader(stream.pipe)
+        case .remote(let handle): return handle.begin() ? RemoteReader(handle) : StreamReader()
+        case .dead(let dead): return StreamReader(dead.reason.error)
+        }
+    }
+
+    // MARK: The final value
+
+    /// The final value, once the stream has been read to its end; reads it to its end if nothing reads it.
+    func final() async throws -> Final {
+        switch origin {
+        case .local(let stream):
+            if stream.claim() {
+                stream.startLocally()
+                let reader = LocalReader(stream.pipe)
+                while try await reader.next() != nil {}
+            }
+            guard let value = try await stream.pipe.final() as? Final else { throw DeadStream.used.error }
+            return value
+        case .remote(let handle):
+            if handle.begin() { try await Self.skip(handle) }
+            try await handle.waitForEnd()
+            return try Self.final(of: handle)
+        case .dead(let dead): throw dead.reason.error
+        }
+    }
+
+    /// Reads a stream without decoding its items.
+    private static func skip(_ handle: StreamHandle) async throws {
+        var last: StreamItems?
+        while true {
+            switch try await handle.next(after: last) {
+            case .items(let items):
+                if items.body.bulk > 0 { handle.connection.consumed(bulk: items.body.bulk) }
+                last = items
+            case .end(let end):
+                return handle.connection.took(end)
+            case .nothing: last = nil
+            }
+        }
+    }
+
+    private static func final(of handle: StreamHandle) throws -> Final {
+        guard let end = handle.end else { throw DeadStream.used.error }
+        if let error = handle.connection.error(of: end) { throw error }
+        guard case .message(_, let body, let tables) = end, let (bytes, _) = body.bytes else {
+            throw ConnectionError(.wrongResult, "the final value was not sent completely", context: "the stream")
+        }
+        if let nothing = NoFinalValue() as? Final { return nothing }
+        let coder = handle.connection.coder
+        do {
+            let decoder = try coder.decoder(bytes, bulk: 0, tables: tables)
+            let value = try decoder.decodeTop(Final.self)
+            coder.recycle(consume decoder)
+            return value
+        } catch {
+            throw ConnectionError(
+                .wrongResult, "the final value cannot be read as \(Final.self): \(sentence(for: error))",
+                context: "the stream", underlying: error)
+        }
+    }
+}
+
+extension Connection {
+    /// The error with which a stream ended; nil if it ended well.
+    func error(of end: StreamEnd) -> (any Error)? {
+        switch end {
+        case .failed(let error): return error
+        case .message(.result, let body, let tables):
+            if let fault = tables?.fault { return fault }
+            return body.bytes == nil ? ConnectionError(.wrongResult, "the stream's end was not sent completely") : nil
+        case .message(let status, let body, let tables):
+            guard let (bytes, _) = body.bytes else {
+                return ConnectionError(.wrongResult, "the stream's error was not sent completely")
+            }
+            return coder.error(in: Reply(status: status, body: bytes, bulk: 0, tables: tables), from: "the stream")
+        }
+    }
+
+    /// Counts the bytes of a stream's end as consumed, which its reader has come to.
+    func took(_ end: StreamEnd) {
+        if case .message(_, let body, _) = end, body.bulk > 0 { consumed(bulk: body.bulk) }
+    }
+}

@@ -1,0 +1,118 @@
+import KeyedArchive
+import PortTransport
+
+/// A stream of the peer as this process holds it: in a message's table, in a `DistantStream`, or in its iterator.
+///
+/// When the last reference to it is gone, the stream is no longer read, and its producer is stopped.
+final class StreamHandle: Sendable {
+    let inbox: StreamInbox
+    let connection: Connection
+
+    init(_ inbox: StreamInbox, on connection: Connection) {
+        self.inbox = inbox
+        self.connection = connection
+    }
+
+    deinit {
+        if !inbox.isOver { connection.streamReaderDied(inbox) }
+    }
+
+    // MARK: Reading
+
+    /// Begins to read the stream.
+    ///
+    /// - Returns: False if it was read or passed on before.
+    func begin() -> Bool {
+        let isFirst = connection.state.withLock { $0.beginReading(inbox) }
+        connection.channel.setNeedsFlush()
+        return isFirst
+    }
+
+    /// The next frame, or the end.
+    ///
+    /// - Parameter finished: The frame before, whose items are all consumed.
+    func next(after finished: StreamItems?) async throws -> StreamInbox.Next {
+        if Task.isCancelled {
+            stop(CancellationError())
+            throw CancellationError()
+        }
+        let next = poll(after: finished)
+        if case .nothing = next {} else { return next }
+        await waitForFrame()
+        return poll(after: nil)
+    }
+
+    func poll(after finished: StreamItems?) -> StreamInbox.Next {
+        let (next, owesFlush) = connection.streamTransition { state, actions in
+            let sent = state.sent
+            let next = state.nextItems(of: inbox, after: finished, &actions)
+            return (next, state.sent != sent)
+        }
+        if owesFlush { connection.channel.setNeedsFlush() }
+        return next
+    }
+
+    private func waitForFrame() async {
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let waits = connection.state.withLock { $0.hold(continuation, for: inbox) }
+                if !waits { continuation.resume() }
+            }
+        } onCancel: {
+            stop(CancellationError())
+        }
+    }
+
+    /// Waits until the reader of the stream has come to the end.
+    ///
+    /// - Throws: `CancellationError` if the calling task is cancelled.
+    func waitForEnd() async throws {
+        while !connection.state.withLock({ _ in inbox.reading == .done }) {
+            try Task.checkCancellation()
+            await withTaskCancellationHandler {
+                await withUnsafeContinuation { continuation in
+                    let waits = connection.state.withLock { state in
+                        !Task.isCancelled && state.holdUntilEnd(continuation, of: inbox)
+                    }
+                    if !waits { continuation.resume() }
+                }
+            } onCancel: {
+                connection.streamTransition { state, actions in state.wakeFinalWaiters(of: inbox, &actions) }
+            }
+        }
+    }
+
+    /// Stops reading.
+    func stop(_ error: any Error) {
+        connection.streamTransition { state, actions in state.stopReading(inbox, error, &actions) }
+        connection.channel.setNeedsFlush()
+    }
+
+    /// How the stream has ended, for a reader that is done.
+    var end: StreamEnd? { connection.state.withLock { _ in inbox.end } }
+}
+
+extension Connection {
+    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StreamHandle(inbox, on: self) }
+
+    static func inbox(ofReader object: AnyObject) -> StreamInbox? { (object as? StreamHandle)?.inbox }
+
+    /// Ends streams of the peer whose readers were freed.
+    func stopReading(_ inboxes: [StreamInbox]) {
+        streamTransition { state, actions in
+            let error = ConnectionError(.cancelled, "the stream is no longer read")
+            for inbox in inboxes { state.stopReading(inbox, error, &actions) }
+        }
+    }
+
+    /// As `transition`, for results that are passed to one thread.
+    @discardableResult
+    func streamTransition<Result>(
+        _ body: (inout PortState<Connection>, inout [Action<Connection>]) -> Result
+    ) -> Result {
+        nonisolated(unsafe) var result: Result?
+        transition { state, actions in result = body(&state, &actions) }
+        guard let result else { preconditionFailure("a transition runs once") }
+        return result
+    }
+}

@@ -1,0 +1,118 @@
+import KeyedArchive
+import PortTransport
+
+/// Reads a stream: the state of an iterator.
+///
+/// This class itself is the reader of a stream that cannot be read.
+class StreamReader<Element: Codable & Sendable>: @unchecked Sendable {  // Used by one task at a time.
+    private let error: ConnectionError
+    private var isReported = false
+
+    init(_ error: ConnectionError = DeadStream.used.error) { self.error = error }
+
+    /// The next element, if it has arrived.
+    func arrived() throws -> Element? { nil }
+
+    /// The next element; nil at the end.
+    func next() async throws -> Element? {
+        if isReported { return nil }
+        isReported = true
+        throw error
+    }
+}
+
+/// Reads a stream of this process.
+final class LocalReader<Element: Codable & Sendable>: StreamReader<Element>, @unchecked Sendable {
+    private let pipe: LocalPipe<Element>
+
+    init(_ pipe: LocalPipe<Element>) {
+        self.pipe = pipe
+        super.init()
+    }
+
+    deinit { pipe.stop() }
+
+    override func next() async throws -> Element? { try await pipe.next() }
+}
+
+/// Reads a stream of the peer.
+final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @unchecked Sendable {
+    private let handle: StreamHandle
+    private let codec = ValueCodec.of(Element.self)
+    /// The frame whose items are being decoded.
+    private var items: StreamItems?
+    private var decoder: ObjectDecoder?
+    /// The items of the frame that are not decoded.
+    private var left = 0
+    private var isDone = false
+
+    init(_ handle: StreamHandle) {
+        self.handle = handle
+        super.init()
+    }
+
+    deinit {
+        finishFrame()
+        if !isDone { handle.stop(ConnectionError(.cancelled, "the stream was not read to its end")) }
+    }
+
+    override func arrived() throws -> Element? {
+        guard left > 0, let decoder else { return nil }
+        left -= 1
+        do { return try decoder.decodeTop(codec) } catch { throw failed(error) }
+    }
+
+    override func next() async throws -> Element? {
+        while !isDone {
+            if let element = try arrived() { return element }
+            let finished = finishFrame()
+            let next: StreamInbox.Next
+            do { next = try await handle.next(after: finished) } catch {
+                isDone = true
+                throw error
+            }
+            switch next {
+            case .nothing: continue
+            case .items(let items): try begin(items)
+            case .end(let end):
+                isDone = true
+                handle.connection.took(end)
+                if let error = handle.connection.error(of: end) { throw error }
+            }
+        }
+        return nil
+    }
+
+    private func begin(_ items: StreamItems) throws {
+        self.items = items
+        guard let (bytes, bulk) = items.body.bytes else {
+            throw failed(ConnectionError(.wrongResult, "an item was not sent completely"))
+        }
+        do {
+            decoder = try handle.connection.coder.decoder(bytes, bulk: bulk, tables: items.tables)
+        } catch {
+            throw failed(error)
+        }
+        left = items.count
+    }
+
+    /// Releases the frame.
+    @discardableResult
+    private func finishFrame() -> StreamItems? {
+        if let decoder = decoder.take() { handle.connection.coder.recycle(decoder) }
+        guard let finished = items.take() else { return nil }
+        if finished.body.bulk > 0 { handle.connection.consumed(bulk: finished.body.bulk) }
+        left = 0
+        return finished
+    }
+
+    private func failed(_ error: any Error) -> ConnectionError {
+        let failure = ConnectionError(
+            .wrongResult, "an item cannot be read as \(Element.self): \(sentence(for: error))", context: "the stream",
+            underlying: error)
+        finishFrame()
+        isDone = true
+        handle.stop(failure)
+        return failure
+    }
+}

@@ -1,0 +1,42 @@
+/// Where the code behind a stream puts its elements.
+///
+/// ```swift
+/// DistantStream<Row> { writer in
+///     while let row = try await cursor.next() { try await writer.send(row) }
+/// }
+/// ```
+public struct StreamWriter<Element: Codable & Sendable>: Sendable {
+    let sink: StreamSink<Element>
+
+    /// Sends an element.
+    ///
+    /// Elements that are sent without a suspension between them travel together. Waits while the reader has asked for no
+    /// more, so that a slow reader costs no memory.
+    ///
+    /// - Throws: `ConnectionError.cancelled` if the reader has stopped, `.closed` if the connection has ended or is closing;
+    ///   `.tooLarge` or `.notEncodable` if the element cannot be sent, in which case the next one can; `CancellationError`.
+    public func send(_ element: Element) async throws {
+        while true {
+            switch try sink.offer(element) {
+            case .taken: return
+            case .takenLast: return try await sink.awaitRoom()
+            case .full: try await sink.awaitRoom()
+            }
+        }
+    }
+}
+
+/// What came of an element.
+enum StreamOffer {
+    case taken
+    /// Taken, and the next one has to wait.
+    case takenLast
+    /// Not taken: it has to wait.
+    case full
+}
+
+/// What a writer writes into: a stream of a connection, or one within this process.
+class StreamSink<Element: Codable & Sendable>: @unchecked Sendable {  // Subclasses protect their state by a lock.
+    func offer(_ element: Element) throws -> StreamOffer { .full }
+    func awaitRoom() async throws {}
+}
