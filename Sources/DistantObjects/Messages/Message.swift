@@ -187,6 +187,51 @@ public struct Message<Target: AnyObject>: Sendable {
     }
 }
 
+extension Message {
+    /// An `async` method whose result is converted before it is sent.
+    init<each Argument: Codable & SendableMetatype, Own, Result: Codable & SendableMetatype>(
+        _ name: String,
+        asynchronous method:
+            @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Own,
+        _ convert: @escaping @Sendable (Own) -> Result
+    ) {
+        let readers = ArgumentReaders(repeat (each Argument).self)
+        let result = ValueCodec.of(Result.self)
+        body = MessageBody(
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
+            of: Target.self,
+            run: .asynchronous { call in
+                let target = unsafeDowncast(call.object, to: Target.self)
+                var arguments = ServingArguments(call, readers)
+                let value: Own = try await method(target)(repeat try arguments.next((each Argument).self))
+                do { try call.encode(convert(value), result) } catch { throw ResultFailure(underlying: error) }
+            }
+        )
+    }
+
+    /// A synchronous method of a `@MainActor` class whose result is converted before it is sent.
+    init<each Argument: Codable & SendableMetatype, Own: Sendable, Result: Codable & Sendable>(
+        _ name: String,
+        onMainActor method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Own,
+        _ convert: @escaping @Sendable (Own) -> Result
+    ) {
+        let readers = ArgumentReaders(repeat (each Argument).self)
+        let result = ValueCodec.of(Result.self)
+        body = MessageBody(
+            MessageDescription(
+                name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
+            of: Target.self,
+            run: .asynchronous { call in
+                let target = unsafeDowncast(call.object, to: Target.self)
+                var arguments = ServingArguments(call, readers)
+                let value: Own = try await method(target)(repeat try arguments.next((each Argument).self))
+                do { try call.encode(convert(value), result) } catch { throw ResultFailure(underlying: error) }
+            }
+        )
+    }
+}
+
 /// An argument that cannot be decoded, as opposed to an error that the method itself throws.
 struct ArgumentFailure: Error {
     let underlying: any Error

@@ -34,6 +34,10 @@ private struct WrongUse {
         WrongUse("_ = Remote<AdminInterface>(directory)", "no exact matches in call to initializer"),
         WrongUse("_ = try await connection.root(as: Person.self)", "requires that 'Person' conform to 'Interface'"),
         WrongUse("connection.vend(PersonObject())", "call can throw but is not marked with 'try'"),
+        WrongUse(
+            "let _: DistantStream<String> = try await directory.changes()",
+            "cannot assign value of type 'DistantStream<Int>' to type 'DistantStream<String>'"),
+        WrongUse("_ = DistantStream([{ 1 }])", "type '() -> Int' cannot conform to 'Encodable'"),
     ]
 
     /// Lines of a message table, of which the compiler need only name the line.
@@ -41,6 +45,8 @@ private struct WrongUse {
         WrongUse("Message(\\DirectoryInterface.find, Directory.add)", "error: "),
         WrongUse("Message(\\DirectoryInterface.add, Directory.none)", "error: "),
         WrongUse("Message(\\DirectoryInterface.nope, Directory.none)", "error: "),
+        WrongUse("Message(\\DirectoryInterface.changes, Directory.texts)", "error: "),
+        WrongUse("Message(\\DirectoryInterface.changes, Directory.unsafe)", "error: "),
     ]
 
     static let source = """
@@ -52,6 +58,7 @@ private struct WrongUse {
             let add = Signature<Int, Person>("add")
             let find = Signature<Remote<PersonInterface>?, String>("find")
             let clear = Signature<Void>("clear")
+            let changes = Signature<DistantStream<Int>>("changes")
         }
         struct AdminInterface: Extending {
             typealias Base = DirectoryInterface
@@ -66,6 +73,12 @@ private struct WrongUse {
         final class Directory: Sendable {
             func add(_ person: Person) -> Int { 1 }
             func none() {}
+            func texts() -> AsyncStream<String> { AsyncStream { $0.finish() } }
+            func unsafe() -> Guarded { Guarded() }
+        }
+        class Guarded: AsyncSequence, AsyncIteratorProtocol {
+            func next() async -> Int? { nil }
+            func makeAsyncIterator() -> Guarded { self }
         }
 
         """

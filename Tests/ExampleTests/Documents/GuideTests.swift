@@ -1,5 +1,6 @@
 import DistantObjects
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -106,6 +107,17 @@ struct GuideTests {
                 "find(String) -> Remote<AccountInterface>?", "open(String) -> Remote<AccountInterface>",
                 "watch(Remote<ObserverInterface>) -> Void",
             ])
+        await client.close()
+    }
+
+    @Test("Streams: a log is read and written over a connection")
+    func streams() async throws {
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        try server.vend(StreamsCode.Log())
+        let lines = Mutex<[String]>([])
+        let counts = try await StreamsCode.use(client) { line in lines.withLock { $0.append(line) } }
+        #expect(counts == [5, 5])
+        #expect(lines.withLock { $0 } == ["one", "two", "three", "one", "two", "four"])
         await client.close()
     }
 
