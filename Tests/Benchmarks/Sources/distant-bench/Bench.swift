@@ -98,6 +98,11 @@ struct Bench {
             try await measure(
                 work, .socket, cores, peers, metric: "messages_per_s", { try $0.oneWay(count: count) },
                 { $0.oneWay(count: count) })
+        case .stream, .streamReferences:
+            try await measure(
+                work, .socket, cores, peers, metric: "items_per_s",
+                { try $0.oneWay(count: options.scale.count(.oneWay)) },
+                { work == .stream ? $0.stream(count: count) : $0.streamOfReferences(count: count) })
         case .blob1MiB, .blob64MiB:
             let length = work == .blob1MiB ? 1 << 20 : 64 << 20
             for transport in [Transport.socket, .pipe] {

@@ -22,6 +22,8 @@ final class BenchServer: Vendable {
         Message("note", BenchServer.note)
         Message("noted", BenchServer.noted)
         Message("length", BenchServer.length)
+        Message("stream", BenchServer.stream)
+        Message("streamOfReferences", BenchServer.streamOfReferences)
         Message("listen", BenchServer.listen)
         Message("welcome", BenchServer.welcome)
         Message("heldConnections", BenchServer.heldConnections)
@@ -47,6 +49,16 @@ final class BenchServer: Vendable {
     func noted() -> Int64 { noteCount.exchange(0, ordering: .relaxed) }
 
     func length(_ bytes: Data) -> Int64 { Int64(bytes.count) }
+
+    /// Items of 64 bytes, of a source that does not suspend.
+    func stream(_ count: Int64) -> DistantStream<[UInt8]> {
+        DistantStream(repeatElement([UInt8](repeating: 7, count: 64), count: Int(count)))
+    }
+
+    /// An object of its own for each item.
+    func streamOfReferences(_ count: Int64) -> DistantStream<DistantObject> {
+        DistantStream((0..<count).lazy.map { _ in DistantObject(standingFor: Caller()) })
+    }
 
     /// Listens at `path` and keeps every connection made there.
     func listen(_ path: String) throws {

@@ -161,6 +161,32 @@ struct Peer: Sendable {
             })
     }
 
+    /// Items of 64 bytes per second.
+    func stream(count: Int) -> Subject {
+        let bench = bench
+        return Subject(suspending: {
+            try await Self.rate(count) {
+                let items: DistantStream<[UInt8]> = try await bench.stream(Int64(count))
+                var read: Int64 = 0
+                for try await _ in items { read += 1 }
+                try Self.check(read, Int64(count))
+            }
+        })
+    }
+
+    /// References per second.
+    func streamOfReferences(count: Int) -> Subject {
+        let bench = bench
+        return Subject(suspending: {
+            try await Self.rate(count) {
+                let items: DistantStream<DistantObject> = try await bench.streamOfReferences(Int64(count))
+                var read: Int64 = 0
+                for try await _ in items { read += 1 }
+                try Self.check(read, Int64(count))
+            }
+        })
+    }
+
     /// Gigabytes per second.
     func blob(length: Int, count: Int) -> Subject {
         let bench = bench

@@ -9,6 +9,8 @@ enum Work: String, CaseIterable {
     case graph10000 = "graph-10000"
     case inFlight64 = "in-flight-64"
     case oneWay = "one-way"
+    case stream
+    case streamReferences = "stream-references"
     case blob1MiB = "blob-1MiB"
     case blob64MiB = "blob-64MiB"
     case connect
@@ -63,6 +65,8 @@ struct Scale {
         case .graph10000: 10 * factor
         case .inFlight64: 20_000 * factor
         case .oneWay: 50_000 * factor
+        case .stream: 500_000 * factor
+        case .streamReferences: 50_000 * factor
         case .blob1MiB: 100 * factor
         case .blob64MiB: 2 * factor
         case .connect: 400 * factor
