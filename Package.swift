@@ -60,6 +60,30 @@ let package = Package(
         .executableTarget(
             name: "wordcount", dependencies: ["wordcount-worker", "DistantObjects", "WordCountValues"],
             path: "Examples/WordCountTool", swiftSettings: settings),
+        .target(
+            name: "WorkerPoolValues", dependencies: ["DistantObjects"], path: "Examples/WorkerPoolValues",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "workerpool-worker", dependencies: ["DistantObjects", "WorkerPoolValues"],
+            path: "Examples/WorkerPoolWorker", swiftSettings: settings),
+        .executableTarget(
+            name: "WorkerPool",
+            dependencies: ["workerpool-worker", "DistantObjects", "WorkerPoolValues", "ExampleConsole"],
+            path: "Examples/WorkerPool", swiftSettings: settings),
+        .target(
+            name: "WhiteboardValues", dependencies: ["DistantObjects"], path: "Examples/WhiteboardValues",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "whiteboard-server", dependencies: ["DistantObjects", "WhiteboardValues", "ExampleConsole"],
+            path: "Examples/WhiteboardServer", swiftSettings: settings),
+        .executableTarget(
+            name: "whiteboard-client", dependencies: ["DistantObjects", "WhiteboardValues", "ExampleConsole"],
+            path: "Examples/WhiteboardClient", swiftSettings: settings),
+        .executableTarget(
+            name: "Whiteboard",
+            dependencies: [
+                "whiteboard-server", "whiteboard-client", "DistantObjects", "WhiteboardValues", "ExampleConsole",
+            ], path: "Examples/Whiteboard", swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
@@ -86,7 +110,8 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "FooBarClient", "FooBarServer", "wordcount", "AppState", "ItemStore", "Settings", "distant",
+                "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "Whiteboard", "AppState", "ItemStore",
+                "Settings", "distant",
                 "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
                 "CPortShims", "ArchiveFixtures", "TestSupport",
             ] + foundationCoding,

@@ -1,0 +1,94 @@
+import DistantObjects
+import ExampleConsole
+import WhiteboardValues
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Several people draw on one whiteboard, each in a process of its own, and one of them dies.
+@main
+struct Whiteboard {
+    static let usage = """
+        Usage: Whiteboard
+
+        Launches a server with a whiteboard, and three clients that draw on it. Each client sees all strokes as a
+        stream. One client is killed, and the whiteboard tells the others.
+        """
+
+    static func main() async {
+        Console.reserveDescriptors()
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            if CommandLine.arguments.count > 1 { return Console.say(usage) }
+            try await run()
+            try Console.checkOutput()
+        } catch {
+            Console.complain("Whiteboard", "\(error)")
+            exit(1)
+        }
+    }
+
+    private static func run() async throws {
+        var template = Array("/tmp/whiteboard-XXXXXX".utf8CString)
+        guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else {
+            throw UsageError("no folder can be made for the socket")
+        }
+        defer { rmdir(folder) }
+        let path = folder + "/socket"
+
+        let server = try await Connection.launch("whiteboard-server", arguments: [path])
+        let board = try await server.root(as: BoardInterface.self)
+        var people: [Person] = []
+        for name in ["Ada", "Ben", "Cleo"] { people.append(try await Person.launch(name, path)) }
+        Console.say("at the whiteboard: \(try await board.people().joined(separator: ", "))")
+
+        for person in people { try await person.client.draw(5) }
+        for person in people {
+            let seen = try await person.client.seen(15)
+            Console.say(
+                "\(person.name) sees \(seen.sorted { $0.key < $1.key }.map { "\($0.value) strokes of \($0.key)" }.joined(separator: ", "))"
+            )
+        }
+
+        let ben = people.remove(at: 1)
+        ben.connection.child?.kill()
+        for person in people { try await person.client.noticed("Ben") }
+        _ = await ben.connection.ended
+        Console.say("Ben was killed; at the whiteboard: \(try await board.people().joined(separator: ", "))")
+
+        // A late client gets what was drawn before, that of the dead included.
+        people.append(try await Person.launch("Dora", path))
+        try await people[2].client.draw(1)
+        for person in people { _ = try await person.client.seen(16) }
+        Console.say("all have seen 16 strokes")
+        for person in people { try await person.close() }
+        try await Person.close(server)
+    }
+}
+
+/// A launched client.
+struct Person {
+    let name: String
+    let connection: Connection
+    let client: Remote<ClientInterface>
+
+    static func launch(_ name: String, _ path: String) async throws -> Person {
+        let connection = try await Connection.launch("whiteboard-client", arguments: [path, name])
+        return Person(
+            name: name, connection: connection, client: try await connection.root(as: ClientInterface.self))
+    }
+
+    func close() async throws { try await Self.close(connection) }
+
+    /// Closes the connection to a process, which ends it, and checks that nothing is left.
+    static func close(_ connection: Connection) async throws {
+        await connection.close()
+        let status = await connection.child?.waitForExit()
+        guard connection.statistics.isAtRest, case .exited(0)? = status else {
+            throw UsageError("something is left: \(connection.statistics), \(status.map { "\($0)" } ?? "no process")")
+        }
+    }
+}

@@ -1,0 +1,60 @@
+public import DistantObjects
+
+/// What the whiteboard can be asked.
+public struct BoardInterface: Interface {
+    /// The signatures.
+    public init() {}
+    /// Lets a person draw: the person's name, and whom to tell of other people; the pen is the person's own.
+    public let join = Signature<Remote<PenInterface>, String, Remote<ObserverInterface>>("join")
+    /// All strokes, the earlier ones first, then each as it is drawn.
+    public let strokes = Signature<DistantStream<Stroke>>("strokes")
+    /// The people who draw.
+    public let people = Signature<[String]>("people")
+}
+
+/// What a pen can be asked.
+public struct PenInterface: Interface {
+    /// The signatures.
+    public init() {}
+    /// Draws a stroke.
+    public let draw = Signature<Void, Int, Int>("draw")
+}
+
+/// What an observer in a client is told.
+public struct ObserverInterface: Interface {
+    /// The signatures.
+    public init() {}
+    /// A person has joined.
+    public let joined = Signature<Void, String>("joined")
+    /// A person has left, or died.
+    public let left = Signature<Void, String>("left")
+}
+
+/// What the demonstration asks a client to do.
+public struct ClientInterface: Interface {
+    /// The signatures.
+    public init() {}
+    /// Draws so many strokes.
+    public let draw = Signature<Void, Int>("draw")
+    /// Waits until the client has seen so many strokes, and returns whose they are.
+    public let seen = Signature<[String: Int], Int>("seen")
+    /// Waits until a person has left.
+    public let noticed = Signature<Void, String>("noticed")
+}
+
+/// A stroke on the whiteboard; sent by copy.
+public struct Stroke: Codable, Sendable {
+    /// Who has drawn it.
+    public var person: String
+    /// Where it begins, from the left.
+    public var x: Int
+    /// Where it begins, from the top.
+    public var y: Int
+
+    /// Makes a stroke.
+    public init(person: String, x: Int, y: Int) {
+        self.person = person
+        self.x = x
+        self.y = y
+    }
+}

@@ -1,0 +1,106 @@
+import DistantObjects
+import ExampleConsole
+import Synchronization
+import WorkerPoolValues
+
+/// Worker processes, each of which searches one block at a time.
+final class Pool: Sendable {
+    private struct State {
+        var waiting: [Block]
+        var found: [Int] = []
+        var finished = 0
+        var isKillDue: Bool
+    }
+
+    private let state: Mutex<State>
+    private let total: Int
+    private let progress: Progress
+
+    /// - Parameter killsOne: Whether the pool kills a worker in the middle of its block, to show that it survives that.
+    init(_ blocks: [Block], killsOne: Bool) {
+        total = blocks.count
+        state = Mutex(State(waiting: blocks.reversed(), isKillDue: killsOne))
+        progress = Progress(of: blocks.count)
+    }
+
+    /// Searches all blocks.
+    ///
+    /// - Returns: The primes, in order.
+    func search(workers: Int) async throws -> [Int] {
+        try await withThrowingDiscardingTaskGroup { lanes in
+            for number in 1...workers { lanes.addTask { try await self.runLane(number) } }
+        }
+        progress.end()
+        return state.withLock { $0.found.sorted() }
+    }
+
+    /// Gives one worker a block after the other, and replaces the worker when it has died.
+    private func runLane(_ number: Int) async throws {
+        var worker = try await WorkerProcess.launch(number)
+        while let block = state.withLock({ $0.waiting.popLast() }) {
+            do {
+                let primes = try await search(block, with: worker)
+                let finished = state.withLock { state in
+                    state.found += primes
+                    state.finished += 1
+                    return state.finished
+                }
+                progress.show(finished)
+            } catch let error as ConnectionError where worker.connection.isEnded {
+                // Nothing of the block was counted, so another worker searches all of it.
+                state.withLock { $0.waiting.append(block) }
+                Console.say("worker \(number) has died (\(error.code)); a new one takes its place")
+                worker = try await WorkerProcess.launch(number)
+            }
+        }
+        try await worker.close()
+    }
+
+    private func search(_ block: Block, with worker: WorkerProcess) async throws -> [Int] {
+        let stream = try await worker.remote.primes(block)
+        var primes: [Int] = []
+        for try await prime in stream {
+            primes.append(prime)
+            if takeKill() { worker.connection.child?.kill() }
+        }
+        let tally = try await stream.final
+        guard tally.found == primes.count else {
+            throw PoolError("a worker found \(tally.found), \(primes.count) came")
+        }
+        return primes
+    }
+
+    /// Whether a worker is to be killed now; true once.
+    private func takeKill() -> Bool {
+        state.withLock { state in
+            defer { state.isKillDue = false }
+            return state.isKillDue
+        }
+    }
+}
+
+/// A launched worker.
+struct WorkerProcess {
+    let connection: Connection
+    let remote: Remote<WorkerInterface>
+
+    static func launch(_ number: Int) async throws -> WorkerProcess {
+        let connection = try await Connection.launch("workerpool-worker")
+        let remote = try await connection.root(as: WorkerInterface.self)
+        Console.say("worker \(number) runs as process \(connection.child?.pid ?? 0)")
+        return WorkerProcess(connection: connection, remote: remote)
+    }
+
+    /// Closes the connection, which ends the process, and checks that nothing is left.
+    func close() async throws {
+        await connection.close()
+        _ = await connection.child?.waitForExit()
+        guard connection.statistics.isAtRest else { throw PoolError("something is left: \(connection.statistics)") }
+    }
+}
+
+struct PoolError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
