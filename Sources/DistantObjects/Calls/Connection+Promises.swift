@@ -31,6 +31,7 @@ extension Connection {
             throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
         }
         let message = proxy.place.takeMessage()
+        message.role = .passedOn
         message.name = call.message.name
         message.argumentCount = call.argumentCount
         message.deadline = call.deadline.map { Deadline(at: $0, now: now) }

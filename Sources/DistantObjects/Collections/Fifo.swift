@@ -9,10 +9,6 @@ struct Fifo<Element> {
     var count: Int { elements.count - head }
     var first: Element? { head < elements.count ? elements[head] : nil }
 
-    func contains(where matches: (Element) -> Bool) -> Bool {
-        elements[head...].contains { $0.map(matches) ?? false }
-    }
-
     mutating func append(_ element: consuming Element) {
         elements.append(element)
     }
@@ -34,12 +30,6 @@ struct Fifo<Element> {
             head = 0
         }
         return element
-    }
-
-    /// Removes and returns the first element if it matches.
-    mutating func popFirst(where matches: (Element) -> Bool) -> Element? {
-        guard head < elements.count, let first = elements[head], matches(first) else { return nil }
-        return popFirst()
     }
 
     mutating func removeFirst(where matches: (Element) -> Bool) -> Element? {

@@ -11,14 +11,14 @@ final class OutboundMessage: @unchecked Sendable {
     @exclusivity(unchecked) var argumentCount = 0
     /// The object it is sent to.
     ///
-    /// The caller holds the proxy until the message is written or withdrawn.
+    /// The caller holds the proxy until the message is written or withdrawn. The caller of a promise does not wait for that,
+    /// so the message holds it.
     @exclusivity(unchecked) var target = ObjectID.rootDirectory
     /// The answer it is sent to, instead of an object.
     @exclusivity(unchecked) private(set) var answer: Ticket?
-    /// The proxy for that answer, which must not die before the message is written.
+    /// The proxy for its target, which must not die before the message is written.
     @exclusivity(unchecked) private var proxy: AnyObject?
-    /// Whether its own answer is wanted only as the target or an argument of later messages.
-    @exclusivity(unchecked) var isPromise = false
+    @exclusivity(unchecked) var role = Role.plain
     /// What an answer says of its call.
     @exclusivity(unchecked) var status = ReturnStatus.result
     @exclusivity(unchecked) var name = ""
@@ -59,6 +59,18 @@ final class OutboundMessage: @unchecked Sendable {
         argumentCount += 1
     }
 
+    /// What distinguishes a call from others when it is sent.
+    enum Role: UInt8 {
+        case plain
+        /// Its answer is wanted only as the target or an argument of later messages.
+        case promise
+        /// The peer's own call, which is sent back to it.
+        case passedOn
+    }
+
+    /// Whether its answer is wanted only as the target or an argument of later messages.
+    var isPromise: Bool { role == .promise }
+
     /// Completes the archive.
     func finish() throws { try encoder.finish() }
 
@@ -82,8 +94,11 @@ final class OutboundMessage: @unchecked Sendable {
     /// - Parameter proxy: Kept until the message is written.
     func send(to answer: Ticket, through proxy: AnyObject) {
         self.answer = answer
-        self.proxy = proxy
+        hold(proxy)
     }
+
+    /// Keeps the proxy that the message is sent through until the message is written.
+    func hold(_ proxy: AnyObject) { self.proxy = proxy }
 
     /// Releases everything the message holds.
     ///
@@ -95,11 +110,9 @@ final class OutboundMessage: @unchecked Sendable {
         name = ""
         deadline = nil
         if metadata != nil { metadata = nil }
-        if isPromise { isPromise = false }
+        if role != .plain { role = .plain }
         if status != .result { status = .result }
-        if answer != nil {
-            answer = nil
-            proxy = nil
-        }
+        if answer != nil { answer = nil }
+        if proxy != nil { proxy = nil }
     }
 }

@@ -36,7 +36,11 @@ extension RemoteMessage {
     @usableFromInline
     func promised(_ message: consuming OutboundMessage) throws -> DistantObject {
         let message = try finished(message)
-        guard let connection = place.heldConnection else { return localPromise(of: message) }
+        guard let connection = place.heldConnection else {
+            if case .failed(let error) = place.promise { throw error }
+            return localPromise(of: message)
+        }
+        message.hold(place)
         passMetadata(on: message)
         return try connection.sendPromise(message)
     }

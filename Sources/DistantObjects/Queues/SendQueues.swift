@@ -3,13 +3,13 @@
 /// There are four queues, because calls and one-way messages have separate credits, and small and large messages have
 /// separate limits. No message waits behind one of another of these queues.
 ///
-/// Promises have a fifth. Unlike other messages they do not hold up the task that sends them, and what it sends next may
-/// be for the same object or for the promise. So every message waits behind the promises that were sent before it.
+/// Promises and calls that are passed on have a fifth. Unlike other messages they do not hold up their sender, and what it
+/// sends next may be for the same object or for the promise. So every message waits behind those that were sent before it.
 struct SendQueues<Waiter, RoomWaiter> {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
     private enum Kind: Int, CaseIterable {
-        case calls, oneWays, largeCalls, largeOneWays, promises
+        case calls, oneWays, largeCalls, largeOneWays, ordered
 
         init(oneWay: Bool, large: Bool) {
             switch (oneWay, large) {
@@ -33,7 +33,7 @@ struct SendQueues<Waiter, RoomWaiter> {
     /// Whether no message waits that has to be sent before one of this kind.
     func isEmpty(oneWay: Bool, large: Bool) -> Bool {
         queues.isEmpty
-            || queues[Kind(oneWay: oneWay, large: large).rawValue].isEmpty && queues[Kind.promises.rawValue].isEmpty
+            || queues[Kind(oneWay: oneWay, large: large).rawValue].isEmpty && queues[Kind.ordered.rawValue].isEmpty
     }
 
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
@@ -42,7 +42,7 @@ struct SendQueues<Waiter, RoomWaiter> {
         let pending = Pending(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
-        let queue = message.isPromise ? .promises : Kind(oneWay: oneWay, large: message.isLarge)
+        let queue = message.role == .plain ? Kind(oneWay: oneWay, large: message.isLarge) : .ordered
         queues[queue.rawValue].append(pending)
     }
 
@@ -54,10 +54,10 @@ struct SendQueues<Waiter, RoomWaiter> {
     ///   - fits: Whether there is room for a large message of the given size.
     mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> Pending? {
         guard !queues.isEmpty else { return nil }
-        let firstPromise = queues[Kind.promises.rawValue].first?.order ?? .max
+        let firstOrdered = queues[Kind.ordered.rawValue].first?.order ?? .max
         var best: (kind: Kind, order: UInt64)?
         for kind in Kind.allCases where kind.isOneWay ? oneWays : calls {
-            guard let first = queues[kind.rawValue].first, first.order <= firstPromise,
+            guard let first = queues[kind.rawValue].first, first.order <= firstOrdered,
                 best.map({ first.order < $0.order }) ?? true,
                 !first.message.isLarge || fits(first.message.encoder.byteCount)
             else { continue }

@@ -28,7 +28,7 @@ extension PortState {
                 .overloaded, "more than \(ProtocolLimits.keptAnswers) promises are held; the call was not sent",
                 context: message.name)
         }
-        message.isPromise = true
+        message.role = .promise
         return sendCall(message, questions.reservePromise(), waiter, host)
     }
 
@@ -48,14 +48,16 @@ extension PortState {
     // MARK: The answering side
 
     /// The answer that a call leaves for later messages; nil if it leaves none.
-    func answerToKeep(_ flags: CallFlags) -> KeptAnswer? {
+    func answerToKeep(_ question: UInt32, _ flags: CallFlags) -> KeptAnswer? {
         guard knowsPromises, flags.contains(.keepAnswer), !flags.contains(.oneWay) else { return nil }
-        return KeptAnswer(isPromise: flags.contains(.promise))
+        return KeptAnswer(question, isPromise: flags.contains(.promise))
     }
 
-    /// Makes a call ready, unless an answer is among its arguments that is not known yet.
-    mutating func makeReady(_ call: InboundCall) {
-        if let answer = call.resolveArguments() { answer.delay(dependent: call) } else { ready.append(call) }
+    /// Counts the answers that a message names as its target or among its arguments.
+    mutating func noteAnswers(of call: InboundCall, _ target: KeptAnswer?) {
+        guard target != nil || call.namesAnswers else { return }
+        let arguments = call.namesAnswers ? call.tables?.references.compactMap { $0 as? KeptAnswer } ?? [] : []
+        answers.use(arguments + (target.map { [$0] } ?? []), by: call.question)
     }
 
     /// Makes the answer of a call known that has ended.
@@ -79,11 +81,11 @@ extension PortState {
             let export = Export(
                 id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: Mailbox())
             answer.settle(.passedOn(export))
-            for call in answer.takeMessages() { redirect(call, to: export) }
+            redirect(answer.takeMessages(), to: export)
         case .object(let object):
             let export = exports.keep(object, messages: ClassMessages.known(object))
             answer.settle(.object(export))
-            for call in answer.takeMessages() { redirect(call, to: export) }
+            redirect(answer.takeMessages(), to: export)
         case .failed(let error):
             answer.settle(.failed(error))
             for call in answer.takeMessages() {
@@ -91,13 +93,15 @@ extension PortState {
                 queue(call, in: call.export.mailbox)
             }
         }
-        for call in answer.takeDependents() { makeReady(call) }
+        for call in answer.takeDependents() { makeNextReady(of: call.export) }
     }
 
-    /// Sends a message to the object that the answer it is for has turned out to be.
-    private mutating func redirect(_ call: InboundCall, to export: Export) {
-        call.redirect(to: export)
-        if call.isComplete, export.begin() { makeReady(call) } else { queue(call, in: export.mailbox) }
+    /// Sends messages to the object that the answer they are for has turned out to be.
+    private mutating func redirect(_ messages: [InboundCall], to export: Export) {
+        for call in messages { call.redirect(to: export) }
+        // A later message to the object may wait for the answer to one of these.
+        export.mailbox.merge(messages)
+        makeNextReady(of: export)
     }
 
     mutating func receiveDrop(_ question: UInt32, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
@@ -106,17 +110,17 @@ extension PortState {
         case .answered(let answer?):
             if answer.isPromise, answer.object != nil { writeEmptyReturn(question) }
             discard(answer, &actions)
-        case .pending(_?): try cancelUnused(&actions)
+        case .pending(let answer?): if answer.isUnneeded { try cancel(question, &actions) }
         }
     }
 
-    /// Cancels the calls whose answers the peer has dropped and no message waits for.
-    mutating func cancelUnused(_ actions: inout [Action<Host>]) throws(ProtocolViolation) {
-        for question in answers.droppedBefore {
-            guard let answer = answers.keptAnswer(question), answer.isPending,
-                !answer.isAwaited(isCancelled: { answers.isCancelled($0) })
-            else { continue }
+    /// Cancels a call of the peer, and those whose dropped answers were needed for it alone.
+    mutating func cancel(_ question: UInt32, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
+        if let call = try answers.cancel(question) { actions.append(.cancel(call)) }
+        var unneeded = answers.endUses(by: question)
+        while let question = unneeded.popLast() {
             if let call = try answers.cancel(question) { actions.append(.cancel(call)) }
+            unneeded += answers.endUses(by: question)
         }
     }
 

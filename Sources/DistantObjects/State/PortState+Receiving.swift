@@ -62,9 +62,9 @@ extension PortState {
         case .return:
             try receiveReturn(&reader, frame, host, &actions)
         case .cancel:
-            if let call = try answers.cancel(reader.number32()) { actions.append(.cancel(call)) }
+            let question = try reader.number32()
             try reader.end()
-            if !answers.droppedBefore.isEmpty { try cancelUnused(&actions.others) }
+            try cancel(question, &actions.others)
         case .drop:
             let question = try reader.number32()
             try reader.end()

@@ -28,7 +28,7 @@ extension PortState {
         let tables = try readTables(&reader, host, &actions, namesAnswers: knowsPromises)
         try checkBody(of: frame, reader, tables, &actions)
         if let question {
-            try answers.enter(question, keeping: answerToKeep(flags), knowsPromises: knowsPromises)
+            try answers.enter(question, keeping: answerToKeep(question, flags), knowsPromises: knowsPromises)
         }
         // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
         // references were entered, and are released as those of any message.
@@ -38,7 +38,8 @@ extension PortState {
         }
         unfinished += 1
         let isDelayed = answer?.isPending ?? false
-        let startsAtOnce = frame.messageLength == nil && !isDelayed && export.begin()
+        let startsAtOnce =
+            frame.messageLength == nil && !isDelayed && !(tables?.namesAnswers ?? false) && export.begin()
         let mailbox = Unmanaged.passUnretained(export.mailbox)
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
@@ -47,13 +48,14 @@ extension PortState {
             deadline: deadline, metadata: metadata, epoch: controls.barriers.enter(), isLate: phase != .open,
             body: consume body)
         if call.tables?.fault != nil { call.obstacle = .tables }
+        if answer != nil || call.namesAnswers { noteAnswers(of: call, answer) }
         if let answer {
             if case .failed(let error) = answer.state { call.fail(error) }
             if isDelayed { return answer.delay(message: call) }
         }
         // The call holds the export, and the export its mailbox.
         if startsAtOnce {
-            if call.namesAnswers { makeReady(call) } else { ready.append(consume call) }
+            ready.append(consume call)
         } else {
             mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) }
         }
@@ -138,14 +140,17 @@ extension PortState {
         }
     }
 
-    /// Makes the next message to an object ready if no other is being started and its bytes have arrived.
+    /// Makes the next message to an object ready if no other is being started, its bytes have arrived, and the answers
+    /// among its arguments are known.
     mutating func makeNextReady(of export: Export) {
         guard phase != .ended else { return }
         let mailbox = export.mailbox
         if mailbox.isLingering, !mailbox.isNeeded { exports.forget(export) }
-        guard !mailbox.isBusy, let call = mailbox.waiting.popFirst(where: { $0.isComplete }) else { return }
+        guard !mailbox.isBusy, let call = mailbox.waiting.first, call.isComplete, !call.isDelayed else { return }
+        if let answer = call.resolveArguments() { return answer.delay(dependent: call) }
+        _ = mailbox.waiting.popFirst()
         mailbox.isBusy = true
-        if call.namesAnswers { makeReady(call) } else { ready.append(call) }
+        ready.append(call)
     }
 
     // MARK: Starting

@@ -26,6 +26,8 @@ struct AnswerTable<RunningCall> {
     private var dropped: Set<UInt32> = []
     /// The answers that messages may name.
     private var kept = SmallDictionary<UInt32, KeptAnswer>()
+    /// The answers that calls name which have not started, by the question of the call.
+    private var uses = SmallDictionary<UInt32, [KeptAnswer]>()
     private let limit: Int
 
     /// The number of unanswered calls.
@@ -74,16 +76,23 @@ struct AnswerTable<RunningCall> {
         return answer
     }
 
-    /// Whether the peer has cancelled a call that has not ended.
-    func isCancelled(_ index: UInt32) -> Bool {
-        switch entries[Int(index)] {
-        case .waiting(let isCancelled), .started(let isCancelled): isCancelled
-        case .free, .running, .kept: false
-        }
+    /// Notes that a message names answers.
+    ///
+    /// - Parameter index: The question of the message; nil for a one-way message, which cannot be cancelled.
+    mutating func use(_ answers: [KeptAnswer], by index: UInt32?) {
+        let pending = answers.filter(\.isPending)
+        for answer in pending { answer.uses += 1 }
+        if let index, !pending.isEmpty { uses.insert(pending, for: index) }
     }
 
-    /// The questions whose answers the peer has dropped before they are known.
-    var droppedBefore: Set<UInt32> { dropped }
+    /// Notes that a message no longer needs the answers that it names, because it is cancelled.
+    ///
+    /// - Returns: The questions of those that nobody needs now.
+    mutating func endUses(by index: UInt32) -> [UInt32] {
+        guard !uses.isEmpty, let answers = uses.removeValue(forKey: index) else { return [] }
+        for answer in answers { answer.uses -= 1 }
+        return answers.filter(\.isUnneeded).map(\.question)
+    }
 
     /// Marks a call as started.
     ///
@@ -91,6 +100,8 @@ struct AnswerTable<RunningCall> {
     mutating func start(_ index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
         entries[Int(index)] = .started(isCancelled: isCancelled)
+        // The answers that it names are known.
+        if !uses.isEmpty { uses.removeValue(forKey: index) }
         return isCancelled
     }
 
@@ -169,6 +180,7 @@ struct AnswerTable<RunningCall> {
         entries = []
         dropped = []
         kept.removeAll()
+        uses.removeAll()
         count = 0
         return (running, answers, waiting)
     }

@@ -31,6 +31,10 @@ final class InboundCall: @unchecked Sendable {
     let isLate: Bool
     /// The arguments, until they are decoded.
     @exclusivity(unchecked) private(set) var body: InboundBody
+    /// Whether it waits for an answer among its arguments, with its place in the mailbox.
+    ///
+    /// Guarded by the connection's lock.
+    @exclusivity(unchecked) var isDelayed = false
     /// Whether the peer had cancelled it before it started.
     @exclusivity(unchecked) var isCancelled = false
     /// Why it must not run.

@@ -26,20 +26,30 @@ final class KeptAnswer: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var state = State.pending
     /// Messages to the answer, until it is known.
     @exclusivity(unchecked) private var messages = Fifo<InboundCall>()
-    /// Messages that have the answer as an argument, until it is known.
+    /// Messages that are the first of their mailbox, have the answer as an argument and wait until it is known.
     @exclusivity(unchecked) private var dependents = Fifo<InboundCall>()
+    /// The number of messages that name it, each as often as it does, without the cancelled ones.
+    ///
+    /// Counted until the answer is known.
+    @exclusivity(unchecked) var uses = 0
     /// Whether the peer has dropped it while it was pending.
     @exclusivity(unchecked) var isDropped = false
+    /// The question that it answers.
+    let question: UInt32
     /// Whether the call is answered only when the peer drops the answer.
     let isPromise: Bool
 
-    init(isPromise: Bool) {
+    init(_ question: UInt32, isPromise: Bool) {
+        self.question = question
         self.isPromise = isPromise
     }
 
     var isPending: Bool {
         if case .pending = state { true } else { false }
     }
+
+    /// Whether nobody needs it: the peer has dropped it, and no message that names it waits.
+    var isUnneeded: Bool { isPending && isDropped && uses == 0 }
 
     /// The object that messages with the answer as an argument get.
     var object: AnyObject? {
@@ -61,17 +71,14 @@ final class KeptAnswer: @unchecked Sendable {
         }
     }
 
-    /// Whether messages wait for it that the peer has not cancelled.
-    func isAwaited(isCancelled: (UInt32) -> Bool) -> Bool {
-        messages.contains { !($0.question.map(isCancelled) ?? false) }
-            || dependents.contains { !($0.question.map(isCancelled) ?? false) }
-    }
-
     /// Has a message to the answer wait.
     func delay(message call: InboundCall) { messages.append(call) }
 
     /// Has a message wait that has the answer as an argument.
-    func delay(dependent call: InboundCall) { dependents.append(call) }
+    func delay(dependent call: InboundCall) {
+        call.isDelayed = true
+        dependents.append(call)
+    }
 
     /// Makes the answer known.
     func settle(_ state: State) { self.state = state }
@@ -80,7 +87,11 @@ final class KeptAnswer: @unchecked Sendable {
     func takeMessages() -> [InboundCall] { messages.removeAll() }
 
     /// Removes and returns the messages that have the answer as an argument.
-    func takeDependents() -> [InboundCall] { dependents.removeAll() }
+    func takeDependents() -> [InboundCall] {
+        let calls = dependents.removeAll()
+        for call in calls { call.isDelayed = false }
+        return calls
+    }
 
     /// The object of an answer that is not known.
     private final class StandIn: Sendable {

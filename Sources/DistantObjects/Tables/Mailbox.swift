@@ -13,6 +13,13 @@ final class Mailbox: @unchecked Sendable {
     /// The number of kept answers that are the object, which may not be exported.
     @exclusivity(unchecked) var answers = 0
 
+    /// Adds messages that came earlier than some that wait, each at the place of its opener.
+    func merge(_ messages: [InboundCall]) {
+        guard !messages.isEmpty else { return }
+        guard !waiting.isEmpty else { return messages.forEach { waiting.append($0) } }
+        for call in (waiting.removeAll() + messages).sorted(by: { $0.number < $1.number }) { waiting.append(call) }
+    }
+
     var isIdle: Bool { !isBusy && waiting.isEmpty }
     /// Whether messages may come although the object is not exported.
     var isNeeded: Bool { !isIdle || answers > 0 }

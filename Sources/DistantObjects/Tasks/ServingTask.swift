@@ -109,7 +109,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     /// Sends the call to its object, which is one of the peer's, and takes over the answer.
     private func passOn() async throws {
         let (message, isOneWay) = try call._withUnsafeGuaranteedRef { call in
-            (try connection.message(passingOn: call), call.question == nil)
+            let message = try connection.message(passingOn: call)
+            // The answer may need the room that the arguments take in the window.
+            connection.argumentsAreDecoded(call)
+            return (message, call.question == nil)
         }
         if isOneWay { return try await connection.sendOneWay(message) }
         let reply = try await Connection.sendCall(message, over: .passUnretained(connection))

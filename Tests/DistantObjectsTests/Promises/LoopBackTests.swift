@@ -44,6 +44,36 @@ struct LoopBackTests {
         await visit.pair.client.close()
     }
 
+    @Test("A large message frees its room in the window before its answer needs it")
+    func window() async throws {
+        let visit = try await Visit()
+        let promise = visit.hall.back.promise(Remote(vending: Hall("own")))
+        let bytes = [UInt8](repeating: 7, count: 5 << 20)
+        #expect(try await promise.object.echo(bytes) == bytes)
+        await visit.pair.client.close()
+    }
+
+    @Test("Messages are sent back in their order although one of them waits for credit or room")
+    func credit() async throws {
+        var client = Connection.Configuration.patient
+        client.limits.queuedCalls = 1
+        let visit = try await Visit(client: client)
+        let own = Hall("own")
+        let promise = visit.hall.backLater.promise(Remote(vending: own))
+        let large = [UInt8](repeating: 7, count: 5 << 20)
+        var promises: [DistantObject] = []
+        for number in 0..<20 {
+            promises.append(promise.object.note.promise(number))
+            if number % 5 == 0 { promises.append(promise.object.bytes.promise(large)) }
+            _ = try promise.object.note.offer(-1)
+        }
+        visit.served.gate.send()
+        _ = try await promise.resolved()
+        #expect(own.notes.withLock { $0 }.filter { $0 >= 0 } == Array(0..<20))
+        withExtendedLifetime(promises) {}
+        await visit.pair.client.close()
+    }
+
     @Test("A promise of such an object's result is a promise of the caller's own object, too")
     func nested() async throws {
         let visit = try await Visit()

@@ -126,6 +126,67 @@ struct StatePromiseTests {
         #expect(server.done == ["cancel 0"])
     }
 
+    @Test("A dropped promise is needed by each message that names it as an argument, wherever the message waits")
+    func neededAsArgument() throws {
+        let (client, server, promise, call) = try promised()
+        server.state.firstJobReturned(call)
+        let other = StateObject()
+        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
+        let second = try client.promise(StateSide.message())
+        guard case .answer(let answer) = second.target else { return }
+        // The first waits for the first promise, the other one behind it.
+        _ = try client.call(1, StateSide.message("takeObject", to: id) { try $0.encode(promise) })
+        let ticket = try client.call(2, StateSide.message("takeObject", to: id) { try $0.encode(second) })
+        try server.receive(client.takeFrames())
+        #expect(server.start() != nil)
+        client.state.dropPromises([answer])
+        try server.receive(client.takeFrames())
+        #expect(server.done == [])
+        client.transition { state, actions in state.giveUp(ticket, CancellationError(), &actions) }
+        try server.receive(client.takeFrames())
+        #expect(server.done == ["cancel 1"])
+        withExtendedLifetime((promise, second)) {}
+    }
+
+    @Test("Dropping the last of a chain of promises cancels the first")
+    func unusedChain() throws {
+        for isReversed in [true, false] {
+            let (client, server, promise, _) = try promised()
+            var chain = [promise]
+            for _ in 0..<8 { chain.append(try client.promise(StateSide.message(toPromise: chain[chain.count - 1]))) }
+            let answers = chain.compactMap { proxy -> Ticket? in
+                if case .answer(let ticket) = proxy.target { ticket } else { nil }
+            }
+            client.state.dropPromises(isReversed ? answers.reversed() : answers)
+            try server.receive(client.takeFrames())
+            #expect(server.done == ["cancel 0"])
+            withExtendedLifetime(chain) {}
+        }
+    }
+
+    @Test("A message lets those to its object start first that it waits for")
+    func sameObject() throws {
+        let (client, server, promise, call) = try promised()
+        let object = StateObject()
+        let id = server.state.exports.mention(object, messages: ClassMessages.of(object), number: 1)
+        // The promise is the object, and the result of a message to it is an argument of a message to the object.
+        let inner = try client.promise(StateSide.message(toPromise: promise))
+        _ = try client.call(1, StateSide.message("takeObject", to: id) { try $0.encode(inner) })
+        try client.call(2, to: id)
+        try server.receive(client.takeFrames())
+        #expect(server.start() == nil)
+        try server.answer(call, keeping: .object(object))
+        let first = try #require(server.start())
+        #expect(first.flags.contains(.promise) && server.start() == nil)
+        try server.answer(first, keeping: .object(object))
+        for name in ["takeObject", "take"] {
+            let next = try #require(server.start())
+            #expect(next.message.name == name && server.start() == nil)
+            try server.answer(next)
+        }
+        withExtendedLifetime((promise, inner)) {}
+    }
+
     @Test("A promise of an object of the caller passes messages on, one after the other")
     func loopBack() throws {
         let (client, server, promise, call) = try promised()
