@@ -1,160 +1,9 @@
 import DistantObjects
 import PortTransport
-import Synchronization
 import TestSupport
-import Testing
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
-/// Several peers do random work on one thread with a simulated clock, so that the seed determines everything.
-///
-/// A failing test prints its seed; `DISTANT_SEED=n swift test --filter RandomSchedule` repeats it.
-@Suite("Random schedules", .serialized, .bounded())
-struct RandomScheduleTests {
-    static let seeds: [UInt64] = {
-        if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }
-        let count = ProcessInfo.processInfo.environment["DISTANT_SEEDS"].flatMap { UInt64($0) } ?? 60
-        // Each run uses other seeds. A failure prints its seed.
-        let start = UInt64.random(in: 0..<1 << 40)
-        return (0..<count).map { start + $0 }
-    }()
-
-    @Test("Order, outcomes, identity and empty tables are as the oracle predicts", arguments: seeds)
-    func schedule(seed: UInt64) {
-        let world = World(seed: seed)
-        world.run()
-        for complaint in world.complaints.value { Issue.record("seed \(seed): \(complaint)") }
-        #expect(world.finished.value == world.begun.value, "seed \(seed): a call never ended")
-        for link in world.links {
-            #expect(link.statistics.isAtRest, "seed \(seed): \(link.name) \(link.statistics)")
-        }
-        #expect(world.begun.value > 0)
-    }
-}
-
-/// A value that only the thread of the loop uses.
-private final class Cell<Value>: @unchecked Sendable {
-    var value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
-
-/// An object in a message, and its identity for the oracle.
-private struct Gift: Codable {
-    var identity: Int
-    var object: DistantObject
-}
-
-/// An object of a peer.
-///
-/// It answers, keeps references and passes them on.
-private final class Node: Vendable {
-    let identity: Int
-    let world: World
-    let held = Cell<[Gift]>([])
-    /// The last number received from each client's calls, and from each client's separate task.
-    let lastCall = Cell<[Int: Int]>([:])
-    let lastInTask = Cell<[Int: Int]>([:])
-
-    init(identity: Int, world: World) {
-        self.identity = identity
-        self.world = world
-    }
-
-    static var messages: MessageTable<Node> {
-        Message("answer", Node.answer)
-        Message("think", Node.think)
-        Message("note", Node.note)
-        Message("identify", Node.identify)
-        Message("keep", Node.keep)
-        Message("give", Node.give)
-        Message("callBack", Node.callBack)
-        Message("fail", Node.fail)
-        Message("bytes", Node.bytes)
-    }
-
-    private func arrived(_ sender: Int, _ number: Int, isSmallCall: Bool = true) {
-        // Callbacks with one number come from several peers. Only the messages of one client have an order.
-        guard sender >= 0 else { return }
-        // One-way messages, small calls and large ones wait in queues of their own, so those of different tasks can overtake
-        // each other.
-        if isSmallCall { check(number, in: lastCall, of: World.client(sender)) }
-        if sender < World.besides { check(number, in: lastInTask, of: sender) }
-    }
-
-    private func check(_ number: Int, in last: Cell<[Int: Int]>, of client: Int) {
-        if let before = last.value[client], before >= number {
-            world.complain("object \(identity): message \(number) of \(client) after \(before)")
-        }
-        last.value[client] = number
-    }
-
-    func answer(_ sender: Int, _ number: Int) -> Int {
-        arrived(sender, number)
-        return number
-    }
-
-    func think(_ sender: Int, _ number: Int, _ pauses: Int) async -> Int {
-        arrived(sender, number)
-        for _ in 0..<pauses { await Task.yield() }
-        return number
-    }
-
-    func note(_ sender: Int, _ number: Int) { arrived(sender, number, isSmallCall: false) }
-    func identify() -> Int { identity }
-
-    func keep(_ sender: Int, _ number: Int, _ gift: Gift) {
-        arrived(sender, number)
-        world.check(gift)
-        // Only references to this peer's own objects may be passed on over any connection.
-        if gift.object.connection == nil { remember(gift) }
-    }
-
-    private func remember(_ gift: Gift) {
-        held.value.append(gift)
-        if held.value.count > 3 { held.value.removeFirst() }
-    }
-
-    func give(_ sender: Int, _ number: Int) -> Gift {
-        arrived(sender, number)
-        // Mostly the same few objects, so that a mention often crosses a release of the same object.
-        if held.value.isEmpty || Int.random(in: 0..<8, using: &world.random.value) == 0 {
-            let fresh = world.node()
-            remember(Gift(identity: fresh.identity, object: DistantObject(standingFor: fresh)))
-        }
-        return held.value.randomElement(using: &world.random.value)!
-    }
-
-    func callBack(_ sender: Int, _ number: Int, _ gift: Gift, _ depth: Int) async throws -> Int {
-        arrived(sender, number)
-        world.check(gift)
-        let identity: Int = try await gift.object.identify()
-        if identity != gift.identity { world.complain("object \(gift.identity) answered as \(identity)") }
-        guard depth > 0 else { return 0 }
-        let back = Gift(identity: self.identity, object: DistantObject(standingFor: self))
-        let deeper: Int = try await gift.object.callBack(-1, world.next(-1), back, depth - 1)
-        return deeper + 1
-    }
-
-    func fail(_ sender: Int, _ number: Int) throws {
-        arrived(sender, number)
-        throw NotFound(name: "\(number)")
-    }
-
-    func bytes(_ sender: Int, _ number: Int, _ bytes: [UInt8]) -> [UInt8] {
-        arrived(sender, number, isSmallCall: bytes.count <= 8_192)
-        return bytes
-    }
-}
 
 /// The peers, their connections and the oracle.
-private final class World: @unchecked Sendable {
+final class ScheduleWorld: @unchecked Sendable {
     // One thread runs the loop and everything else.
     let loop: ManualLoop
     let random: Cell<SeededGenerator>
@@ -163,6 +12,9 @@ private final class World: @unchecked Sendable {
     let finished = Cell(0)
     private let identities = Cell(0)
     private let numbers = Cell<[Int: Int]>([:])
+    private let routeCount = Cell(0)
+    /// The last number that arrived on each route.
+    private let lastOnRoute = Cell<[Int: Int]>([:])
     private(set) var links: [Connection] = []
 
     init(seed: UInt64) {
@@ -172,15 +24,33 @@ private final class World: @unchecked Sendable {
 
     func complain(_ text: String) { complaints.value.append(text) }
 
-    func node() -> Node {
+    func identity() -> Int {
         identities.value += 1
-        return Node(identity: identities.value, world: self)
+        return identities.value
     }
+
+    func node() -> ScheduleNode { ScheduleNode(identity: identity(), world: self) }
 
     /// Added to a client's number for the tasks that run in parallel to its own.
     static let besides = 100
 
-    static func client(_ sender: Int) -> Int { sender < 0 ? sender : sender % besides }
+    static func client(_ sender: Int) -> Int { sender < 0 || sender >= routes ? sender : sender % besides }
+
+    /// The first of the numbers that stand for a promise and the object it becomes, instead of a client.
+    ///
+    /// What one task sends there has an order, whatever other references to the object exist.
+    static let routes = 1_000_000
+
+    func newRoute() -> Int {
+        routeCount.value += 1
+        return Self.routes + routeCount.value
+    }
+
+    func arrived(_ number: Int, on route: Int) {
+        let last = lastOnRoute.value[route, default: 0]
+        if last >= number { complain("route \(route): message \(number) after \(last)") }
+        lastOnRoute.value[route] = number
+    }
 
     func next(_ sender: Int) -> Int {
         let client = Self.client(sender)
@@ -190,8 +60,16 @@ private final class World: @unchecked Sendable {
 
     /// A reference to an object of this peer is the object itself.
     func check(_ gift: Gift) {
-        if let node = gift.object.local(as: Node.self), node.identity != gift.identity {
+        if let node = gift.object.local(as: ScheduleNode.self), node.identity != gift.identity, gift.identity != 0 {
             complain("object \(gift.identity) came home as \(node.identity)")
+        }
+    }
+
+    /// Asks an object who it is.
+    func identify(_ gift: Gift) async throws {
+        let identity: Int = try await gift.object.identify()
+        if identity != gift.identity, gift.identity != 0 {
+            complain("object \(gift.identity) answered as \(identity)")
         }
     }
 
@@ -244,6 +122,7 @@ private final class World: @unchecked Sendable {
         Task(executorPreference: loop) { [self] in
             begun.value += 1
             var known: [Gift] = []
+            var promises: [PromisedGift] = []
             do {
                 let root = try await link.root
                 known = [Gift(identity: try await root.identify(), object: root)]
@@ -251,9 +130,13 @@ private final class World: @unchecked Sendable {
                 if !(error is ConnectionError) { complain("\(error)") }
             }
             for _ in 0..<Int.random(in: 5...40, using: &random.value) where !known.isEmpty {
-                await step(link, number, &known)
+                if Bool.random(using: &random.value) {
+                    await step(link, number, &known)
+                } else {
+                    await step(&promises, number, &known)
+                }
             }
-            known = []
+            (known, promises) = ([], [])
             finished.value += 1
         }
     }
@@ -273,7 +156,7 @@ private final class World: @unchecked Sendable {
     }
 
     /// A call that runs in parallel, and may be cancelled.
-    private func spawn(_ target: Gift, _ sender: Int, _ body: @escaping @Sendable (Gift) async throws -> Void) {
+    func spawn(_ target: Gift, _ sender: Int, _ body: @escaping @Sendable (Gift) async throws -> Void) {
         let isCancelled = Bool.random(using: &random.value)
         let gift = Cell(target)
         let task = Task(executorPreference: loop) { [self] in await attempt { try await body(gift.value) } }
@@ -285,7 +168,7 @@ private final class World: @unchecked Sendable {
         }
     }
 
-    private func attempt(_ body: () async throws -> Void) async {
+    func attempt(_ body: () async throws -> Void) async {
         begun.value += 1
         do {
             try await body()
@@ -298,19 +181,19 @@ private final class World: @unchecked Sendable {
         finished.value += 1
     }
 
-    private func ask(_ target: Gift, _ sender: Int) async throws -> Gift? {
+    func ask(_ target: Gift, _ sender: Int) async throws -> Gift? {
         let gift: Gift = try await target.object.give(sender, next(sender))
         check(gift)
-        let identity: Int = try await gift.object.identify()
-        if identity != gift.identity { complain("object \(gift.identity) answered as \(identity)") }
+        try await identify(gift)
         return gift.object.connection == nil ? nil : gift
     }
 
-    private func send(_ target: Gift, _ sender: Int) async throws {
+    /// - Parameter argument: An object to send; else the target itself or a new one.
+    func send(_ target: Gift, _ sender: Int, with argument: Gift? = nil) async throws {
         let object = target.object
         let own = node()
         let isHome = Int.random(in: 0..<3, using: &random.value) == 0
-        let gift = isHome ? target : Gift(identity: own.identity, object: DistantObject(standingFor: own))
+        let gift = argument ?? (isHome ? target : Gift(identity: own.identity, object: DistantObject(standingFor: own)))
         switch Int.random(in: 0..<8, using: &random.value) {
         case 0, 1:
             let number = next(sender)
