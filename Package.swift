@@ -86,6 +86,8 @@ let package = Package(
             ], path: "Examples/Whiteboard", swiftSettings: settings),
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
+        .executableTarget(
+            name: "promise-peer", dependencies: ["DistantObjects"], path: "Tests/PromisePeer", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .executableTarget(
             name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
@@ -105,7 +107,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "DistantObjectsTests",
-            dependencies: ["DistantObjects", "PortTransport", "CPortShims", "FooBarServer", "TestSupport"],
+            dependencies: [
+                "DistantObjects", "PortTransport", "CPortShims", "FooBarServer", "promise-peer", "TestSupport",
+            ],
             exclude: ["Recordings/before-descriptions.frames"], swiftSettings: settings),
         .testTarget(
             name: "ExampleTests",

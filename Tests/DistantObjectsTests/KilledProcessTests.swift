@@ -126,16 +126,6 @@ private final class Helper: Sendable {
 
     private func kill() { connection.child?.kill() }
 
-    /// From here on it reads nothing.
-    private func stop() async {
-        guard let child = connection.child else { return }
-        child.send(SIGSTOP)
-        await eventually("it is stopped") {
-            guard let stat = FileManager.default.contents(atPath: "/proc/\(child.pid)/stat") else { return false }
-            return String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" T") == true
-        }
-    }
-
     /// The connection and the process have ended, and nothing is left.
     private func expectEnd(_ isExpected: (ConnectionEnd) -> Bool = RawPeerConnection.isLost) async {
         let reason = await connection.ended
@@ -162,7 +152,7 @@ private final class Helper: Sendable {
 
     private func unwritten() async throws {
         let root = try await connection.root
-        await stop()
+        await connection.child?.stop()
         let frames = connection.statistics.framesOut
         let call = CountedCall { try await root.note(String(repeating: "x", count: 8 << 20)) }
         await eventually("it is committed") { self.connection.statistics.framesOut > frames }
@@ -173,7 +163,7 @@ private final class Helper: Sendable {
 
     private func unread() async throws {
         let root = try await connection.root
-        await stop()
+        await connection.child?.stop()
         let before = connection.statistics.framesOut
         let calls = (0..<10).map { _ in CountedCall { try await root.note("a") } }
         let plain = connection
@@ -198,7 +188,7 @@ private final class Helper: Sendable {
 
     private func queued() async throws {
         let root = try await connection.root
-        await stop()
+        await connection.child?.stop()
         // More than the server grants, so some wait for credit.
         let messages = (0..<1_100).map { number in CountedCall { try await root.note.oneWay("\(number)") } }
         await eventually("some wait") { self.connection.statistics.pending >= 50 }
@@ -209,7 +199,7 @@ private final class Helper: Sendable {
 
     private func closing() async throws {
         let root = try await connection.root
-        await stop()
+        await connection.child?.stop()
         let call = CountedCall { try await root.note("a") }
         await eventually("it is committed") { self.connection.statistics.questions == 1 }
         let connection = connection

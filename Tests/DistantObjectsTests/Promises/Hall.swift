@@ -51,6 +51,7 @@ final class Hall: Vendable, Implements {
         Message("number") { (_: Hall) in { () -> Int in 1 } }
         Message("pair") { (hall: Hall) in { () -> [Hall] in [hall] } }
         Message("relay", Hall.relay)
+        Message("pass") { (_: Hall) in { (object: DistantObject) -> DistantObject in object } }
         Message("echo") { (_: Hall) in { (bytes: [UInt8]) -> [UInt8] in bytes } }
     }
 

@@ -1,0 +1,196 @@
+import DistantObjects
+import PortTransport
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+/// Kills one side of a promised call at each of its steps.
+///
+/// `DISTANT_KILLS=n swift test --filter KilledPromise` sets the number of kills. They run in a separate process, because
+/// they count its resources.
+@Suite("Killing a side of a promised call", .serialized, .bounded())
+struct KilledPromiseTests {
+    @Test("Each operation ends once, says what is known of it, and nothing is left")
+    func kill() async {
+        await #expect(processExitsWith: .success) {
+            let kills = ProcessInfo.processInfo.environment["DISTANT_KILLS"].flatMap { Int($0) } ?? 60
+            // After the first rounds, all cached resources exist.
+            for round in 0..<2 { try await KilledPromise.killAtEachStep(inSharedMemory: round % 2 == 1) }
+            let (channels, descriptors, threads) = (Usage.channels, Usage.descriptors, Usage.threads)
+            var count = 2 * KilledPromise.steps.count
+            var rounds = 2
+            while count < kills {
+                try await KilledPromise.killAtEachStep(inSharedMemory: rounds % 2 == 1)
+                rounds += 1
+                count += KilledPromise.steps.count
+            }
+            await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
+            #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
+            #expect(Usage.descriptors < descriptors + 8)
+            #expect(Usage.threads < threads + 12)
+            await eventually("no memory is shared") { Usage.sharedMemory() == 0 }
+            await eventually("no child is left") { Usage.children.isEmpty }
+        }
+    }
+}
+
+/// A process that is killed, and this side's object.
+private final class KilledPromise: Sendable {
+    private let connection: Connection
+    private let ended: Signal
+    private let own = Hall("own")
+    private let root: DistantObject
+
+    /// The steps of a call that this side promises, then those of one that the other side does.
+    static let steps: [@Sendable (KilledPromise) async throws -> Void] = [
+        { try await $0.sent() }, { try await $0.running() }, { try await $0.waiting() }, { try await $0.argument() },
+        { try await $0.resolved() }, { try await $0.passedOn() }, { try await $0.answeringSent() },
+        { try await $0.answeringRunning("running") }, { try await $0.answeringRunning("waiting") },
+        { try await $0.answeringRunning("argument") }, { try await $0.answeringResolved() },
+        { try await $0.answeringPassedOn() },
+    ]
+
+    static func killAtEachStep(inSharedMemory: Bool) async throws {
+        for step in steps {
+            let hall = try await kill(at: step, inSharedMemory)
+            await eventually("the object is let go") { hall() == nil }
+        }
+    }
+
+    /// - Returns: This side's object, as long as it lives.
+    private static func kill(
+        at step: @Sendable (KilledPromise) async throws -> Void, _ inSharedMemory: Bool
+    ) async throws -> () -> Hall? {
+        let victim = try await KilledPromise(inSharedMemory)
+        try await step(victim)
+        #expect(victim.connection.statistics.isAtRest, "\(victim.connection.statistics)")
+        #expect(victim.ended.count == 1)
+        #expect(await victim.connection.child?.waitForExit() == .signalled(SIGKILL))
+        return { [weak own = victim.own] in own }
+    }
+
+    private init(_ inSharedMemory: Bool) async throws {
+        let ended = Signal()
+        self.ended = ended
+        var configuration = Connection.Configuration.patient
+        if inSharedMemory { configuration.busy = .always }
+        configuration.onEvent = { if $0.code == .ended { ended.send() } }
+        connection = try await Connection.launch(try builtProgram("promise-peer"), configuration: configuration)
+        root = try await connection.root
+        while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
+    }
+
+    private func kill() async {
+        connection.child?.kill()
+        let reason = await connection.ended
+        #expect(RawPeerConnection.isLost(reason), "\(reason)")
+    }
+
+    /// Waits until all these are written and the other side has entered them.
+    private func arrived(questions: Int) async throws {
+        await eventually("all are sent") { self.connection.statistics.questions >= questions }
+        try await connection.ping()
+    }
+
+    // MARK: This side promises
+
+    private func sent() async throws {
+        await connection.child?.stop()
+        let promise = root.room.promise()
+        let calls = [
+            CountedCall { let _: Int = try await promise.note(1) }, CountedCall { _ = try await promise.resolved() },
+        ]
+        #expect(try promise.note.offer(2))
+        await eventually("all are committed") { self.connection.statistics.questions == 3 }
+        await kill()
+        // The call is queued, but may not be written yet.
+        for call in calls { await call.expect(oneOf: [.outcomeUnknown, .notSent]) }
+        await expectCode(.closed) { let _: String = try await promise.name() }
+    }
+
+    private func running() async throws {
+        let promise = root.wait.promise(own)
+        await own.noted.wait()
+        await kill()
+        await expectCode(.closed) { _ = try await promise.resolved() }
+    }
+
+    private func waiting() async throws {
+        let promise = root.wait.promise(own)
+        let next = promise.room.promise()
+        let calls = [
+            CountedCall { let _: Int = try await promise.note(1) }, CountedCall { _ = try await next.resolved() },
+            CountedCall { _ = try await onThread { try promise.blockingResolved() } },
+        ]
+        await own.noted.wait()
+        try await arrived(questions: 5)
+        await kill()
+        for call in calls { await call.expect(.outcomeUnknown) }
+        await expectCode(.closed) { let _: String = try await next.name() }
+    }
+
+    private func argument() async throws {
+        let promise = root.wait.promise(own)
+        let calls = [
+            CountedCall { [root] in let _: Int = try await root.meet(promise) },
+            CountedCall { [root] in let _: String = try await root.name() },
+        ]
+        await own.noted.wait()
+        try await arrived(questions: 2)
+        await kill()
+        // The second does not wait if it was sent first.
+        await calls[0].expect(.outcomeUnknown)
+        await calls[1].expect(oneOf: [nil, .outcomeUnknown])
+    }
+
+    private func resolved() async throws {
+        let promise = root.room.promise()
+        #expect(try await promise.name() == "room")
+        await kill()
+        await expectCode(.closed) { let _: String = try await promise.name() }
+    }
+
+    private func passedOn() async throws {
+        let promise = root.back.promise(own)
+        let call = CountedCall { let _: DistantObject = try await promise.wait() }
+        await own.started.wait()
+        await kill()
+        await call.expect(.outcomeUnknown)
+        await own.stopped.wait()
+    }
+
+    // MARK: The other side promises
+
+    private func answeringSent() async throws {
+        try await root.play("sent", own)
+        await kill()
+    }
+
+    private func answeringRunning(_ step: String) async throws {
+        try await root.play(step, own)
+        await own.started.wait()
+        await kill()
+        await own.stopped.wait()
+        // None of the messages that waited has run.
+        if step == "waiting" { #expect(own.notes.withLock { $0 } == []) }
+    }
+
+    private func answeringResolved() async throws {
+        try await root.play("resolved", own)
+        #expect(connection.statistics.answers == 1)
+        await kill()
+    }
+
+    private func answeringPassedOn() async throws {
+        try await root.play("passed on", own)
+        await own.noted.wait()
+        await kill()
+    }
+}

@@ -1,0 +1,20 @@
+import PortTransport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+#else
+    import Foundation
+#endif
+
+extension ChildProcess {
+    /// Stops the process: from here on it reads nothing.
+    func stop() async {
+        send(SIGSTOP)
+        await eventually("it is stopped") {
+            guard let stat = FileManager.default.contents(atPath: "/proc/\(pid)/stat") else { return false }
+            return String(decoding: stat, as: UTF8.self).split(separator: ")").last?.hasPrefix(" T") == true
+        }
+    }
+}
