@@ -13,6 +13,9 @@ struct ExportTable {
     /// The messages and the answers hold the objects, so the keys stay valid.
     private var lingering = SmallDictionary<ObjectIdentifier, Mailbox>()
 
+    /// The number of objects without an id that have a mailbox.
+    var lingeringCount: Int { lingering.count }
+
     /// The number of exported objects, with the root directory.
     private(set) var count = 0
 

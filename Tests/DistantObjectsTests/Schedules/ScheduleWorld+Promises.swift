@@ -12,7 +12,9 @@ struct PromisedGift {
 
 // What a client does with promises.
 extension ScheduleWorld {
-    /// One step of a client's own task. It sends one message of a route after the other.
+    /// One step of a client's own task.
+    ///
+    /// The task sends one message of a route after the other.
     func step(_ promises: inout [PromisedGift], _ sender: Int, _ known: inout [Gift]) async {
         guard let promise = promises.randomElement(using: &random.value) else {
             return await begin(&promises, sender, known)

@@ -345,6 +345,6 @@ final class StateSide {
     var isAtRest: Bool {
         state.questions.count == 0 && state.answers.count + state.answers.keptCount == 0 && state.pending.isEmpty
             && state.ready.isEmpty && state.partials.isEmpty && state.streams.isEmpty && state.unfinished == 0
-            && state.imports.count == 0 && state.exports.count <= 1
+            && state.imports.count == 0 && state.exports.count <= 1 && state.exports.lingeringCount == 0
     }
 }
