@@ -222,6 +222,28 @@ struct StatePromiseTests {
         withExtendedLifetime(server) {}
     }
 
+    @Test("A one-way message that has credit stays behind a promise that has none")
+    func behindPromise() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        try client.call(1)
+        let promise = try client.promise()
+        let message = try StateSide.message(toPromise: promise)
+        guard case .waiting = client.state.sendOneWay(message, OneWayPlace(), 2, client.host) else {
+            Issue.record("the message does not wait")
+            return
+        }
+        client.endTurn()
+        #expect(client.takeKinds() == [.call])
+        try client.receive(StateFrame(.credit, 1))
+        client.endTurn()
+        let frames = client.takeFrames()
+        #expect(frames.map(\.kind) == [.call, .call])
+        #expect(CallFlags(rawValue: frames[1].flags).contains(.oneWay) && client.done.last == "one-way 2")
+        withExtendedLifetime((server, promise)) {}
+    }
+
     @Test("Promises keep no side from closing, and a late message to one is no error")
     func closing() throws {
         let (client, server, promise, call) = try promised()
