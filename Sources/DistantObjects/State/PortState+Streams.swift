@@ -76,7 +76,7 @@ extension PortState {
             throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.openStreams) streams are open")
         }
         let inbox = StreamInbox(number: number)
-        try streams.enter(inbox) { host.isWritten($0) }
+        try streams.enter(inbox) { host.mayBeWritten($0) }
         if !isOpen { stopReading(inbox, closingError) }
         return host.makeStreamReader(inbox)
     }

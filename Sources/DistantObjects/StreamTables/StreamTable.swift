@@ -63,12 +63,12 @@ struct StreamTable {
 
     // MARK: The peer's
 
-    mutating func enter(_ inbox: StreamInbox, isWritten: (UInt64) -> Bool) throws(ProtocolViolation) {
+    mutating func enter(_ inbox: StreamInbox, mayBeWritten: (UInt64) -> Bool) throws(ProtocolViolation) {
         guard incoming[inbox.number] == nil else {
             throw ProtocolViolation(.outOfStep, "a stream was given a number that is in use")
         }
         if let last = lastEnds[inbox.number] {
-            guard isWritten(last) else {
+            guard mayBeWritten(last) else {
                 throw ProtocolViolation(.outOfStep, "a stream was given a number before its reader's End was read")
             }
             lastEnds[inbox.number] = nil

@@ -16,7 +16,7 @@ struct Attack: Sendable {
     typealias Raw = RawPeer
 
     static let all: [Attack] =
-        beginnings + frames + calls + references + promises + metadata + answers + shares + goodbyes
+        beginnings + frames + calls + references + promises + metadata + answers + streams + shares + goodbyes
 
     static let beginnings = [
         Attack(

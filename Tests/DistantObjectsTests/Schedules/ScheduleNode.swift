@@ -44,6 +44,9 @@ final class ScheduleNode: Vendable {
         Message("fail", ScheduleNode.fail)
         Message("bytes", ScheduleNode.bytes)
         Message("make", ScheduleNode.make)
+        Message("numbers", ScheduleNode.numbers)
+        Message("sum", ScheduleNode.sum)
+        Message("back", ScheduleNode.back)
         Message("fetch", ScheduleNode.fetch)
         Message("home", ScheduleNode.home)
     }

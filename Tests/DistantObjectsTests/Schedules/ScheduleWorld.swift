@@ -194,7 +194,8 @@ final class ScheduleWorld: @unchecked Sendable {
         let own = node()
         let isHome = Int.random(in: 0..<3, using: &random.value) == 0
         let gift = argument ?? (isHome ? target : Gift(identity: own.identity, object: DistantObject(standingFor: own)))
-        switch Int.random(in: 0..<8, using: &random.value) {
+        switch Int.random(in: 0..<12, using: &random.value) {
+        case 8...11: try await stream(object)
         case 0, 1:
             let number = next(sender)
             let back: Int = try await object.answer(sender, number)

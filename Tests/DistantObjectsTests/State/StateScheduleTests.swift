@@ -48,6 +48,11 @@ private struct Schedule {
     }
 
     private let gifts = (0..<4).map { _ in StateObject() }
+    /// The frames of streams that each side has taken last.
+    private var taken: [ObjectIdentifier: StreamItems] = [:]
+    /// The items that were sent and taken, by their stream's source or its inbox.
+    private var itemsTaken = 0
+    private var itemsSent = 0
 
     init(seed: UInt64) throws {
         self.seed = seed
@@ -71,7 +76,7 @@ private struct Schedule {
     private mutating func step() throws {
         let index = Int.random(in: 0...1, using: &random)
         let side = sides[index]
-        switch Int.random(in: 0..<15, using: &random) {
+        switch Int.random(in: 0..<19, using: &random) {
         case 0, 1, 2: try call(index)
         case 3: _ = try side.offer()
         case 4: giveUp(index)
@@ -81,6 +86,8 @@ private struct Schedule {
         case 10: release(index)
         case 11: try promise(index)
         case 12: promises[index].indices.randomElement(using: &random).map { _ = promises[index].remove(at: $0) }
+        case 13, 14: try produce(index)
+        case 15, 16: try read(index)
         default: side.state.writeControl(Bool.random(using: &random) ? .ping : .barrier, ControlWait())
         }
     }
@@ -98,6 +105,9 @@ private struct Schedule {
             message = try StateSide.message("takeObject") { try $0.encode(gift) }
         } else if Int.random(in: 0..<10, using: &random) == 0 {
             message = try StateSide.message("take") { try $0.encode(String(repeating: "x", count: 70_000)) }
+        } else if Bool.random(using: &random) {
+            message = try StateSide.message(
+                streams: (0..<Int.random(in: 1...2, using: &random)).map { _ in StreamSource() })
         } else {
             message = try StateSide.message(waiter)
         }
@@ -125,6 +135,43 @@ private struct Schedule {
         default: break
         }
         return gifts.randomElement(using: &random).map { .object($0) } ?? .failed(CancellationError())
+    }
+
+    /// Sends items of a stream that has started, or ends it.
+    private mutating func produce(_ index: Int) throws {
+        let side = sides[index]
+        side.started.removeAll { $0.phase == .ended }
+        guard let stream = side.started.randomElement(using: &random) else { return }
+        guard Int.random(in: 0..<6, using: &random) > 0, stream.stop == nil else { return try side.end(stream) }
+        guard stream.allowance > 0 else { return }
+        let count = Int.random(in: 1...min(3, stream.allowance), using: &random)
+        let size = Int.random(in: 0..<8, using: &random) == 0 ? 100_000 : 1
+        if try side.send(count, of: stream, bytes: size).allowance != nil { itemsSent += count }
+    }
+
+    /// Begins to read a stream, takes its next frame, stops reading it, or passes it back.
+    private mutating func read(_ index: Int) throws {
+        let side = sides[index]
+        let readers = side.references.compactMap { $0 as? StateStreamReader }
+        guard let reader = readers.randomElement(using: &random) else { return }
+        switch (reader.inbox.reading, Int.random(in: 0..<8, using: &random)) {
+        case (_, 0): side.stop(reader.inbox)
+        case (.unread, 1...3):
+            let waiter = begun[index]
+            begun[index] += 1
+            open[index].append((waiter, try side.call(waiter, StateSide.message(streams: [reader]))))
+        case (.unread, _): _ = side.begin(reader.inbox)
+        case (.reading, _): takeItems(reader.inbox, side)
+        case (.done, _): break
+        }
+    }
+
+    private mutating func takeItems(_ inbox: StreamInbox, _ side: StateSide) {
+        let key = ObjectIdentifier(inbox)
+        let next = side.next(inbox, after: taken.removeValue(forKey: key))
+        guard let items = next.items else { return }
+        taken[key] = items
+        itemsTaken += items.count
     }
 
     private mutating func giveUp(_ index: Int) {
@@ -180,12 +227,17 @@ private struct Schedule {
             while try deliver(to: index) { moved = true }
             while start(index) { moved = true }
             while try answer(index) { moved = true }
+            for stream in sides[index].started where stream.phase == .running {
+                try sides[index].end(stream)
+                moved = true
+            }
             if release(index) { moved = true }
         }
         return moved
     }
 
     private func check(_ side: StateSide, _ begun: Int) throws {
+        #expect(side.state.streams.isEmpty && itemsTaken <= itemsSent, "seed \(seed): a stream is left")
         #expect(side.answers.count + side.failures.count == begun, "seed \(seed): a call ended twice or never")
         #expect(Set(side.answers.keys).isDisjoint(with: side.failures.keys), "seed \(seed)")
         #expect(side.state.runningCalls == 0 && side.state.unfinished == 0, "seed \(seed)")

@@ -27,6 +27,8 @@ final class StateProxy: ByReferenceCodable, Sendable {
 final class DeadProxies: @unchecked Sendable {
     // Used by one thread.
     var targets: [ProxyTarget] = []
+    /// Streams of the other side whose readers were freed.
+    var streams: [StreamInbox] = []
 }
 
 /// A host whose answers the test sets.
@@ -54,7 +56,7 @@ final class StateHost: PortHost {
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(.object(id), dead) }
     static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
     static func target(ofProxy object: AnyObject) -> ProxyTarget? { (object as? StateProxy)?.target }
-    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StateStreamReader(inbox) }
+    func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StateStreamReader(inbox, dead) }
     static func inbox(ofReader object: AnyObject) -> StreamInbox? { (object as? StateStreamReader)?.inbox }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
@@ -279,18 +281,6 @@ final class StateSide {
         }
     }
 
-    private func perform(_ action: StreamAction) {
-        switch action {
-        case .resume(let continuation): continuation.resume()
-        case .start(let stream):
-            started.append(stream)
-            done.append("start \(stream.number)")
-        case .cancel(let stream): done.append("cancel stream \(stream.number)")
-        case .flush(let stream): done.append("room \(stream.number)")
-        case .dispose: done.append("dispose")
-        }
-    }
-
     /// Starts the next call of the other side.
     @discardableResult
     func start() -> InboundCall? {
@@ -332,13 +322,16 @@ final class StateSide {
     /// - Returns: Whether there were any.
     @discardableResult
     func release() -> Bool {
+        // Sent messages hold readers that they have passed back. The state holds those that wait.
+        messages = []
         var dying = DyingReferences()
+        let hasStreams = stopDeadStreams()
         for target in host.dead.targets { _ = dying.append(target) }
         host.dead.targets = []
         state.writeReleases(dying)
         state.dropPromises(dying.promises)
         collect()
-        return !dying.isEmpty
+        return !dying.isEmpty || hasStreams
     }
 
     /// Whether every table is empty.
