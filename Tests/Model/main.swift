@@ -6,8 +6,8 @@
 //   - everything that is held will be released: at rest, without proxies, both tables are empty;
 //   - after the end the tables are empty, and stay empty.
 // Each variant leaves out or changes one part of the rule. The search must find a fault in it, which shows that the
-// check works. `Doorbell` checks the wake-ups of shared memory, `Credits` the credit of messages, and
-// `Promises` the messages to answers.
+// check works. `Doorbell` checks the wake-ups of shared memory, `Credits` the credit of messages, `Promises` the messages
+// to answers, and `Streams` the credit and the ends of streams.
 // The exit status is 0 if every verdict is the expected one.
 
 #if canImport(Glibc)
@@ -61,6 +61,12 @@ for variant in Credits.Variant.allCases {
 for variant in Promises.Variant.allCases {
     report(variant.rawValue, expected: variant.expected) {
         let result = Promises.check(variant)
+        return (result.states, result.verdict, [])
+    }
+}
+for variant in Streams.Variant.allCases {
+    report(variant.rawValue, expected: variant.expected) {
+        let result = Streams(variant: variant, streams: 2).check()
         return (result.states, result.verdict, [])
     }
 }

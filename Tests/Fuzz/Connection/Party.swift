@@ -91,6 +91,18 @@ final class Party {
         await counts.attempt {
             let _: [UInt8] = try await root.bytes([UInt8](repeating: 7, count: 70_000))
         }
+        await counts.attempt {
+            let numbers: DistantStream<[Int]> = try await root.numbers(300)
+            for try await number in numbers { if number.count == 70_000 { break } }
+        }
+        await counts.attempt {
+            let _: Int = try await root.sum(DistantStream(0..<20))
+            let objects: DistantStream<DistantObject>.WithFinal<String> = try await root.objects(3)
+            for try await object in objects { let _: Int = try await object.echo(1) }
+            let _: String = try await objects.final
+            let unread: [DistantStream<[Int]>] = [try await root.numbers(1)]
+            try await root.take(unread)
+        }
         await counts.attempt { try await connection.barrier() }
         await counts.attempt { try await connection.ping() }
         await counts.attempt { let _: Int = try await root.think(3) }

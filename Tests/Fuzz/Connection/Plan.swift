@@ -50,7 +50,9 @@ struct Plan {
         cuts = second & 3 == 2
         let rest = input[2...]
         let form: Form = first & 6 == 0 ? .raw : first & 6 == 2 ? .greeted : .framed
-        let hello = Piece(bytes: Self.frame(1, 0, Self.hello(features: second >> 2 & 63)))
+        // Bit 7 stands for what came after the sixth feature.
+        let hello = Piece(
+            bytes: Self.frame(1, 0, Self.hello(features: second >> 2 & 63 | (first & 128 != 0 ? 64 : 0))))
         pieces = form == .raw ? [] : [hello]
         guard form == .framed else {
             pieces.append(Piece(bytes: Array(rest)))
@@ -88,7 +90,8 @@ struct Plan {
     /// The input that produces these frames.
     static func input(frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isInitiator: Bool, second: UInt8) -> [UInt8]
     {
-        var bytes: [UInt8] = [isInitiator ? 5 : 4, second]
+        // With streams, of which a recorded conversation has some.
+        var bytes: [UInt8] = [isInitiator ? 133 : 132, second]
         for frame in frames {
             var body = frame.body
             var extra: [UInt8] = [0, 0]

@@ -60,7 +60,7 @@ private func shares(_ frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isIn
     Gift.allCases.flatMap { gift -> [[UInt8]] in
         [UInt8(0), 3, 5].map { way in
             // A connection that is the initiator asks for memory after a message.
-            var bytes: [UInt8] = [isInitiator ? 69 : 68, (isInitiator ? 62 : 63) << 2]
+            var bytes: [UInt8] = [isInitiator ? 197 : 196, (isInitiator ? 62 : 63) << 2]
             if isInitiator { bytes += [11, 0, 1, 0, 0, 0, 1] }
             bytes += [17, isInitiator ? 1 : 0, 0, 0, isInitiator ? gift.rawValue : 0, way]
             bytes += [17, 2, 0, 0, isInitiator ? 0 : gift.rawValue, way]

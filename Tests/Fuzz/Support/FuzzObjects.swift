@@ -68,6 +68,10 @@ final class FuzzDirectory: Vendable {
         Message("wait", FuzzDirectory.wait)
         Message("copy", FuzzDirectory.copy)
         Message("back", FuzzDirectory.back)
+        Message("numbers", FuzzDirectory.numbers)
+        Message("objects", FuzzDirectory.objects)
+        Message("sum", FuzzDirectory.sum)
+        Message("take", FuzzDirectory.take)
     }
 
     func echo(_ number: Int) -> Int { number }
@@ -80,6 +84,31 @@ final class FuzzDirectory: Vendable {
     func give() -> FuzzDirectory { FuzzDirectory() }
     func back(_ object: DistantObject) -> DistantObject { object }
     func copy(_ node: ByCopy<FuzzNode>) -> ByCopy<FuzzNode> { node }
+
+    func take(_ streams: [DistantStream<[Int]>]) {}
+
+    func numbers(_ count: Int) -> DistantStream<[Int]> {
+        DistantStream { writer in
+            for number in 0..<min(count, 400) {
+                try await writer.send([Int](repeating: number, count: number % 200 == 77 ? 70_000 : 1))
+                if number % 16 == 3 { await Task.yield() }
+            }
+            throw FuzzError(text: "no more", object: nil)
+        }
+    }
+
+    func objects(_ count: Int) -> DistantStream<DistantObject>.WithFinal<String> {
+        DistantStream<DistantObject>.WithFinal { writer in
+            for _ in 0..<min(count, 50) { try await writer.send(DistantObject(standingFor: FuzzDirectory())) }
+            return "all"
+        }
+    }
+
+    @concurrent func sum(_ numbers: DistantStream<Int>) async throws -> Int {
+        var sum = 0
+        for try await number in numbers { sum &+= number }
+        return sum
+    }
 
     func keep(_ object: DistantObject) -> DistantObject? {
         state.withLock { state in
