@@ -38,7 +38,9 @@ extension Connection {
         // A resting task holds the connection, too.
         (channel.handler as? Connection)?.dismissResting()
         guard channel.holdsHandlerAlone, let connection = channel.handler as? Connection else { return nil }
-        let isReachable = connection.state.withLock { $0.phase != .open || $0.exports.count > 1 }
+        let isReachable = connection.state.withLock {
+            $0.phase != .open || $0.exports.count > 1 || $0.streams.outgoingCount > 0
+        }
         return isReachable || !connection.roots.isEmpty ? nil : connection
     }
 

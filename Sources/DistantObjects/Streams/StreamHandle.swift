@@ -100,7 +100,7 @@ extension Connection {
     /// Ends streams of the peer whose readers were freed.
     func stopReading(_ inboxes: [StreamInbox]) {
         streamTransition { state, actions in
-            let error = ConnectionError(.cancelled, "the stream is no longer read")
+            let error = ConnectionError(.cancelled, "the stream was not read to its end")
             for inbox in inboxes { state.stopReading(inbox, error, &actions) }
         }
     }

@@ -51,9 +51,13 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
         super.init()
     }
 
+    // It may be freed anywhere, so it takes no lock of the connection and writes nothing itself.
     deinit {
-        finishFrame()
-        if !isDone { handle.stop(ConnectionError(.cancelled, "the stream was not read to its end")) }
+        if let decoder { handle.connection.coder.recycle(decoder) }
+        if let bulk = items?.body.bulk, bulk > 0 {
+            handle.connection.loop.perform { [connection = handle.connection] in connection.consumed(bulk: bulk) }
+        }
+        if !isDone { handle.connection.streamReaderDied(handle.inbox) }
     }
 
     override func arrived() throws -> Element? {
