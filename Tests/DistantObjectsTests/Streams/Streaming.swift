@@ -42,6 +42,7 @@ final class Streaming: Vendable {
         Message("broken", Streaming.broken)
         Message("same", Streaming.same)
         Message("first", Streaming.first)
+        Message("ages", Streaming.ages)
     }
 
     /// Sent when a source was released or its task has ended.
@@ -155,6 +156,13 @@ final class Streaming: Vendable {
     func same(_ numbers: DistantStream<Int>) -> DistantStream<Int> { numbers }
 
     @concurrent
+    func ages(_ foos: DistantStream<BoxedFoo>) async throws -> Int {
+        var sum = 0
+        for try await foo in foos { sum += foo.value }
+        return sum
+    }
+
+    @concurrent
     func first(_ numbers: DistantStream<Int>) async throws -> Int? {
         try await numbers.first { _ in true }
     }
@@ -217,5 +225,21 @@ extension DistantStream {
         var all: [Element] = []
         for try await element in self { all.append(element) }
         return all
+    }
+}
+
+/// A value that is archived as an object of a class.
+struct BoxedFoo: Codable, Sendable {
+    let value: Int
+
+    init(value: Int) { self.value = value }
+
+    init(from decoder: any Decoder) throws {
+        value = try decoder.singleValueContainer().decode(Foo.self).age
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Foo(name: "a", age: value))
     }
 }
