@@ -195,7 +195,8 @@ final class ScheduleWorld: @unchecked Sendable {
         let isHome = Int.random(in: 0..<3, using: &random.value) == 0
         let gift = argument ?? (isHome ? target : Gift(identity: own.identity, object: DistantObject(standingFor: own)))
         switch Int.random(in: 0..<12, using: &random.value) {
-        case 8...11: try await stream(object)
+        // A promise may be an object of this peer. Its streams would run on threads of their own.
+        case 8...11 where (0..<Self.routes).contains(sender): try await stream(object)
         case 0, 1:
             let number = next(sender)
             let back: Int = try await object.answer(sender, number)
