@@ -29,15 +29,17 @@ struct Question<Waiter> {
     ///
     /// Works in place, because copying a question is expensive.
     ///
-    /// - Returns: The waiter, the timer of the deadline, and the question number if the call was written.
+    /// - Returns: The waiter, the timer of the deadline, the question number if the call was written, and whether it was a
+    ///   promise.
     @inline(__always)
-    mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?) {
+    mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?, wasPromise: Bool) {
         let wasWritten = phase == .sent || phase == .abandoned || phase == .answered
+        let wasPromise = promise != .no
         phase = .free
         isArriving = false
         promise = .no
         serial &+= 1
-        return (waiter.take(), timer.take(), wasWritten ? wire : nil)
+        return (waiter.take(), timer.take(), wasWritten ? wire : nil, wasPromise)
     }
 }
 

@@ -107,8 +107,8 @@ struct QuestionTable<Waiter> {
     mutating func finish(_ index: UInt32) -> (waiter: Waiter?, timer: TimerToken?) {
         free.append(index)
         count -= 1
-        if slots[Int(index)].promise != .no { promises -= 1 }
         let ended = slots[Int(index)].end()
+        if ended.wasPromise { promises -= 1 }
         if let wire = ended.wire { freeNumbers.append(wire) }
         return (ended.waiter, ended.timer)
     }
@@ -142,7 +142,8 @@ struct QuestionTable<Waiter> {
     ///
     /// - Returns: False if the question is no promise.
     mutating func promiseAnswered(_ index: UInt32) -> Bool {
-        guard slots[Int(index)].promise != .no else { return false }
+        // The count comes first, because reading the slot copies the question.
+        guard promises > 0, slots[Int(index)].promise != .no else { return false }
         if slots[Int(index)].phase == .abandoned {
             finish(index)
         } else {
