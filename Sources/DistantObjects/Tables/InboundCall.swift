@@ -6,12 +6,20 @@ import PortTransport
 /// It holds the message's references until the arguments are decoded or the call is dropped. It is a class because it moves
 /// through several queues, and a class instance costs one retain where a struct costs one for each field.
 final class InboundCall: @unchecked Sendable {
+    // The small properties stand together: up to 128 bytes, the allocator keeps freed memory in lists of one size.
+    //
     // The reading thread makes it. While it waits, the connection's lock guards it. Then the thread or task that serves it
     // owns it.
 
     /// `nil` for a one-way message.
     let question: UInt32?
     let flags: CallFlags
+    /// Whether it came after an orderly close had begun.
+    let isLate: Bool
+    /// Why it must not run.
+    ///
+    /// Set when it is entered or started.
+    @exclusivity(unchecked) var obstacle = Obstacle.none
     /// The number of its opener.
     let number: UInt64
     /// The object that it is for.
@@ -23,26 +31,12 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var tables: MessageTables?
     /// In nanoseconds of the monotonic clock; `nil` without a deadline.
     let deadline: UInt64?
-    /// What the caller sent with the call; `nil` if it sent none.
-    let metadata: [String: String]?
-    /// The number of barriers entered before it.
-    let epoch: UInt32
-    /// Whether it came after an orderly close had begun.
-    let isLate: Bool
-    /// The arguments, until they are decoded.
-    @exclusivity(unchecked) private(set) var body: InboundBody
     /// Whether it waits for an answer among its arguments, with its place in the mailbox.
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) var isDelayed = false
     /// Whether the peer had cancelled it before it started.
     @exclusivity(unchecked) var isCancelled = false
-    /// Why it must not run.
-    ///
-    /// Set when it is entered or started.
-    @exclusivity(unchecked) var obstacle = Obstacle.none
-    /// Why the answer failed that it is for or has as an argument.
-    @exclusivity(unchecked) private(set) var failure: (any Error)?
     /// Whether other calls were ready when it started.
     ///
     /// They need another thread if its method blocks.
@@ -51,6 +45,17 @@ final class InboundCall: @unchecked Sendable {
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) var firstJobIsOver = false
+    /// The number of barriers entered before it.
+    let epoch: UInt32
+    /// The arguments, until they are decoded.
+    @exclusivity(unchecked) private(set) var body: InboundBody
+    /// What few calls have.
+    @exclusivity(unchecked) private var rare: Rare?
+
+    private final class Rare {
+        var metadata: [String: String]?
+        var failure: (any Error)?
+    }
 
     init(
         question: UInt32?, flags: CallFlags, number: UInt64, export: consuming Export,
@@ -65,11 +70,20 @@ final class InboundCall: @unchecked Sendable {
         self.argumentCount = argumentCount
         self.tables = tables
         self.deadline = deadline
-        self.metadata = metadata
         self.epoch = epoch
         self.isLate = isLate
         self.body = body
+        guard let metadata else { return }
+        let rare = Rare()
+        rare.metadata = metadata
+        self.rare = rare
     }
+
+    /// What the caller sent with the call; `nil` if it sent none.
+    var metadata: [String: String]? { rare?.metadata }
+
+    /// Why the answer failed that it is for or has as an argument.
+    var failure: (any Error)? { rare?.failure }
 
     /// Releases the bytes of the arguments.
     ///
@@ -109,7 +123,9 @@ final class InboundCall: @unchecked Sendable {
     /// Has the call fail with the error of an answer that it names.
     func fail(_ error: any Error) {
         obstacle = .promise
-        if failure == nil { failure = error }
+        let rare = rare ?? Rare()
+        self.rare = rare
+        if rare.failure == nil { rare.failure = error }
     }
 
     var isComplete: Bool {
