@@ -13,7 +13,9 @@ final class MessagePlace: Sendable {
     /// The object's class, if the peer has described it.
     ///
     /// It may come after the object itself, with a later message.
-    private let describedClass = AtomicLazyReference<DescribedClass>()
+    ///
+    /// Retained by hand. `AtomicLazyReference` costs several hundred instructions for each new proxy.
+    private let describedClass: Atomic<Unmanaged<DescribedClass>?>
     /// The object, if it is one of this process.
     let object: (any Vendable)?
     /// What it stands for if it was made before its object was known.
@@ -22,7 +24,7 @@ final class MessagePlace: Sendable {
     init(_ id: ObjectID, of described: DescribedClass?, on connection: Connection) {
         self.connection = Unmanaged.passRetained(connection)
         self.id = id
-        if let described { _ = describedClass.storeIfNil(described) }
+        describedClass = Atomic(described.map { .passRetained($0) })
         object = nil
         promise = nil
     }
@@ -33,6 +35,7 @@ final class MessagePlace: Sendable {
     init(_ promise: PromisedObject, on connection: Connection?) {
         self.connection = connection.map { Unmanaged.passRetained($0) }
         id = .none
+        describedClass = Atomic(nil)
         object = nil
         self.promise = promise
     }
@@ -40,22 +43,28 @@ final class MessagePlace: Sendable {
     init(_ object: any Vendable) {
         connection = nil
         id = .rootDirectory
+        describedClass = Atomic(nil)
         self.object = object
         promise = nil
     }
 
     /// Notes the object's class, unless it is known.
     func describe(as described: DescribedClass) {
-        if describedClass.load() == nil { _ = describedClass.storeIfNil(described) }
+        guard describedClass.load(ordering: .relaxed) == nil else { return }
+        let retained = Unmanaged.passRetained(described)
+        let (isFirst, _) = describedClass.compareExchange(
+            expected: nil, desired: retained, ordering: .acquiringAndReleasing)
+        if !isFirst { retained.release() }
     }
 
     /// The class of the object, if it is known.
     var described: DescribedClass? {
-        guard let object else { return describedClass.load() }
+        guard let object else { return describedClass.load(ordering: .acquiring)?.takeUnretainedValue() }
         return ClassMessages.of(object)._withUnsafeGuaranteedRef { $0.described }
     }
 
     deinit {
+        describedClass.load(ordering: .acquiring)?.release()
         switch promise {
         case nil: connection?.takeRetainedValue().died(.object(id))
         case .answer(let ticket): connection?.takeRetainedValue().died(.answer(ticket))

@@ -66,7 +66,7 @@ extension PortState {
                 let described = try readClass(&reader)
                 let proxy = try imports.proxy(for: id) { host.makeProxy(for: id, of: described) }
                 Host.describe(proxy, as: described)
-                references.append(proxy)
+                references.append(consume proxy)
             default:
                 throw ProtocolViolation(.malformed, "a reference belongs to neither side")
             }
