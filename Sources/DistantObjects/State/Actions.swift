@@ -67,10 +67,8 @@ enum Action<Host: PortHost>: @unchecked Sendable {
 struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     // Owned by one thread at a time, like each action.
 
-    private struct Answer {
-        let waiter: Host.Waiter
-        let reply: Reply
-    }
+    // A tuple, because its elements are moved out where the properties of a struct are copied.
+    private typealias Answer = (waiter: Host.Waiter, reply: Reply)
 
     private var first: Answer?
     private var answers: [Answer] = []
@@ -81,8 +79,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     mutating func append(_ action: Action<Host>) { others.append(action) }
 
     mutating func append(answer waiter: consuming Host.Waiter, with reply: consuming Reply) {
-        let answer = Answer(waiter: waiter, reply: reply)
-        if first == nil { first = answer } else { answers.append(answer) }
+        if first == nil { first = (waiter, reply) } else { answers.append((waiter, reply)) }
     }
 
     /// Removes and returns the first answer if its waiter matches.
@@ -106,7 +103,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     consuming func perform(
         answer: (consuming Host.Waiter, consuming Reply) -> Void, others: (consuming [Action<Host>]) -> Void
     ) {
-        if let first = first.take() { answer(first.waiter, first.reply) }
+        if let (waiter, reply) = first.take() { answer(waiter, reply) }
         if !answers.isEmpty { for more in answers { answer(more.waiter, more.reply) } }
         if !self.others.isEmpty { others(self.others) }
     }
