@@ -52,7 +52,10 @@ extension LockedState.Content {
 
     @inline(never)
     private mutating func sendAll(over channel: Channel) {
-        port.outbox.empty { channel.enqueue($0, $1, $2) }
+        // These are loops of this function, because a closure would retain the channel.
+        if let frame = port.outbox.first { channel.enqueue(frame, of: port.outbox) }
+        if !port.outbox.others.isEmpty { for frame in port.outbox.others { channel.enqueue(frame, of: port.outbox) } }
+        port.outbox.removeAll()
     }
 
     /// Enters input from the channel.
@@ -119,8 +122,9 @@ struct RestingTask {
 extension Channel {
     /// Enqueues a frame from the outbox.
     @inline(__always)
-    fileprivate func enqueue(_ frame: Outbox.Frame, _ bytes: UnsafeRawBufferPointer, _ descriptors: [CInt]) {
+    fileprivate func enqueue(_ frame: Outbox.Frame, of outbox: borrowing Outbox) {
         let kind = frame.kind.rawValue
+        let bytes = outbox.bytes(of: frame)
         switch frame.form {
         case .whole:
             _ = enqueue(kind: kind, flags: frame.flags, prefix: bytes)
@@ -129,7 +133,7 @@ extension Channel {
                 enqueue(kind: kind, flags: frame.flags, prefix: bytes, body: encoder.plainValues)
             }
         case .withFragments, .withDescriptors, .lastOnSocket, .last:
-            enqueueRare(frame, bytes, descriptors)
+            enqueueRare(frame, bytes, outbox.descriptors)
         }
     }
 

@@ -25,6 +25,8 @@ struct Outbox: ~Copyable {
         let kind: FrameKind
         let flags: UInt8
         let form: Form
+        /// The offset where its bytes start.
+        let start: Int
         /// The offset where its bytes end and those of the next frame begin.
         let end: Int
         /// The encoder with the rest of the frame.
@@ -36,8 +38,9 @@ struct Outbox: ~Copyable {
     private var bytes = PrefixBuffer()
     /// The offset where the current frame starts.
     private var start = 0
-    private var first: Frame?
-    private var others: [Frame] = []
+    private(set) var first: Frame?
+    /// The frames after the first, in order.
+    private(set) var others: [Frame] = []
     /// The descriptors of the one frame that has some.
     ///
     /// The channel owns them once it has the frame.
@@ -52,7 +55,7 @@ struct Outbox: ~Copyable {
     mutating func finish(
         _ kind: FrameKind, flags: UInt8 = 0, _ form: Form = .whole, encoder: Unmanaged<ObjectEncoder>? = nil
     ) {
-        let frame = Frame(kind: kind, flags: flags, form: form, end: bytes.count, encoder: encoder)
+        let frame = Frame(kind: kind, flags: flags, form: form, start: start, end: bytes.count, encoder: encoder)
         start = bytes.count
         if first == nil { first = frame } else { others.append(frame) }
     }
@@ -63,27 +66,19 @@ struct Outbox: ~Copyable {
         finish(kind, flags: flags, .withDescriptors)
     }
 
-    /// Passes each frame to the closure, in order.
-    ///
-    /// The outbox is empty afterwards.
+    /// The bytes of a complete frame.
     @inline(__always)
-    mutating func empty(into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
-        guard let frame = first else { return }
-        send(frame, UnsafeRawBufferPointer(rebasing: bytes.bytes[..<frame.end]), descriptors)
-        if !others.isEmpty { emptyOthers(after: frame.end, into: send) }
+    func bytes(of frame: Frame) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes.bytes[frame.start..<frame.end])
+    }
+
+    /// Removes all frames, once they are sent.
+    @inline(__always)
+    mutating func removeAll() {
+        if !others.isEmpty { others.removeAll(keepingCapacity: others.count <= 16) }
         first = nil
         start = 0
         bytes.reset()
-    }
-
-    @inline(never)
-    private mutating func emptyOthers(after first: Int, into send: (Frame, UnsafeRawBufferPointer, [CInt]) -> Void) {
-        var start = first
-        for frame in others {
-            send(frame, UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<frame.end]), descriptors)
-            start = frame.end
-        }
-        others.removeAll(keepingCapacity: others.count <= 16)
     }
 
     // MARK: Bytes of the current frame

@@ -142,11 +142,12 @@ final class StateSide {
 
     /// Moves what the state has written to `wire`.
     func collect() {
-        state.outbox.empty { frame, bytes, descriptors in
+        defer { state.outbox.removeAll() }
+        for frame in [state.outbox.first].compactMap(\.self) + state.outbox.others {
             var taken = StateFrame(frame.kind, flags: frame.flags)
-            taken.bytes = Array(bytes)
+            taken.bytes = Array(state.outbox.bytes(of: frame))
             taken.form = frame.form
-            taken.descriptors = descriptors
+            taken.descriptors = state.outbox.descriptors
             let encoder = frame.encoder?.takeUnretainedValue()
             switch frame.form {
             case .withValues: taken.bytes += encoder.map { Array($0.plainValues) } ?? []
