@@ -255,10 +255,10 @@ extension PortState {
                 outbox.append(UInt64(number) + 2)
             case .new:
                 outbox.append(byte: 0)
-                writeDefinition(shape)
+                outbox.append(definition: shape.definition)
             case .inline:
                 outbox.append(byte: 1)
-                writeDefinition(shape)
+                outbox.append(definition: shape.definition)
             }
         }
     }
@@ -278,11 +278,7 @@ extension PortState {
         let idEnd = outbox.count
         outbox.append(reference)
         if reference == 0 {
-            messages._withUnsafeGuaranteedRef { messages in
-                let definition = messages.described?.definition ?? []
-                outbox.append(definition.count)
-                definition.withUnsafeBytes { outbox.append(contentsOf: $0) }
-            }
+            messages._withUnsafeGuaranteedRef { outbox.append(definition: $0.described?.definition ?? []) }
         }
         classBytes -= outbox.count - idEnd
     }
@@ -300,12 +296,6 @@ extension PortState {
         case .new: return 0
         case .inline: return nil
         }
-    }
-
-    private mutating func writeDefinition(_ shape: Shape) {
-        let definition = shape.definition
-        outbox.append(definition.count)
-        definition.withUnsafeBytes { outbox.append(contentsOf: $0) }
     }
 
     /// Returns the credit of a large message that was decoded.

@@ -46,6 +46,9 @@ struct Outbox: ~Copyable {
     /// The channel owns them once it has the frame.
     private(set) var descriptors: [CInt] = []
 
+    /// Whether shapes or classes are defined in a frame.
+    private var hasDefinitions = false
+
     var isEmpty: Bool { first == nil }
 
     /// The bytes of the current frame.
@@ -78,7 +81,9 @@ struct Outbox: ~Copyable {
         if !others.isEmpty { others.removeAll(keepingCapacity: others.count <= 16) }
         first = nil
         start = 0
-        bytes.reset()
+        // Definitions are sent once. The frames that follow need less memory.
+        bytes.reset(keeping: hasDefinitions ? 128 : 16_384)
+        hasDefinitions = false
     }
 
     // MARK: Bytes of the current frame
@@ -91,6 +96,13 @@ struct Outbox: ~Copyable {
     mutating func append(_ text: String) { bytes.append(text) }
     mutating func append(_ id: ObjectID) { bytes.append(id) }
     mutating func append(contentsOf more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+
+    /// Writes the definition of a shape or a class, after its length.
+    mutating func append(definition: [UInt8]) {
+        hasDefinitions = true
+        bytes.append(definition.count)
+        definition.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    }
 
     /// Writes the body of a `Goodbye`.
     mutating func appendGoodbye(entered: UInt64, _ reason: GoodbyeReason, _ text: String) {

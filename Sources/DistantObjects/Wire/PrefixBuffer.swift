@@ -19,10 +19,10 @@ package struct PrefixBuffer: ~Copyable {
 
     /// Starts the next frame.
     ///
-    /// Frees the memory of an unusually large one.
-    mutating func reset() {
+    /// Frees the memory if it is more than the given number of bytes.
+    mutating func reset(keeping most: Int = 16_384) {
         count = 0
-        if capacity > 16_384 {
+        if capacity > most {
             base?.deallocate()
             base = nil
             capacity = 0
