@@ -8,7 +8,11 @@ extension Connection {
     /// Every setting has a default that suits two processes of one user.
     public struct Configuration: Sendable {
         /// Limits on the resources that the peer can make this process use.
-        public var limits = Limits()
+        public var limits: Limits {
+            get { sharedLimits.value }
+            set { sharedLimits = SharedLimits(newValue) }
+        }
+        private var sharedLimits = SharedLimits.plain
         /// Classes that the peer may name besides those of declared types, and other names for classes.
         public var classes = ClassRegistry()
         /// Error types that are decoded when the peer throws them.
@@ -83,6 +87,17 @@ extension Connection {
         public init() {}
     }
 
+    /// The limits of a configuration.
+    ///
+    /// Configurations with the defaults share one object.
+    private final class SharedLimits: Sendable {
+        let value: Limits
+
+        init(_ value: Limits) { self.value = value }
+
+        static let plain = SharedLimits(Limits())
+    }
+
     /// A configuration with its limits in range.
     ///
     /// Connections of one listener share it.
@@ -92,7 +107,10 @@ extension Connection {
 
         init(_ configuration: Configuration) {
             var value = configuration
-            value.limits.clamp()
+            var limits = value.limits
+            limits.clamp()
+            // Assigned only if they change, because limits that are assigned have memory of their own.
+            if limits != value.limits { value.limits = limits }
             self.value = value
             settings = .of(value.limits, sharesMemoryWhen: value.sharesMemory ? value.busy : nil)
         }
