@@ -8,11 +8,22 @@ struct Ending {
         let text: String
     }
 
+    private struct Facts {
+        var peerGoodbye: PeerGoodbye?
+        var violation: String?
+        var verdict: ConnectionEnd?
+    }
+
+    private var facts = Rare<Facts>.missing
+
     /// The peer's `Goodbye`, once it has come.
-    var peerGoodbye: PeerGoodbye?
+    var peerGoodbye: PeerGoodbye? {
+        get { facts.value?.peerGoodbye }
+        set { facts.change(orNew: Facts()) { $0.peerGoodbye = newValue } }
+    }
     @inline(__always)
     var peerSaidGoodbye: Bool {
-        if case .some = peerGoodbye { true } else { false }
+        if case .missing = facts { false } else { peerGoodbye != nil }
     }
 
     /// Whether this side's `Goodbye` was written.
@@ -20,9 +31,15 @@ struct Ending {
     /// No frame follows it.
     var saidGoodbye = false
     /// The rule of the protocol that the peer broke.
-    var violation: String?
+    var violation: String? {
+        get { facts.value?.violation }
+        set { facts.change(orNew: Facts()) { $0.violation = newValue } }
+    }
     /// Why the connection ends, once no more input comes from the peer.
-    var verdict: ConnectionEnd?
+    var verdict: ConnectionEnd? {
+        get { facts.value?.verdict }
+        set { facts.change(orNew: Facts()) { $0.verdict = newValue } }
+    }
 
     /// The reason in the peer's `Goodbye`, for a channel that this side did not end.
     var reasonOfPeer: ConnectionEnd? {
