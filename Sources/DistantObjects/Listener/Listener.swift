@@ -65,12 +65,13 @@ public final class Listener: AsyncSequence, Sendable {
         let onEvent = configuration.onEvent
         let socket = try Connection.transporting(place) {
             let socket = try listen(loop, shared.value.limits.connections)
+            queue.begin(with: socket)
             try socket.start { error in
                 onEvent?(
                     .acceptPaused(
                         ConnectionError(.transport, error.message, context: place, underlying: error)))
-            } _: { [weak socket] endpoint, peer in
-                queue.accept(endpoint, of: peer) { [weak socket] in socket?.connectionEnded() }
+            } _: { endpoint, peer in
+                queue.accept(endpoint, of: peer)
             }
             return socket
         }
@@ -119,6 +120,10 @@ private final class AcceptQueue: Sendable {
         var nextWaiter: UInt64 = 0
         var isEnded = false
         var counts: PeerCounts
+        /// The socket, which is notified of each connection that ends.
+        ///
+        /// Weak, because it holds this queue.
+        weak var socket: SocketListener?
     }
 
     private let state: Mutex<State>
@@ -134,33 +139,40 @@ private final class AcceptQueue: Sendable {
         state = Mutex(State(counts: PeerCounts(maximum: configuration.value.limits.connectionsOfPeer)))
     }
 
+    /// Sets the socket whose connections are accepted, before the first one.
+    func begin(with socket: SocketListener) { state.withLock { $0.socket = socket } }
+
     /// Makes a connection of an accepted socket, unless the peer has too many.
     ///
     /// Runs on the loop.
-    ///
-    /// - Parameter onEnd: Called once, when the connection is torn down.
-    func accept(
-        _ endpoint: ChannelEndpoint, of credentials: PeerCredentials?, onEnd: @escaping @Sendable () -> Void
-    ) {
+    func accept(_ endpoint: ChannelEndpoint, of credentials: PeerCredentials?) {
         let peer = PeerCounts.Peer(credentials)
         if case .refused(let isFirst) = state.withLock({ $0.counts.enter(peer) }) {
             refuse(endpoint, peer, credentials, isFirst: isFirst)
-            return onEnd()
-        }
-        let onEnd: @Sendable () -> Void = { [weak self] in
-            self?.state.withLock { $0.counts.leave(peer) }
-            onEnd()
+            state.withLock { $0.socket }?.connectionEnded()
+            return
         }
         // This cannot fail, because the loop exists. If it did, the endpoint would be closed.
-        guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else { return onEnd() }
-        connection.whenEnded { [weak self, unowned connection] in
-            self?.forget(connection)
-            onEnd()
+        guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else {
+            return ended(peer)
+        }
+        connection.whenEnded { [self, unowned connection] in
+            forget(connection)
+            ended(peer)
         }
         connection.begin()
         connection.whenHandshakeEnds { [self] isOpen in
             if isOpen { deliver(connection) }
         }
+    }
+
+    /// Counts the end of a connection that was admitted.
+    private func ended(_ peer: PeerCounts.Peer) {
+        let socket = state.withLock { state in
+            state.counts.leave(peer)
+            return state.socket
+        }
+        socket?.connectionEnded()
     }
 
     /// Refuses a peer without waiting for its Hello, so that a silent peer uses no resources.
