@@ -250,7 +250,7 @@ extension PortState {
         }
         outbox.append(encoder.shapeCount)
         encoder.forEachShape { shape in
-            switch shapesOut.reference(to: shape, taking: shape.definition.count) {
+            switch shapeTables.sent.reference(to: shape, taking: shape.definition.count) {
             case .known(let number):
                 outbox.append(UInt64(number) + 2)
             case .new:

@@ -104,9 +104,9 @@ extension PortState {
             if reference < 2 {
                 let definition = try reader.raw(reader.count(minimum: 1))
                 shape = parse(definition)
-                if reference == 0 { try shapesIn.append(shape, taking: definition.count) }
+                if reference == 0 { try shapeTables.received.append(shape, taking: definition.count) }
             } else {
-                shape = try shapesIn[reference - 2]
+                shape = try shapeTables.received[reference - 2]
             }
             switch shape {
             case .known(let shape): shapes.append(shape)

@@ -49,8 +49,7 @@ struct PortState<Host: PortHost>: ~Copyable {
     var answers: AnswerTable<RunningCall>
     var namesOut = OutboundInterning<String>()
     var namesIn = InboundInterning<InternedName>()
-    var shapesOut = OutboundInterning<Shape>()
-    var shapesIn = InboundInterning<InboundShape>()
+    lazy var shapeTables = ShapeTables()
     var classesOut = OutboundInterning<UnsafeRawPointer>()
     var classesIn = InboundInterning<DescribedClass>()
     /// Incoming messages whose fragments are still arriving, by the number of their opener.
