@@ -207,7 +207,7 @@ extension Connection {
     @inline(never)
     private func encode(_ failure: any Error, of call: InboundCall, into message: OutboundMessage) -> ReturnStatus {
         let name = call.message.qualifiedName
-        let status = coder.encode(failure, of: name, into: message)
+        let status = coder.encode(call.passedDeadline(with: failure, at: now) ?? failure, of: name, into: message)
         guard message.mayBeTooLarge, (try? checkSize(of: message)) == nil else { return status }
         let refusal = ConnectionError(
             .tooLarge, "the method threw an error too large to send", context: name, mayHaveRun: true)
@@ -316,6 +316,16 @@ private struct Answered: ~Copyable, Sendable {
 }
 
 extension InboundCall {
+    /// The call's own failure, if a call that its method has made failed because the deadline of both has passed.
+    func passedDeadline(with failure: any Error, at now: UInt64) -> ConnectionError? {
+        guard let deadline, deadline <= now, let failure = failure as? MethodFailure,
+            failure.underlying.code == .deadlineExceeded
+        else { return nil }
+        return ConnectionError(
+            .deadlineExceeded, "the deadline passed while the method waited: \(failure.underlying)",
+            context: message.qualifiedName, mayHaveRun: true)
+    }
+
     /// What the call passes on; nil if that is nothing.
     var context: CallContext? {
         @inline(__always) get {

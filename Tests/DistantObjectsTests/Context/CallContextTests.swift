@@ -51,6 +51,31 @@ struct CallContextTests {
         await line.close()
     }
 
+    @Test("A method whose own call fails by the deadline of both is refused for that deadline")
+    func nestedFailure() async throws {
+        let (raw, ours) = try RawPeerConnection.ends(.socketpair)
+        raw.send(1, RawPeer.hello)
+        let far = try await Pair()
+        far.server.vend(Station(next: nil), as: "station")
+        let connection = try await RawPeerConnection.adopt(ours, isInitiator: true, .patient)
+        connection.vend(Station(next: try await far.client.root(named: "station")))
+        let frames = try await onThread { () -> [RawPeer.Frame] in
+            _ = raw.read()
+            raw.send(2, RawPeer.call(body: [0, 1, 0x80]))
+            let root = raw.read()
+            // Its caller does not watch the time, so what the method throws is not hidden by the caller's own error.
+            let call = [0, 1, 0, 0] + RawPeer.text("waitFurther") + RawPeer.number(20_000) + [0, 0, 0, 0, 0]
+            raw.send(2, flags: 2, call)
+            return [root, raw.read()].compactMap { $0 }
+        }
+        #expect(frames.map(\.kind) == [3, 3] && frames.map(\.flags) == [0, 2])
+        // The first value is the code of a passed deadline.
+        #expect(frames.last?.body.dropFirst(3).dropFirst(2).first == 8)
+        raw.close()
+        _ = await connection.ended
+        await far.client.close()
+    }
+
     @Test("Metadata that is too long is refused before anything is sent")
     func tooLong() async throws {
         await expectCode(.tooLarge) {
