@@ -95,13 +95,16 @@ extension Connection {
     private func run(
         _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
     ) throws {
-        try asCurrent {
-            guard let context = call.context else {
-                return try call.message.runSynchronously(call.export.object, decoder, encoder)
-            }
-            try CallContext.$inherited.withValue(context) {
-                try call.message.runSynchronously(call.export.object, decoder, encoder)
-            }
+        if call.hasContext { return try runInContext(call, decoder, encoder) }
+        try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
+    }
+
+    @inline(never)
+    private func runInContext(
+        _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
+    ) throws {
+        try CallContext.serving(call.context) {
+            try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
         }
     }
 
@@ -261,15 +264,31 @@ extension Connection {
     @discardableResult
     func finishOneWay(_ call: InboundCall, error: (any Error)?, isFirstJob: Bool) -> InboundCall? {
         argumentsAreDecoded(call)
+        if let error { return finishFailedOneWay(call, error, isFirstJob: isFirstJob) }
+        return finishOneWay(call, isFirstJob: isFirstJob) { state, actions in state.oneWayEnded(call, self, &actions) }
+    }
+
+    @inline(never)
+    private func finishFailedOneWay(_ call: InboundCall, _ error: any Error, isFirstJob: Bool) -> InboundCall? {
         // The error's description is user code, so it is made without the lock.
-        let summary = error.map { coder.summary(of: $0, of: call.message.qualifiedName) }
+        let summary = coder.summary(of: error, of: call.message.qualifiedName)
+        reportOneWayFailure(error, call.message.qualifiedName)
+        return finishOneWay(call, isFirstJob: isFirstJob) { state, actions in
+            state.oneWayFailed(call, summary, self, &actions)
+        }
+    }
+
+    @inline(__always)
+    private func finishOneWay(
+        _ call: InboundCall, isFirstJob: Bool,
+        _ end: (inout PortState<Connection>, inout [Action<Connection>]) -> Bool
+    ) -> InboundCall? {
         let next = state.withLock { state in
             var actions: [Action<Connection>] = []
-            guard state.oneWayEnded(call, summary, self, &actions) else { return NextCall(actions: actions) }
+            guard end(&state, &actions) else { return NextCall(actions: actions) }
             let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
             return NextCall(call: next, actions: actions, isClosing: state.phase == .closing)
         }
-        if let error { reportOneWayFailure(error, call.message.qualifiedName) }
         if next.isClosing { finishClosingIfIdle() }
         return performActions(of: next)
     }
@@ -313,77 +332,4 @@ private struct NextCall: ~Copyable, Sendable {
 private struct Answered: ~Copyable, Sendable {
     let outcome: PortState<Connection>.AnswerOutcome
     var next: NextCall
-}
-
-extension InboundCall {
-    /// The call's own failure, if a call that its method has made failed because the deadline of both has passed.
-    func passedDeadline(with failure: any Error, at now: UInt64) -> ConnectionError? {
-        guard let deadline, deadline <= now, let failure = failure as? MethodFailure,
-            failure.underlying.code == .deadlineExceeded
-        else { return nil }
-        return ConnectionError(
-            .deadlineExceeded, "the deadline passed while the method waited: \(failure.underlying)",
-            context: message.qualifiedName, mayHaveRun: true)
-    }
-
-    /// What the call passes on; nil if that is nothing.
-    var context: CallContext? {
-        @inline(__always) get {
-            deadline == nil && metadata == nil ? nil : CallContext(serving: metadata ?? [:], until: deadline)
-        }
-    }
-
-    /// Why a started call must not run; nil if it may.
-    @inline(__always)
-    func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> (any Error)? {
-        if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
-            argumentCount == message.argumentCount
-        {
-            return nil
-        }
-        return reason(settings.limits, loop)
-    }
-
-    @inline(never)
-    private func reason(_ limits: ConnectionLimits, _ loop: any PortLoop) -> (any Error)? {
-        if isCancelled {
-            return ConnectionError(
-                .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)
-        }
-        if isLate {
-            return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
-        }
-        if let failure { return failure }
-        guard !message.isUnlisted else {
-            return ConnectionError(
-                .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
-        }
-        guard argumentCount == message.argumentCount ?? argumentCount else {
-            return ConnectionError(
-                .wrongArgument,
-                "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
-                    + "\(message.argumentCount ?? 0)", context: message.qualifiedName)
-        }
-        switch obstacle {
-        case .none, .promise: break
-        case .tables:
-            let fault = tables?.fault.map { "\($0)" } ?? ""
-            return ConnectionError(
-                .wrongArgument, "the arguments cannot be read: \(fault)", context: message.qualifiedName)
-        case .calls:
-            return ConnectionError(
-                .overloaded, "\(limits.runningCalls) calls are running already; try again later",
-                context: message.qualifiedName)
-        case .answers:
-            return ConnectionError(
-                .overloaded, "more than \(limits.unreadAnswers) bytes of answers are not read; the call was not run",
-                context: message.qualifiedName)
-        }
-        if let deadline = deadline, deadline < loop.now {
-            return ConnectionError(
-                .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName,
-                mayHaveRun: false)
-        }
-        return nil
-    }
 }

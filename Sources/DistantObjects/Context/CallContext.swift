@@ -1,4 +1,5 @@
 import PortTransport
+import Synchronization
 
 /// What a call passes on to the calls that are made while it is served: its deadline, and metadata such as trace ids.
 ///
@@ -21,7 +22,27 @@ public struct CallContext: Sendable {
     /// The metadata as it is sent.
     let encoded: [UInt8]
 
-    @TaskLocal static var inherited: CallContext?
+    @TaskLocal private static var local: CallContext?
+    /// Whether this process has ever had a context.
+    ///
+    /// Reading a task-local value costs about 5 % of a one-way message, and many programs have none.
+    private static let isUsed = Atomic<Bool>(false)
+
+    /// The context of the call that the calling code serves, if there is any.
+    @inline(__always)
+    static var inherited: CallContext? { isUsed.load(ordering: .relaxed) ? local : nil }
+
+    /// Runs code that serves a call.
+    static func serving<Result>(_ context: CallContext, _ body: () async throws -> Result) async rethrows -> Result {
+        isUsed.store(true, ordering: .relaxed)
+        return try await $local.withValue(context, operation: body)
+    }
+
+    /// Runs synchronous code that serves a call.
+    static func serving<Result>(_ context: CallContext, _ body: () throws -> Result) rethrows -> Result {
+        isUsed.store(true, ordering: .relaxed)
+        return try $local.withValue(context, operation: body)
+    }
 
     /// The context of the call that the calling code serves, with the metadata that was added since; empty elsewhere.
     public static var current: CallContext { inherited ?? CallContext(serving: [:], until: nil) }
@@ -47,7 +68,7 @@ public struct CallContext: Sendable {
     public static func with<Result>(
         metadata: [String: String], _ body: () async throws -> Result
     ) async throws -> Result {
-        try await $inherited.withValue(current.adding(metadata), operation: body)
+        try await serving(current.adding(metadata), body)
     }
 
     /// Runs the body with further metadata, as the `async` form does, in synchronous code.
@@ -58,7 +79,7 @@ public struct CallContext: Sendable {
     /// - Returns: What the body returns.
     /// - Throws: As the `async` form.
     public static func with<Result>(metadata: [String: String], _ body: () throws -> Result) throws -> Result {
-        try $inherited.withValue(current.adding(metadata), operation: body)
+        try serving(current.adding(metadata), body)
     }
 
     /// The context of a call that was received.

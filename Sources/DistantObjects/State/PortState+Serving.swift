@@ -233,16 +233,24 @@ extension PortState {
         return .written
     }
 
-    /// Ends a one-way message, and notifies its sender if it failed.
+    /// Ends a one-way message.
     ///
     /// - Returns: False if the connection has ended.
-    mutating func oneWayEnded(
-        _ call: InboundCall, _ failure: ConnectionError?, _ host: Host, _ actions: inout [Action<Host>]
-    ) -> Bool {
+    @inline(__always)
+    mutating func oneWayEnded(_ call: InboundCall, _ host: Host, _ actions: inout [Action<Host>]) -> Bool {
         guard callEnded(call) else { return false }
-        if let failure { writeFailed(call.number, failure) }
         write(credit.oneWayEnded(runningCalls: limits.runningCalls), host, &actions)
         return true
+    }
+
+    /// Ends a one-way message that has failed, and notifies its sender.
+    ///
+    /// - Returns: False if the connection has ended.
+    mutating func oneWayFailed(
+        _ call: InboundCall, _ failure: ConnectionError, _ host: Host, _ actions: inout [Action<Host>]
+    ) -> Bool {
+        if phase != .ended { writeFailed(call.number, failure) }
+        return oneWayEnded(call, host, &actions)
     }
 
     /// Counts the end of a call or one-way message.

@@ -86,8 +86,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
                 let message = call._withUnsafeGuaranteedRef { $0.message }
                 if message.isPassedOn {
                     try await passOn()
-                } else if let context = call._withUnsafeGuaranteedRef({ $0.context }) {
-                    try await CallContext.$inherited.withValue(context) { try await message.run(self) }
+                } else if call._withUnsafeGuaranteedRef({ $0.hasContext }) {
+                    try await CallContext.serving(call._withUnsafeGuaranteedRef { $0.context }) {
+                        try await message.run(self)
+                    }
                 } else {
                     try await message.run(self)
                 }

@@ -313,7 +313,11 @@ final class StateSide {
     func endOneWay(_ call: InboundCall, _ failure: ConnectionError? = nil) {
         running.removeAll { $0 === call }
         transition { state, actions in
-            _ = state.oneWayEnded(call, failure, host, &actions)
+            if let failure {
+                _ = state.oneWayFailed(call, failure, host, &actions)
+            } else {
+                _ = state.oneWayEnded(call, host, &actions)
+            }
             state.firstJobReturned(call)
         }
     }

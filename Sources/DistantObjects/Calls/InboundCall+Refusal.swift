@@ -1,0 +1,75 @@
+import KeyedArchive
+import PortTransport
+
+extension InboundCall {
+    /// The call's own failure, if a call that its method has made failed because the deadline of both has passed.
+    func passedDeadline(with failure: any Error, at now: UInt64) -> ConnectionError? {
+        guard let deadline, deadline <= now, let failure = failure as? MethodFailure,
+            failure.underlying.code == .deadlineExceeded
+        else { return nil }
+        return ConnectionError(
+            .deadlineExceeded, "the deadline passed while the method waited: \(failure.underlying)",
+            context: message.qualifiedName, mayHaveRun: true)
+    }
+
+    /// Whether the call passes anything on.
+    @inline(__always)
+    var hasContext: Bool { deadline != nil || metadata != nil }
+
+    /// What the call passes on.
+    var context: CallContext { CallContext(serving: metadata ?? [:], until: deadline) }
+
+    /// Why a started call must not run; nil if it may.
+    @inline(__always)
+    func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> (any Error)? {
+        if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
+            argumentCount == message.argumentCount
+        {
+            return nil
+        }
+        return reason(settings.limits, loop)
+    }
+
+    @inline(never)
+    private func reason(_ limits: ConnectionLimits, _ loop: any PortLoop) -> (any Error)? {
+        if isCancelled {
+            return ConnectionError(
+                .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)
+        }
+        if isLate {
+            return ConnectionError(.closed, "the connection is closing; the call was not run", context: message.name)
+        }
+        if let failure { return failure }
+        guard !message.isUnlisted else {
+            return ConnectionError(
+                .noSuchMessage, "\(message.targetName) has no message “\(message.name)”", context: message.name)
+        }
+        guard argumentCount == message.argumentCount ?? argumentCount else {
+            return ConnectionError(
+                .wrongArgument,
+                "\(argumentCount) argument\(argumentCount == 1 ? " was" : "s were") given, \(message.signature) takes "
+                    + "\(message.argumentCount ?? 0)", context: message.qualifiedName)
+        }
+        switch obstacle {
+        case .none, .promise: break
+        case .tables:
+            let fault = tables?.fault.map { "\($0)" } ?? ""
+            return ConnectionError(
+                .wrongArgument, "the arguments cannot be read: \(fault)", context: message.qualifiedName)
+        case .calls:
+            return ConnectionError(
+                .overloaded, "\(limits.runningCalls) calls are running already; try again later",
+                context: message.qualifiedName)
+        case .answers:
+            return ConnectionError(
+                .overloaded, "more than \(limits.unreadAnswers) bytes of answers are not read; the call was not run",
+                context: message.qualifiedName)
+        }
+        if let deadline = deadline, deadline < loop.now {
+            return ConnectionError(
+                .deadlineExceeded, "the deadline passed before the call could start", context: message.qualifiedName,
+                mayHaveRun: false)
+        }
+        return nil
+    }
+}
