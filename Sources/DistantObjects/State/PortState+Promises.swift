@@ -55,9 +55,9 @@ extension PortState {
 
     /// Counts the answers that a message names as its target or among its arguments.
     mutating func noteAnswers(of call: InboundCall, _ target: KeptAnswer?) {
-        guard target != nil || call.namesAnswers else { return }
-        let arguments = call.namesAnswers ? call.tables?.references.compactMap { $0 as? KeptAnswer } ?? [] : []
-        answers.use(arguments + (target.map { [$0] } ?? []), by: call.question)
+        if let target { answers.use(target, by: call.question) }
+        guard call.namesAnswers, let references = call.tables?.references else { return }
+        answers.use(references.compactMap { $0 as? KeptAnswer }, by: call.question)
     }
 
     /// Makes the answer of a call known that has ended.
@@ -81,11 +81,11 @@ extension PortState {
             let export = Export(
                 id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: Mailbox())
             answer.settle(.passedOn(export))
-            redirect(answer.takeMessages(), to: export)
+            redirectMessages(to: answer, export)
         case .object(let object):
             let export = exports.keep(object, messages: ClassMessages.known(object))
             answer.settle(.object(export))
-            redirect(answer.takeMessages(), to: export)
+            redirectMessages(to: answer, export)
         case .failed(let error):
             answer.settle(.failed(error))
             for call in answer.takeMessages() {
@@ -96,11 +96,20 @@ extension PortState {
         for call in answer.takeDependents() { makeNextReady(of: call.export) }
     }
 
-    /// Sends messages to the object that the answer they are for has turned out to be.
-    private mutating func redirect(_ messages: [InboundCall], to export: Export) {
-        for call in messages { call.redirect(to: export) }
-        // A later message to the object may wait for the answer to one of these.
-        export.mailbox.merge(messages)
+    /// Sends the messages to an answer to the object that it has turned out to be.
+    private mutating func redirectMessages(to answer: KeptAnswer, _ export: Export) {
+        let mailbox = export.mailbox
+        if mailbox.waiting.isEmpty {
+            while let call = answer.popMessage() {
+                call.redirect(to: export)
+                mailbox.waiting.append(call)
+            }
+        } else {
+            let messages = answer.takeMessages()
+            for call in messages { call.redirect(to: export) }
+            // A later message to the object may wait for the answer to one of these.
+            mailbox.merge(messages)
+        }
         makeNextReady(of: export)
     }
 

@@ -26,8 +26,10 @@ struct AnswerTable<RunningCall> {
     private var dropped: Set<UInt32> = []
     /// The answers that messages may name.
     private var kept = SmallDictionary<UInt32, KeptAnswer>()
-    /// The answers that calls name which have not started, by the question of the call.
-    private var uses = SmallDictionary<UInt32, [KeptAnswer]>()
+    /// The answers that are the targets of calls which have not started, by the question of the call.
+    private var targets = SmallDictionary<UInt32, KeptAnswer>()
+    /// The answers among the arguments of such calls.
+    private var arguments = SmallDictionary<UInt32, [KeptAnswer]>()
     private let limit: Int
 
     /// The number of unanswered calls.
@@ -76,20 +78,31 @@ struct AnswerTable<RunningCall> {
         return answer
     }
 
-    /// Notes that a message names answers.
+    /// Notes that a message is for an answer.
     ///
     /// - Parameter index: The question of the message; nil for a one-way message, which cannot be cancelled.
-    mutating func use(_ answers: [KeptAnswer], by index: UInt32?) {
-        let pending = answers.filter(\.isPending)
+    mutating func use(_ target: KeptAnswer, by index: UInt32?) {
+        guard target.isPending else { return }
+        target.uses += 1
+        if let index { targets.insert(target, for: index) }
+    }
+
+    /// Notes that a message has answers as arguments.
+    ///
+    /// - Parameter index: As for the target.
+    mutating func use(_ arguments: [KeptAnswer], by index: UInt32?) {
+        let pending = arguments.filter(\.isPending)
         for answer in pending { answer.uses += 1 }
-        if let index, !pending.isEmpty { uses.insert(pending, for: index) }
+        if let index, !pending.isEmpty { self.arguments.insert(pending, for: index) }
     }
 
     /// Notes that a message no longer needs the answers that it names, because it is cancelled.
     ///
     /// - Returns: The questions of those that nobody needs now.
     mutating func endUses(by index: UInt32) -> [UInt32] {
-        guard !uses.isEmpty, let answers = uses.removeValue(forKey: index) else { return [] }
+        let target = targets.isEmpty ? nil : targets.removeValue(forKey: index)
+        let arguments = arguments.isEmpty ? nil : arguments.removeValue(forKey: index)
+        let answers = (target.map { [$0] } ?? []) + (arguments ?? [])
         for answer in answers { answer.uses -= 1 }
         return answers.filter(\.isUnneeded).map(\.question)
     }
@@ -101,7 +114,8 @@ struct AnswerTable<RunningCall> {
         guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
         entries[Int(index)] = .started(isCancelled: isCancelled)
         // The answers that it names are known.
-        if !uses.isEmpty { uses.removeValue(forKey: index) }
+        if !targets.isEmpty { targets.removeValue(forKey: index) }
+        if !arguments.isEmpty { arguments.removeValue(forKey: index) }
         return isCancelled
     }
 
@@ -180,7 +194,8 @@ struct AnswerTable<RunningCall> {
         entries = []
         dropped = []
         kept.removeAll()
-        uses.removeAll()
+        targets.removeAll()
+        arguments.removeAll()
         count = 0
         return (running, answers, waiting)
     }

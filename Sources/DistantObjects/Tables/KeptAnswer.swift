@@ -83,6 +83,9 @@ final class KeptAnswer: @unchecked Sendable {
     /// Makes the answer known.
     func settle(_ state: State) { self.state = state }
 
+    /// Removes and returns the first message to the answer.
+    func popMessage() -> InboundCall? { messages.popFirst() }
+
     /// Removes and returns the messages to the answer.
     func takeMessages() -> [InboundCall] { messages.removeAll() }
 

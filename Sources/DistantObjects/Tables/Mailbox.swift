@@ -16,7 +16,6 @@ final class Mailbox: @unchecked Sendable {
     /// Adds messages that came earlier than some that wait, each at the place of its opener.
     func merge(_ messages: [InboundCall]) {
         guard !messages.isEmpty else { return }
-        guard !waiting.isEmpty else { return messages.forEach { waiting.append($0) } }
         for call in (waiting.removeAll() + messages).sorted(by: { $0.number < $1.number }) { waiting.append(call) }
     }
 
