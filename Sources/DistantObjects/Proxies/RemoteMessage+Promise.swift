@@ -41,7 +41,7 @@ extension RemoteMessage {
             return localPromise(of: message)
         }
         message.hold(place)
-        passMetadata(on: message)
+        passContext(on: message, over: connection)
         return try connection.sendPromise(message)
     }
 }

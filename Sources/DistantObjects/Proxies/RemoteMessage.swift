@@ -180,6 +180,12 @@ public struct RemoteMessage: Sendable {
         if let limit = connection.configuration.callDeadline, message.deadline == nil {
             message.deadline = Deadline(after: limit, at: connection.now)
         }
+        passContext(on: message, over: connection)
+    }
+
+    /// Gives a message with an answer the metadata and the deadline of the call that is served.
+    @inline(__always)
+    func passContext(on message: OutboundMessage, over connection: Connection) {
         if let context = CallContext.inherited { pass(context, on: message, connection) }
     }
 

@@ -42,6 +42,8 @@ struct CallContextTests {
         #expect((1...1_000).contains(left ?? 0))
         let further: Int? = try await line.first.furtherTimeLeft.call(deadline: .seconds(1_000))
         #expect((1...1_000).contains(further ?? 0))
+        let promised: Int? = try await line.first.furtherByPromise.call(deadline: .seconds(1_000))
+        #expect((1...1_000).contains(promised ?? 0))
         // The second process stops, too.
         await expectCode(.deadlineExceeded) {
             let _: Int = try await line.first.waitFurther.call(deadline: .milliseconds(50))
@@ -135,7 +137,7 @@ private final class Station: Vendable {
     let noted = Signal()
     let started = Signal()
     let stopped = Signal()
-    private let next: DistantObject?
+    let next: DistantObject?
 
     init(next: DistantObject?) { self.next = next }
 
@@ -148,6 +150,9 @@ private final class Station: Vendable {
         Message("itself") { (station: Station) in { () -> Station in station } }
         Message("timeLeft") { (_: Station) in { () async -> Int? in secondsLeft() } }
         Message("furtherTimeLeft", Station.furtherTimeLeft)
+        Message("furtherByPromise") { (station: Station) in
+            { () async throws -> Int? in try await station.next?.itself.promise().timeLeft() ?? nil }
+        }
         Message("wait", Station.wait)
         Message("waitFurther", Station.waitFurther)
         Message("count") { (_: Station) in { (bytes: [UInt8]) -> Int in bytes.count } }
