@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The destination of a proxy's messages: an object of the peer, or one of this process.
+/// The destination of a proxy's messages: an object of the peer, one of this process, or a result that is not known yet.
 ///
 /// It is separate from the proxy because each call retains it. The import table holds the proxy weakly, and retaining an
 /// object that has weak references costs several times as much.
@@ -9,6 +9,7 @@ final class MessagePlace: Sendable {
     ///
     /// Retained by hand, so that calls do not retain it again: a call keeps this place alive while it uses the connection.
     let connection: Unmanaged<Connection>?
+    /// The id of an object of the peer.
     let id: ObjectID
     /// The object's class, if the peer has described it.
     ///

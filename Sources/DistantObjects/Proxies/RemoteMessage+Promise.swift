@@ -12,9 +12,9 @@ extension RemoteMessage {
     /// ```
     ///
     /// The result has to be an object by reference, and only the whole result: not one within an array or a struct. The
-    /// proxy can be sent to the same process as an argument; the call that has it starts once the result is there, and so
-    /// does the next message to the same object. `DistantObject.resolved()` waits for the result. A result `nil` counts as
-    /// a failure.
+    /// proxy can be sent to the same process as an argument. Then that call, and later messages to the same object, wait
+    /// there until the result is known. `DistantObject.resolved()` waits for the result here. A result `nil` counts as a
+    /// failure.
     ///
     /// If the message fails, everything that was sent to the promise fails with the same error. This function throws nothing:
     /// if the message cannot be sent, messages to the promise throw the reason. Once the promise and all messages to it are

@@ -47,7 +47,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     }
 
     /// What the reader gets next.
-    enum Next {
+    enum Next: @unchecked Sendable {  // Handed over to the reader's task, never shared.
         case items(StreamItems)
         case end(StreamEnd)
         case nothing

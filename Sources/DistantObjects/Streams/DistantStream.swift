@@ -128,7 +128,7 @@ extension DistantStream {
 
 // MARK: Coding
 
-extension DistantStream: ExternallyCodable {
+extension DistantStream: ByReferenceCodable {
     /// What is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.notAvailable` if the other process does not know streams.
@@ -144,19 +144,9 @@ extension DistantStream: ExternallyCodable {
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
         Self(try StreamContent(ofExternal: object, as: Self.self))
     }
-
-    /// Always throws: a stream needs a connection.
-    ///
-    /// - Throws: `ConnectionError.notEncodable`, always.
-    public func encode(to encoder: any Encoder) throws { throw ConnectionError.needsConnection(Self.self) }
-
-    /// Always throws: a stream needs a connection.
-    ///
-    /// - Throws: `ConnectionError.wrongArgument`, always.
-    public init(from decoder: any Decoder) throws { throw ConnectionError.streamOutside(Self.self) }
 }
 
-extension DistantStream.WithFinal: ExternallyCodable {
+extension DistantStream.WithFinal: ByReferenceCodable {
     /// What is entered into the message's table of references.
     ///
     /// - Throws: `ConnectionError.notAvailable` if the other process does not know streams.
@@ -171,24 +161,6 @@ extension DistantStream.WithFinal: ExternallyCodable {
     @_documentation(visibility: internal)
     public static func value(ofExternal object: AnyObject, owner: AnyObject?) throws -> Self {
         Self(try StreamContent(ofExternal: object, as: Self.self))
-    }
-
-    /// Always throws: a stream needs a connection.
-    ///
-    /// - Throws: `ConnectionError.notEncodable`, always.
-    public func encode(to encoder: any Encoder) throws { throw ConnectionError.needsConnection(Self.self) }
-
-    /// Always throws: a stream needs a connection.
-    ///
-    /// - Throws: `ConnectionError.wrongArgument`, always.
-    public init(from decoder: any Decoder) throws { throw ConnectionError.streamOutside(Self.self) }
-}
-
-extension ConnectionError {
-    fileprivate static func streamOutside(_ type: Any.Type) -> ConnectionError {
-        ConnectionError(
-            .wrongArgument, "a stream can only be received over a connection, not read from an archive",
-            context: String(describing: type))
     }
 }
 

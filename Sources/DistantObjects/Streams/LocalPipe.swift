@@ -2,6 +2,8 @@ import Synchronization
 
 /// A stream that is read in the process that made it.
 final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchecked Sendable {
+    // All that changes is in `state`, under its lock.
+
     /// The elements that a fast source may be ahead.
     private static var capacity: Int { 64 }
 

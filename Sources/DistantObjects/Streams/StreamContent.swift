@@ -9,6 +9,8 @@ struct NoFinalValue: Codable, Sendable {}
 final class LocalStream<Element: Codable & Sendable, Final: Codable & Sendable>: StreamSource, ProducingSource,
     @unchecked Sendable
 {
+    // `body` has its own lock; the pipe never changes.
+
     typealias Body = @concurrent @Sendable (StreamWriter<Element>) async throws -> Final
 
     /// The code that makes the elements, until it has run or is given up.

@@ -43,7 +43,7 @@ final class StreamHandle: Sendable {
     }
 
     func poll(after finished: StreamItems?) -> StreamInbox.Next {
-        let (next, owesFlush) = connection.streamTransition { state, actions in
+        let (next, owesFlush) = connection.transition { state, actions in
             let sent = state.sent
             let next = state.nextItems(of: inbox, after: finished, &actions)
             return (next, state.sent != sent)
@@ -77,14 +77,14 @@ final class StreamHandle: Sendable {
                     if !waits { continuation.resume() }
                 }
             } onCancel: {
-                connection.streamTransition { state, actions in state.wakeFinalWaiters(of: inbox, &actions) }
+                connection.transition { state, actions in state.wakeFinalWaiters(of: inbox, &actions) }
             }
         }
     }
 
     /// Stops reading.
     func stop(_ error: any Error) {
-        connection.streamTransition { state, actions in state.stopReading(inbox, error, &actions) }
+        connection.transition { state, actions in state.stopReading(inbox, error, &actions) }
         connection.channel.setNeedsFlush()
     }
 
@@ -99,20 +99,9 @@ extension Connection {
 
     /// Ends streams of the peer whose readers were freed.
     func stopReading(_ inboxes: [StreamInbox]) {
-        streamTransition { state, actions in
+        transition { state, actions in
             let error = ConnectionError(.cancelled, "the stream was not read to its end")
             for inbox in inboxes { state.stopReading(inbox, error, &actions) }
         }
-    }
-
-    /// As `transition`, for results that are passed to one thread.
-    @discardableResult
-    func streamTransition<Result>(
-        _ body: (inout PortState<Connection>, inout [Action<Connection>]) -> Result
-    ) -> Result {
-        nonisolated(unsafe) var result: Result?
-        transition { state, actions in result = body(&state, &actions) }
-        guard let result else { preconditionFailure("a transition runs once") }
-        return result
     }
 }

@@ -268,7 +268,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
                 if !waits { continuation.resume() }
             }
         } onCancel: {
-            connection.streamTransition { state, actions in state.wakeSenders(of: outbox, &actions) }
+            connection.transition { state, actions in state.wakeSenders(of: outbox, &actions) }
         }
     }
 }

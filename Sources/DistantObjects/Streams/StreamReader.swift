@@ -23,6 +23,8 @@ class StreamReader<Element: Codable & Sendable>: @unchecked Sendable {  // Used 
 
 /// Reads a stream of this process.
 final class LocalReader<Element: Codable & Sendable>: StreamReader<Element>, @unchecked Sendable {
+    // Used by one task at a time, as its superclass.
+
     private let pipe: LocalPipe<Element>
 
     init(_ pipe: LocalPipe<Element>) {
@@ -37,6 +39,8 @@ final class LocalReader<Element: Codable & Sendable>: StreamReader<Element>, @un
 
 /// Reads a stream of the peer.
 final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @unchecked Sendable {
+    // Used by one task at a time, as its superclass.
+
     private let handle: StreamHandle
     private let codec = ValueCodec.of(Element.self)
     /// The frame whose items are being decoded.
