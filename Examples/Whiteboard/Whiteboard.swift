@@ -22,9 +22,17 @@ struct Whiteboard {
         Console.reserveDescriptors()
         signal(SIGPIPE, SIG_IGN)
         do {
-            if CommandLine.arguments.count > 1 { return Console.say(usage) }
-            try await run()
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            try UsageError.check(arguments)
+            switch arguments.first {
+            case nil: try await run()
+            case "--help", "-h": Console.say(usage)
+            case let argument?: throw UsageError("“\(argument)” is not understood")
+            }
             try Console.checkOutput()
+        } catch let error as UsageError {
+            Console.complain("Whiteboard", "\(error)\n\n\(usage)")
+            exit(2)
         } catch {
             Console.complain("Whiteboard", "\(error)")
             exit(1)
@@ -34,10 +42,14 @@ struct Whiteboard {
     private static func run() async throws {
         var template = Array("/tmp/whiteboard-XXXXXX".utf8CString)
         guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else {
-            throw UsageError("no folder can be made for the socket")
+            throw WhiteboardError("no folder can be made for the socket")
         }
-        defer { rmdir(folder) }
         let path = folder + "/socket"
+        defer {
+            // The server removes its socket, unless it was killed.
+            unlink(path)
+            rmdir(folder)
+        }
 
         let server = try await Connection.launch("whiteboard-server", arguments: [path])
         let board = try await server.root(as: BoardInterface.self)
@@ -66,29 +78,5 @@ struct Whiteboard {
         Console.say("all have seen 16 strokes")
         for person in people { try await person.close() }
         try await Person.close(server)
-    }
-}
-
-/// A launched client.
-struct Person {
-    let name: String
-    let connection: Connection
-    let client: Remote<ClientInterface>
-
-    static func launch(_ name: String, _ path: String) async throws -> Person {
-        let connection = try await Connection.launch("whiteboard-client", arguments: [path, name])
-        return Person(
-            name: name, connection: connection, client: try await connection.root(as: ClientInterface.self))
-    }
-
-    func close() async throws { try await Self.close(connection) }
-
-    /// Closes the connection to a process, which ends it, and checks that nothing is left.
-    static func close(_ connection: Connection) async throws {
-        await connection.close()
-        let status = await connection.child?.waitForExit()
-        guard connection.statistics.isAtRest, case .exited(0)? = status else {
-            throw UsageError("something is left: \(connection.statistics), \(status.map { "\($0)" } ?? "no process")")
-        }
     }
 }

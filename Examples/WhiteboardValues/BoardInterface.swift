@@ -29,32 +29,3 @@ public struct ObserverInterface: Interface {
     /// A person has left, or died.
     public let left = Signature<Void, String>("left")
 }
-
-/// What the demonstration asks a client to do.
-public struct ClientInterface: Interface {
-    /// The signatures.
-    public init() {}
-    /// Draws so many strokes.
-    public let draw = Signature<Void, Int>("draw")
-    /// Waits until the client has seen so many strokes, and returns whose they are.
-    public let seen = Signature<[String: Int], Int>("seen")
-    /// Waits until a person has left.
-    public let noticed = Signature<Void, String>("noticed")
-}
-
-/// A stroke on the whiteboard; sent by copy.
-public struct Stroke: Codable, Sendable {
-    /// Who has drawn it.
-    public var person: String
-    /// Where it begins, from the left.
-    public var x: Int
-    /// Where it begins, from the top.
-    public var y: Int
-
-    /// Makes a stroke.
-    public init(person: String, x: Int, y: Int) {
-        self.person = person
-        self.x = x
-        self.y = y
-    }
-}

@@ -25,7 +25,7 @@ struct WorkerPool {
         do {
             let arguments = Array(CommandLine.arguments.dropFirst())
             try UsageError.check(arguments)
-            if ["--help", "-h"].contains(arguments.first) { return Console.say(usage) }
+            if let first = arguments.first, ["--help", "-h"].contains(first) { return Console.say(usage) }
             guard arguments.count <= 1, let workers = Int(arguments.first ?? "3"), (1...64).contains(workers) else {
                 throw UsageError("the number of workers is between 1 and 64")
             }

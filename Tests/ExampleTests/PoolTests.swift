@@ -42,6 +42,9 @@ struct PoolTests {
             let outcome = try await Program.run(program, ["--help"], in: scratch)
             #expect(outcome.status == 0 && outcome.output.hasPrefix("Usage: \(program)"))
         }
-        #expect(try await Program.run("WorkerPool", ["no"], in: scratch).status == 2)
+        for (program, argument) in [("WorkerPool", "no"), ("WorkerPool", "0"), ("Whiteboard", "no")] {
+            let outcome = try await Program.run(program, [argument], in: scratch)
+            #expect(outcome.status == 2 && outcome.errors.hasPrefix("\(program): ") && outcome.output.isEmpty)
+        }
     }
 }

@@ -1,0 +1,27 @@
+import DistantObjects
+import WhiteboardValues
+
+/// A launched client.
+struct Person {
+    let name: String
+    let connection: Connection
+    let client: Remote<ClientInterface>
+
+    static func launch(_ name: String, _ path: String) async throws -> Person {
+        let connection = try await Connection.launch("whiteboard-client", arguments: [path, name])
+        return Person(
+            name: name, connection: connection, client: try await connection.root(as: ClientInterface.self))
+    }
+
+    func close() async throws { try await Self.close(connection) }
+
+    /// Closes the connection to a process, which ends it, and checks that nothing is left.
+    static func close(_ connection: Connection) async throws {
+        await connection.close()
+        let status = await connection.child?.waitForExit()
+        guard connection.statistics.isAtRest, case .exited(0)? = status else {
+            throw WhiteboardError(
+                "something is left: \(connection.statistics), \(status.map { "\($0)" } ?? "no process")")
+        }
+    }
+}
