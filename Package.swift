@@ -64,7 +64,7 @@ let package = Package(
             name: "WorkerPoolValues", dependencies: ["DistantObjects"], path: "Examples/WorkerPoolValues",
             swiftSettings: settings),
         .executableTarget(
-            name: "workerpool-worker", dependencies: ["DistantObjects", "WorkerPoolValues"],
+            name: "workerpool-worker", dependencies: ["DistantObjects", "WorkerPoolValues", "ExampleConsole"],
             path: "Examples/WorkerPoolWorker", swiftSettings: settings),
         .executableTarget(
             name: "WorkerPool",

@@ -19,9 +19,11 @@ struct Person {
     static func close(_ connection: Connection) async throws {
         await connection.close()
         let status = await connection.child?.waitForExit()
-        guard connection.statistics.isAtRest, case .exited(0)? = status else {
-            throw WhiteboardError(
-                "something is left: \(connection.statistics), \(status.map { "\($0)" } ?? "no process")")
+        guard case .exited(0)? = status else {
+            throw WhiteboardError("\(connection.name) has ended with \(status.map { "\($0)" } ?? "no status")")
+        }
+        guard connection.statistics.isAtRest else {
+            throw WhiteboardError("something is left: \(connection.statistics)")
         }
     }
 }

@@ -46,8 +46,8 @@ struct Whiteboard {
         }
         let path = folder + "/socket"
         defer {
-            // The server removes its socket, unless it was killed.
-            unlink(path)
+            // The server removes its socket and the lock beside it, unless it was killed.
+            for file in [path, path + ".lock"] { unlink(file) }
             rmdir(folder)
         }
 

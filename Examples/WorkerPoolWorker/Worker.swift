@@ -35,12 +35,3 @@ final class Worker: Vendable, Implements {
         return true
     }
 }
-
-@main
-struct Program {
-    static func main() async throws {
-        let connection = try await Connection.parent()
-        try connection.vend(Worker())
-        _ = await connection.ended
-    }
-}

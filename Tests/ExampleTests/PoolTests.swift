@@ -46,5 +46,10 @@ struct PoolTests {
             let outcome = try await Program.run(program, [argument], in: scratch)
             #expect(outcome.status == 2 && outcome.errors.hasPrefix("\(program): ") && outcome.output.isEmpty)
         }
+        // The helpers, started by hand, say who launches them.
+        for program in ["workerpool-worker", "whiteboard-server", "whiteboard-client"] {
+            let outcome = try await Program.run(program, [], in: scratch)
+            #expect((1...2).contains(outcome.status) && outcome.errors.contains("launches this program"))
+        }
     }
 }
