@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #endif
 #include "CFloor.h"
+#include "Words.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -64,14 +66,16 @@ static int writeAll(int descriptor, const void *bytes, size_t length) {
 
 // MARK: The launched side
 
+/// Reads into the same memory each time: fresh pages cost more than the copy.
 static int serveBlob(size_t length) {
-    // A program that receives an object keeps it, so each gets its own memory, from the same allocator as in our
-    // library: large blocks are fresh pages from the kernel each time, small ones are warm.
-    void *bytes = malloc(length);
-    if (bytes == NULL) return ENOMEM;
-    int error = readAll(3, bytes, length);
-    free(bytes);
-    return error;
+    static void *bytes = NULL;
+    static size_t capacity = 0;
+    if (length > capacity) {
+        free(bytes);
+        bytes = malloc(length);
+        capacity = bytes == NULL ? 0 : length;
+    }
+    return bytes == NULL ? ENOMEM : readAll(3, bytes, length);
 }
 
 /// Fills in an address; returns 0 or an errno.
@@ -120,7 +124,12 @@ static int serveConnections(Message *message) {
     return error;
 }
 
-void floorServe(void) {
+void floorServe(FloorTransport transport, int core) {
+    if (core >= 0) floorPinThread(core);
+    if (transport == FloorWords || transport == FloorPolledWords) {
+        floorServeWords(transport == FloorPolledWords);
+        return;
+    }
     int64_t noted = 0;
     Message message;
     while (readAll(3, &message, sizeof message) == 0) {
@@ -167,10 +176,19 @@ static int moved(int descriptor) {
     return high;
 }
 
-int floorStart(const char *path, FloorTransport transport, FloorPeer *peer) {
+int floorStart(const char *path, FloorTransport transport, int core, FloorPeer *peer) {
     signal(SIGPIPE, SIG_IGN);
     int ours[2], theirs[2];
-    if (transport == FloorSocket) {
+    peer->transport = transport;
+    peer->shared = NULL;
+    if (transport == FloorWords || transport == FloorPolledWords) {
+        int memory = floorMakeWords(&peer->shared);
+        if (memory < 0) return -memory;
+        ours[0] = moved(memory);
+        ours[1] = ours[0];
+        theirs[0] = fcntl(ours[0], F_DUPFD_CLOEXEC, 10);
+        theirs[1] = theirs[0];
+    } else if (transport == FloorSocket) {
         int ends[2];
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return errno;
         ours[0] = moved(ends[0]);
@@ -200,7 +218,10 @@ int floorStart(const char *path, FloorTransport transport, FloorPeer *peer) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, theirs[0], 3);
     posix_spawn_file_actions_adddup2(&actions, theirs[1], 4);
-    char *arguments[] = {(char *)path, (char *)"--floor-serve", NULL};
+    char kind[12], place[12];
+    snprintf(kind, sizeof kind, "%d", (int)transport);
+    snprintf(place, sizeof place, "%d", core);
+    char *arguments[] = {(char *)path, (char *)"--floor-serve", kind, place, NULL};
     int error = posix_spawn(&peer->process, path, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(theirs[0]);
@@ -215,6 +236,7 @@ int floorStart(const char *path, FloorTransport transport, FloorPeer *peer) {
 }
 
 void floorStop(FloorPeer *peer) {
+    if (peer->shared != NULL) floorEndWords(peer->shared);
     close(peer->input);
     if (peer->output != peer->input) close(peer->output);
     while (waitpid(peer->process, NULL, 0) < 0 && errno == EINTR) {

@@ -58,6 +58,24 @@ int floorPlace(int core) {
     return error != 0 ? error : placeThreads(&cores);
 }
 
+int floorPinThread(int core) {
+    rememberPlace();
+    cpu_set_t cores = placeAtFirst;
+    if (core >= 0) {
+        CPU_ZERO(&cores);
+        CPU_SET(core, &cores);
+    }
+    return sched_setaffinity(0, sizeof cores, &cores) == 0 ? 0 : errno;
+}
+
+int floorFirstCore(void) {
+    rememberPlace();
+    for (int core = 0; core < CPU_SETSIZE; core++) {
+        if (CPU_ISSET(core, &placeAtFirst)) return core;
+    }
+    return 0;
+}
+
 int floorLastCore(void) {
     rememberPlace();
     int last = 0;
@@ -92,6 +110,8 @@ int floorExecutablePath(char *path, size_t capacity) {
 }
 
 int floorPlace(int core) { return core < 0 ? 0 : ENOSYS; }
+int floorPinThread(int core) { return core < 0 ? 0 : ENOSYS; }
+int floorFirstCore(void) { return 0; }
 int floorLastCore(void) { return 0; }
 uint64_t floorResidentBytes(void) { return 0; }
 #endif

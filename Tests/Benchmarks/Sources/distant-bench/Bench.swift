@@ -11,31 +11,45 @@ import DistantObjects
 struct Bench {
     let options: Options
     let executable: String
+    let report: Results
 
     /// Failed measurements are reported on standard error at once; the others continue.
     ///
     /// - Returns: Whether everything was measured.
     func run() async -> Bool {
         var isComplete = true
-        for cores in [Cores.one, .free] {
-            do {
-                try place(cores)
-                let peers = try await Peers(self)
-                for work in options.works {
-                    // If a call never returns, the alarm ends this process.
-                    alarm(300)
-                    do {
-                        try await measure(work, cores, peers)
-                    } catch {
-                        isComplete = false
-                        complain("\(work.rawValue), cores \(cores.rawValue): \(error)")
-                    }
-                }
-                await peers.close()
-            } catch {
-                isComplete = false
-                complain("cores \(cores.rawValue): \(error)")
+        for _ in 0..<options.passes {
+            for cores in [Cores.one, .free] where await !measure(cores) { isComplete = false }
+        }
+        report.finish()
+        return isComplete
+    }
+
+    /// Measures the rivals, if any, and all requested works in one placement.
+    private func measure(_ cores: Cores) async -> Bool {
+        var isComplete = true
+        do {
+            try place(cores)
+            for rival in options.rivals {
+                // If a program never ends, the alarm ends this process.
+                alarm(300)
+                for line in try rival.measure(cores) where options.works.contains(line.work) { report.add(line) }
             }
+            let peers = try await Peers(self, cores)
+            for work in options.works {
+                // The same for a call that never returns.
+                alarm(300)
+                do {
+                    try await measure(work, cores, peers)
+                } catch {
+                    isComplete = false
+                    complain("\(work.rawValue), cores \(cores.rawValue): \(error)")
+                }
+            }
+            await peers.close()
+        } catch {
+            isComplete = false
+            complain("cores \(cores.rawValue): \(error)")
         }
         return isComplete
     }
@@ -59,16 +73,18 @@ struct Bench {
                     work, transport, cores, peers, metric: "p50_us", { try $0.ping(count: count) },
                     { $0.nullCall(count: count) }, typed: { try $0.typedNullCall(count: count) })
             }
+            try measureWords(count, cores)
             if cores == .free { try await measureSpinning(count) }
         case .messageNaming:
             let results = try await interleaved(
-                rounds: options.scale.rounds, [{ try MessageNaming.sample(count: count) }])
+                rounds: options.rounds, [{ try MessageNaming.sample(count: count) }])
             for result in results {
-                Line(
-                    work: work, via: "typed", transport: .socket, api: .blocking, cores: cores, metric: "ns",
-                    value: result,
-                    floor: nil
-                ).print()
+                report.add(
+                    Line(
+                        work: work, via: "typed", transport: .socket, api: .blocking, cores: cores, metric: "ns",
+                        value: result,
+                        floor: nil
+                    ))
             }
         case .callback:
             for transport in [Transport.socket, .pipe] {
@@ -139,29 +155,47 @@ struct Bench {
                 }
             }
         }
-        let results = try await interleaved(rounds: options.scale.rounds, samplers)
+        let results = try await interleaved(rounds: options.rounds, samplers)
         guard let floorResult = results.first else { return }
         if options.isFloorOnly { printFloor(work, transport, cores, metric, floorResult) }
         for (way, result) in zip(ways, results.dropFirst()) {
-            Line(
-                work: work, via: way.via, transport: transport, api: way.api, cores: cores, metric: metric,
-                value: result,
-                floor: floorResult
-            ).print()
+            report.add(
+                Line(
+                    work: work, via: way.via, transport: transport, api: way.api, cores: cores, metric: metric,
+                    value: result,
+                    floor: floorResult
+                ))
         }
     }
 
     private func printFloor(_ work: Work, _ transport: Transport, _ cores: Cores, _ metric: String, _ value: Double) {
-        Line(
-            work: work, via: "floor", transport: transport, api: .blocking, cores: cores, metric: metric, value: value,
-            floor: value
-        ).print()
+        report.add(
+            Line(
+                work: work, via: "floor", transport: transport, api: .blocking, cores: cores, metric: metric,
+                value: value,
+                floor: value
+            ))
     }
 
-    /// Calls between two processes that poll before they sleep, compared with the floor, which sleeps at once.
+    /// The floor of shared memory: two words that the sides sleep on, and on two cores also polled ones.
+    private func measureWords(_ count: Int, _ cores: Cores) throws {
+        var kinds = [(FloorWords, cores)]
+        if cores == .free, floorFirstCore() != floorLastCore() { kinds.append((FloorPolledWords, .two)) }
+        for (kind, cores) in kinds {
+            guard let floor = try? Floor(kind, cores, executable: executable) else { continue }
+            _ = try floor.pingWords(count: count)
+            let value = median(try (0..<options.rounds).map { _ in try floor.pingWords(count: count) })
+            report.add(
+                Line(
+                    work: .nullCall, via: "floor", transport: .words, api: .blocking, cores: cores, metric: "p50_us",
+                    value: value, floor: value, spins: kind == FloorPolledWords))
+        }
+    }
+
+    /// Calls between two processes that poll before they sleep, in free placement and on two cores.
     ///
-    /// The system may keep the floor's two processes on one core, which is faster for processes that sleep and slower
-    /// for processes that poll. So both are also measured on two cores.
+    /// In free placement the floor is the socket, whose processes sleep at once; on two cores it is two words in shared
+    /// memory, polled.
     private func measureSpinning(_ count: Int) async throws {
         guard !options.isFloorOnly else { return }
         for cores in [Cores.free, .two] {
@@ -170,19 +204,21 @@ struct Bench {
                 guard last > 0 else { continue }
                 try place(core: 0)
             }
-            let bare = try Floor(.socket, executable: executable)
+            let words = cores == .two ? try? Floor(FloorPolledWords, cores, executable: executable) : nil
+            let bare = try Floor(FloorSocket, cores, executable: executable)
             let peer = try await Peer.launch(executable, over: .socket, spins: true)
             if cores == .two { try place(core: last) }
             let subject = peer.nullCall(count: count)
             let results = try await interleaved(
-                rounds: options.scale.rounds,
-                [{ try bare.ping(count: count) }]
+                rounds: options.rounds,
+                [{ try words?.pingWords(count: count) ?? bare.ping(count: count) }]
                     + API.allCases.map { api in { try await peer.sample(subject, api) } })
             for (api, result) in zip(API.allCases, results.dropFirst()) {
-                Line(
-                    work: .nullCall, transport: .socket, api: api, cores: cores, metric: "p50_us", value: result,
-                    floor: results.first, spins: true
-                ).print()
+                report.add(
+                    Line(
+                        work: .nullCall, transport: .socket, api: api, cores: cores, metric: "p50_us", value: result,
+                        floor: results.first, spins: true
+                    ))
             }
             await peer.connection.close()
             try place(core: -1)
@@ -202,14 +238,15 @@ struct Bench {
             place = made
         }
         defer { withExtendedLifetime(place) {} }
-        let results = try await interleaved(rounds: options.scale.rounds, samplers)
+        let results = try await interleaved(rounds: options.rounds, samplers)
         guard let floor = results.first else { return }
         if options.isFloorOnly { printFloor(.connect, .socket, cores, "connections_per_s", floor) }
         for result in results.dropFirst() {
-            Line(
-                work: .connect, transport: .socket, api: .task, cores: cores, metric: "connections_per_s",
-                value: result, floor: floor
-            ).print()
+            report.add(
+                Line(
+                    work: .connect, transport: .socket, api: .task, cores: cores, metric: "connections_per_s",
+                    value: result, floor: floor
+                ))
         }
     }
 
@@ -217,10 +254,11 @@ struct Bench {
         guard !options.isFloorOnly else { return }
         let peer = try await Peer.launch(executable, over: .socket)
         let bytes = try await IdleConnections(peer: peer).bytesEach(count: count)
-        Line(
-            work: .idleConnection, transport: .socket, api: .task, cores: .free, metric: "bytes", value: bytes,
-            floor: nil
-        ).print()
+        report.add(
+            Line(
+                work: .idleConnection, transport: .socket, api: .task, cores: .free, metric: "bytes", value: bytes,
+                floor: nil
+            ))
         await peer.connection.close()
     }
 
@@ -240,14 +278,15 @@ struct Bench {
                 return medianMicroseconds(times)
             }
         }
-        let results = try await interleaved(rounds: options.scale.rounds, samplers)
+        let results = try await interleaved(rounds: options.rounds, samplers)
         guard let floor = results.first else { return }
         if options.isFloorOnly { printFloor(.startup, .socket, cores, "p50_us", floor) }
         for result in results.dropFirst() {
-            Line(
-                work: .startup, transport: .socket, api: .task, cores: cores, metric: "p50_us", value: result,
-                floor: floor
-            ).print()
+            report.add(
+                Line(
+                    work: .startup, transport: .socket, api: .task, cores: cores, metric: "p50_us", value: result,
+                    floor: floor
+                ))
         }
     }
 }

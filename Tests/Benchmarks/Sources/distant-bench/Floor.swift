@@ -1,11 +1,16 @@
 import CFloor
 
 /// Bare system calls over one transport, with their own second process.
+///
+/// In free placement each side keeps to a core of its own. Left to the system, the two sides land on one core in some
+/// rounds and on two in others, which differ by a factor of five: nothing to compare with.
 final class Floor {
     private var peer = FloorPeer()
+    private let isApart: Bool
 
-    init(_ transport: Transport, executable: String) throws {
-        let error = floorStart(executable, transport == .socket ? FloorSocket : FloorPipe, &peer)
+    init(_ transport: FloorTransport, _ cores: Cores, executable: String) throws {
+        isApart = cores != .one
+        let error = floorStart(executable, transport, isApart ? floorLastCore() : -1, &peer)
         if error != 0 { throw BenchError("the floor's process could not be started: \(describe(error))") }
     }
 
@@ -16,7 +21,14 @@ final class Floor {
     /// Microseconds of one round trip, or of two nested ones.
     func ping(nested: Bool = false, count: Int) throws -> Double {
         var times = [UInt64](repeating: 0, count: count)
-        try check(floorPing(&peer, nested ? 1 : 0, &times, count))
+        try check { floorPing(&peer, nested ? 1 : 0, &times, count) }
+        return medianMicroseconds(times)
+    }
+
+    /// Microseconds of one round trip through words in shared memory.
+    func pingWords(count: Int) throws -> Double {
+        var times = [UInt64](repeating: 0, count: count)
+        try check { floorPingWords(&peer, &times, count) }
         return medianMicroseconds(times)
     }
 
@@ -46,7 +58,7 @@ final class Floor {
         var times: [UInt64] = []
         for _ in 0..<count {
             let start = floorNow()
-            let floor = try Floor(.socket, executable: executable)
+            let floor = try Floor(FloorSocket, .one, executable: executable)
             _ = try floor.ping(count: 1)
             times.append(floorNow() - start)
         }
@@ -55,11 +67,14 @@ final class Floor {
 
     private func rate(_ count: Int, _ body: (inout UInt64) -> CInt) throws -> Double {
         var nanoseconds: UInt64 = 0
-        try check(body(&nanoseconds))
+        try check { body(&nanoseconds) }
         return Double(count) / Double(max(nanoseconds, 1)) * 1e9
     }
 
-    private func check(_ error: CInt) throws {
+    private func check(_ body: () -> CInt) throws {
+        if isApart { _ = floorPinThread(floorFirstCore()) }
+        defer { if isApart { _ = floorPinThread(-1) } }
+        let error = body()
         if error != 0 { throw BenchError("the floor's other process failed: \(describe(error))") }
     }
 }

@@ -1,11 +1,13 @@
 /// One result: a JSON object on a separate line.
 struct Line {
     var work: Work
+    /// The program of another library that was measured; nil for this library.
+    var peer: String?
     /// `table`: messages by name through a message table; `typed`: the same through an interface; `floor`: system
     /// calls.
     var via = "table"
-    var transport: Transport
-    var api: API
+    var transport: Transport = .socket
+    var api: API = .blocking
     var cores: Cores
     var metric: String
     var value: Double
@@ -14,12 +16,21 @@ struct Line {
     /// Whether both ends polled before they slept.
     var spins = false
 
+    /// What was measured and how: the same for lines that differ in their figures only.
+    var subject: [String] {
+        [work.rawValue, peer ?? "", via, transport.rawValue, api.rawValue, cores.rawValue, metric, "\(spins)"]
+    }
+
     func print() {
-        var fields = [
-            ("work", quoted(work.rawValue)),
-            ("via", quoted(via)),
-            ("transport", quoted(transport.rawValue)),
-            ("api", quoted(api.rawValue)),
+        var fields = [("work", quoted(work.rawValue))]
+        if let peer {
+            fields.append(("peer", quoted(peer)))
+        } else {
+            fields += [
+                ("via", quoted(via)), ("transport", quoted(transport.rawValue)), ("api", quoted(api.rawValue)),
+            ]
+        }
+        fields += [
             ("cores", quoted(cores.rawValue)),
             ("metric", quoted(metric)),
             ("value", Self.number(value)),

@@ -16,11 +16,14 @@ struct Main {
             let options = try Options(Array(CommandLine.arguments.dropFirst()))
             switch options.mode {
             case .help: put(Options.usage)
-            case .serveFloor: floorServe()
+            case .serveFloor(let transport, let core): floorServe(FloorTransport(rawValue: transport), core)
             case .serve: try await BenchServer.serve(Peer.configuration(spins: options.spins))
             case .measure:
-                let bench = Bench(options: options, executable: try executablePath())
-                if await !bench.run() { exit(1) }
+                let results = Results(printsAtOnce: options.passes == 1)
+                let bench = Bench(options: options, executable: try executablePath(), report: results)
+                let isComplete = await bench.run()
+                if let plot = options.plot { try Plot(results.lines).write(to: plot) }
+                if !isComplete { exit(1) }
             }
         } catch {
             complain("\(error)")

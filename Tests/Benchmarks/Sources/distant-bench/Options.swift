@@ -5,7 +5,7 @@ struct Options {
         case help
         /// The launched side of this library, and of the floor.
         case serve
-        case serveFloor
+        case serveFloor(UInt32, core: CInt)
     }
 
     var mode = Mode.measure
@@ -14,9 +14,18 @@ struct Options {
     var spins = false
     /// Whether to measure only the floor.
     var isFloorOnly = false
+    /// The programs of other libraries to measure in the same rounds.
+    var rivals: [Rival] = []
+    /// The file for a plot of the results.
+    var plot: String?
+
+    /// How often everything is measured; with rivals, whose programs do all their work at once, each round does.
+    var passes: Int { rivals.isEmpty ? 1 : scale.rounds }
+    /// The rounds within a pass.
+    var rounds: Int { rivals.isEmpty ? scale.rounds : 1 }
 
     static let usage = """
-        Usage: distant-bench [--quick] [--only WORK,...] [--floor]
+        Usage: distant-bench [--quick] [--only WORK,...] [--floor] [--against DIR] [--plot FILE]
                distant-bench archive [--quick] [--only WORK,...]
 
         Measures calls between two processes beside the same work by bare system calls,
@@ -26,6 +35,8 @@ struct Options {
           --quick      fewer and shorter samples: under a minute
           --only       only these works, separated by commas
           --floor      only the bare system calls
+          --against    also the programs DIR/sdbus/sd and DIR/capnp/cp, in the same rounds
+          --plot       draw latency and throughput in an SVG file
           --help       this text
 
         Works: \(Work.allCases.map(\.rawValue).joined(separator: ", "))
@@ -39,7 +50,17 @@ struct Options {
             case "--help", "-h": mode = .help
             case "--floor": isFloorOnly = true
             case "--serve": mode = .serve
-            case "--floor-serve": mode = .serveFloor
+            case "--floor-serve":
+                guard let transport = rest.popFirst().flatMap(UInt32.init),
+                    let core = rest.popFirst().flatMap(CInt.init)
+                else { throw BenchError("--floor-serve needs a transport and a core after it") }
+                mode = .serveFloor(transport, core: core)
+            case "--against":
+                guard let directory = rest.popFirst() else { throw BenchError("--against needs a directory after it") }
+                rivals = Rival.all(in: directory)
+            case "--plot":
+                guard let file = rest.popFirst() else { throw BenchError("--plot needs a file after it") }
+                plot = file
             case "--spin": spins = true
             case "--only":
                 guard let list = rest.popFirst() else { throw BenchError("--only needs the names of works after it") }

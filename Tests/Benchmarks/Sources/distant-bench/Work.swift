@@ -22,6 +22,8 @@ enum Work: String, CaseIterable {
 enum Transport: String {
     case socket
     case pipe
+    /// Words in shared memory: only a floor.
+    case words
 }
 
 /// The API that the caller uses.

@@ -8,23 +8,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-typedef enum { FloorSocket, FloorPipe } FloorTransport;
+/// `FloorWords` are two words in shared memory that the sides sleep on; `FloorPolledWords` the same, polled.
+typedef enum { FloorSocket, FloorPipe, FloorWords, FloorPolledWords } FloorTransport;
 
 typedef struct {
     int input;
     int output;
     pid_t process;
+    FloorTransport transport;
+    /// The shared memory, for the words only.
+    void *shared;
 } FloorPeer;
 
 /// Nanoseconds of the monotonic clock.
 uint64_t floorNow(void);
 
-/// Launches `path --floor-serve` with the other ends as descriptors 3 and 4. Returns 0 or an errno.
-int floorStart(const char *path, FloorTransport transport, FloorPeer *peer);
+/// Launches `path --floor-serve TRANSPORT CORE` with the other ends as descriptors 3 and 4. The process keeps to `core`
+/// unless that is negative. Returns 0 or an errno; ENOSYS if the system has no such transport.
+int floorStart(const char *path, FloorTransport transport, int core, FloorPeer *peer);
 /// Closes the ends and waits for the process.
 void floorStop(FloorPeer *peer);
 /// Runs the launched side: answers until the other end is closed.
-void floorServe(void);
+void floorServe(FloorTransport transport, int core);
+/// Keeps the calling thread on one core; a negative core restores the original set. Returns 0 or an errno.
+int floorPinThread(int core);
+/// Round trips of one 32-byte message each way through shared memory, as `floorPing` makes them; for words only.
+int floorPingWords(FloorPeer *peer, uint64_t *nanoseconds, size_t count);
 
 // Each measurement returns 0, or an errno when the other side failed or answered wrongly.
 
@@ -35,7 +44,7 @@ int floorPing(FloorPeer *peer, int nested, uint64_t *nanoseconds, size_t count);
 int floorInFlight(FloorPeer *peer, size_t window, size_t count, uint64_t *nanoseconds);
 /// `count` messages without answers, one for each system call, and a last one with an answer.
 int floorOneWay(FloorPeer *peer, size_t count, uint64_t *nanoseconds);
-/// `count` times `length` bytes one way, each read into newly allocated memory and answered.
+/// `count` times `length` bytes one way, each read into the same memory and answered.
 int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanoseconds);
 /// `count` times: connects to a socket of the other side at `path`, which must not exist yet, makes one round trip
 /// there, and closes. The other side accepts, answers, and closes.
@@ -44,7 +53,8 @@ int floorConnect(FloorPeer *peer, const char *path, size_t count, uint64_t *nano
 /// Restricts all threads of this process, and the processes it launches later, to one core; a negative core restores
 /// the original set. Returns 0, or an errno; ENOSYS if the system has no such call.
 int floorPlace(int core);
-/// The number of the last core in the original set of this process.
+/// The numbers of the first and the last core in the original set of this process.
+int floorFirstCore(void);
 int floorLastCore(void);
 /// The resident memory of this process in bytes, or zero if it is unknown.
 uint64_t floorResidentBytes(void);
