@@ -66,7 +66,7 @@ extension Connection {
     /// - Returns: The next call, which was started under the same lock that answered this one.
     private func serve(_ call: InboundCall) -> InboundCall? {
         if call.needsHelper { loop.perform { self.helpBlockedThread() } }
-        if !call.message.isSynchronous, call.refusal(settings, loop) == nil { return startTask(for: call) }
+        if !call.isSynchronous, refusal(of: call) == nil { return startTask(for: call) }
         // The result of a one-way message is not encoded.
         guard call.question != nil else { return finishOneWay(call, error: run(call, nil), isFirstJob: true) }
         let message = coder.takeMessage()
@@ -74,11 +74,17 @@ extension Connection {
         return finish(call, consume message, error: failure, isFirstJob: true)
     }
 
+    /// Why a started call must not run; nil if it may.
+    @inline(__always)
+    private func refusal(of call: InboundCall) -> (any Error)? {
+        call.mayRun ? nil : call.refusal(settings.limits, loop)
+    }
+
     /// Runs a synchronous method, unless the call is refused.
     ///
     /// - Returns: The refusal, or the error that the method threw.
     private func run(_ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?) -> (any Error)? {
-        if let refusal = call.refusal(settings, loop) { return refusal }
+        if let refusal = refusal(of: call) { return refusal }
         do {
             let decoder = try argumentDecoder(for: call)
             try run(call, decoder, encoder)
@@ -96,7 +102,7 @@ extension Connection {
         _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
     ) throws {
         if call.hasContext { return try runInContext(call, decoder, encoder) }
-        try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
+        try asCurrent { try call.run(decoder, encoder) }
     }
 
     @inline(never)
@@ -104,7 +110,7 @@ extension Connection {
         _ call: InboundCall, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?
     ) throws {
         try CallContext.serving(call.context) {
-            try asCurrent { try call.message.runSynchronously(call.export.object, decoder, encoder) }
+            try asCurrent { try call.run(decoder, encoder) }
         }
     }
 
@@ -151,6 +157,11 @@ extension Connection {
     ///
     /// The caller returns it with `recycle`, or drops it.
     func argumentDecoder(for call: InboundCall) throws -> ObjectDecoder {
+        do {
+            if let bytes = call.plainArguments { return try coder.decoder(bytes) }
+        } catch {
+            throw ArgumentFailure(underlying: error)
+        }
         guard let (body, bulk) = call.body.bytes else {
             throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
         }

@@ -19,19 +19,15 @@ extension InboundCall {
     /// What the call passes on.
     var context: CallContext { CallContext(serving: metadata ?? [:], until: deadline) }
 
-    /// Why a started call must not run; nil if it may.
+    /// Whether nothing has to be checked before it runs, as for nearly all calls.
     @inline(__always)
-    func refusal(_ settings: PortSettings, _ loop: any PortLoop) -> (any Error)? {
-        if !isCancelled, !isLate, obstacle == .none, deadline == nil, !message.isUnlisted,
-            argumentCount == message.argumentCount
-        {
-            return nil
-        }
-        return reason(settings.limits, loop)
+    var mayRun: Bool {
+        !isCancelled && !isLate && obstacle == .none && deadline == nil && hasListedArgumentCount
     }
 
+    /// Why a started call must not run; nil if it may.
     @inline(never)
-    private func reason(_ limits: ConnectionLimits, _ loop: any PortLoop) -> (any Error)? {
+    func refusal(_ limits: ConnectionLimits, _ loop: any PortLoop) -> (any Error)? {
         if isCancelled {
             return ConnectionError(
                 .cancelled, "the call was cancelled before it started", context: message.name, mayHaveRun: false)

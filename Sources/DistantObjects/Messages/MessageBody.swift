@@ -9,6 +9,19 @@ final class MessageBody: Sendable {
         case unlisted
         /// The object lives in the caller's process, to which the call is sent back.
         case passedOn
+
+        var isSynchronous: Bool {
+            if case .synchronous = self { true } else { false }
+        }
+
+        var isUnlisted: Bool {
+            if case .unlisted = self { true } else { false }
+        }
+
+        /// The synchronous method; does nothing for other messages.
+        var body: @Sendable (AnyObject, ObjectDecoder, Unmanaged<ObjectEncoder>?) throws -> Void {
+            if case .synchronous(let body) = self { body } else { { _, _, _ in } }
+        }
     }
 
     let targetName: String
@@ -18,6 +31,10 @@ final class MessageBody: Sendable {
     /// The number of arguments; nil if any number will do.
     let argumentCount: Int?
     let run: Run
+    // Stored, because reading them out of `run` would retain a closure in each call.
+    let isSynchronous: Bool
+    let isUnlisted: Bool
+    private let synchronous: @Sendable (AnyObject, ObjectDecoder, Unmanaged<ObjectEncoder>?) throws -> Void
 
     init<Target: AnyObject>(_ description: MessageDescription, of target: Target.Type, run: Run) {
         targetName = String(describing: target)
@@ -25,30 +42,20 @@ final class MessageBody: Sendable {
         self.description = description
         argumentCount = description.arguments.count
         self.run = run
+        (isSynchronous, isUnlisted, synchronous) = (run.isSynchronous, run.isUnlisted, run.body)
     }
 
     var name: String { description.name }
 
     /// Runs a synchronous method, and encodes its result if there is an encoder.
-    ///
-    /// Callers do not take the closure out of `run` themselves: that would retain it in each call.
     func runSynchronously(_ object: AnyObject, _ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?) throws {
-        guard case .synchronous(let run) = run else { return }
-        try run(object, decoder, encoder)
+        try synchronous(object, decoder, encoder)
     }
 
     /// Runs an `async` method and encodes its result.
     func run(_ call: any Serving) async throws {
         guard case .asynchronous(let run) = run else { return }
         try await run(call)
-    }
-
-    var isSynchronous: Bool {
-        if case .synchronous = run { true } else { false }
-    }
-
-    var isUnlisted: Bool {
-        if case .unlisted = run { true } else { false }
     }
 
     /// A message that objects of any class answer in the same way.
@@ -58,6 +65,7 @@ final class MessageBody: Sendable {
         self.description = description
         self.argumentCount = argumentCount
         self.run = run
+        (isSynchronous, isUnlisted, synchronous) = (run.isSynchronous, run.isUnlisted, run.body)
     }
 
     /// A stand-in for a name that the class does not list.

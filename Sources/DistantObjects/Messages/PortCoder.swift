@@ -69,19 +69,27 @@ public final class PortCoder: Sendable {
     ///
     /// The caller returns it with `recycle`, or drops it.
     func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
+        if bulk == 0, tables == nil { return try decoder(body.bytes) }
         if let fault = tables?.fault { throw fault }
         let decoder = CoderPool.decoder(for: self)
         // Only a message in fragments has its own memory, which decoded values may share. For others the caller keeps the
         // bytes until the decoder is returned.
-        if bulk == 0, tables == nil {
-            try decoder.load(bytes: body.bytes)
-        } else if bulk == 0, let tables, tables.shapes.isEmpty {
+        if bulk == 0, let tables, tables.shapes.isEmpty {
             try decoder.load(bytes: body.bytes, externals: tables.references)
         } else {
             try decoder.load(
                 bytes: body.bytes, owner: bulk > 0 ? body.owner : nil, shapes: tables?.shapes ?? [],
                 externals: tables?.references ?? [], handsOutSlices: bulk > 0)
         }
+        return decoder
+    }
+
+    /// A decoder for a message's body that came whole and without tables.
+    ///
+    /// The caller keeps the bytes meanwhile.
+    func decoder(_ bytes: UnsafeRawBufferPointer) throws -> ObjectDecoder {
+        let decoder = CoderPool.decoder(for: self)
+        try decoder.load(bytes: bytes)
         return decoder
     }
 

@@ -90,7 +90,7 @@ extension PortState {
             answer.settle(.failed(error))
             for call in answer.takeMessages() {
                 call.fail(error)
-                queue(call, in: call.export.mailbox)
+                queue(call)
             }
         }
         for call in answer.takeDependents() { makeNextReady(of: call.export) }

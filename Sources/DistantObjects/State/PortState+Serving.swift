@@ -40,7 +40,6 @@ extension PortState {
         let isDelayed = answer?.isPending ?? false
         let startsAtOnce =
             frame.messageLength == nil && !isDelayed && !(tables?.namesAnswers ?? false) && export.begin()
-        let mailbox = Unmanaged.passUnretained(export.mailbox)
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
             question: question, flags: flags, number: frame.number, export: consume export, message: consume message,
@@ -53,11 +52,10 @@ extension PortState {
             if case .failed(let error) = answer.state { call.fail(error) }
             if isDelayed { return answer.delay(message: call) }
         }
-        // The call holds the export, and the export its mailbox.
         if startsAtOnce {
             ready.append(consume call)
         } else {
-            mailbox._withUnsafeGuaranteedRef { queue(call, in: $0) }
+            queue(call)
         }
     }
 
@@ -92,9 +90,11 @@ extension PortState {
 
     /// Queues a call behind the earlier messages to its object.
     @inline(never)
-    mutating func queue(_ call: InboundCall, in mailbox: Mailbox) {
-        mailbox.waiting.append(call)
-        if !mailbox.isBusy { makeNextReady(of: call.export) }
+    mutating func queue(_ call: InboundCall) {
+        call.withExport { export in
+            export.mailbox.waiting.append(call)
+            if !export.mailbox.isBusy { makeNextReady(of: export) }
+        }
     }
 
     private mutating func readName(
@@ -196,8 +196,10 @@ extension PortState {
         guard phase != .ended, !call.firstJobIsOver else { return }
         call.firstJobIsOver = true
         for token in controls.barriers.handled(call.epoch) { write(.pong, number: token) }
-        call.export.mailbox.isBusy = false
-        makeNextReady(of: call.export)
+        call.withExport { export in
+            export.mailbox.isBusy = false
+            makeNextReady(of: export)
+        }
     }
 
     // MARK: Answering

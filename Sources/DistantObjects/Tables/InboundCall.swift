@@ -25,8 +25,11 @@ final class InboundCall: @unchecked Sendable {
     /// The object that it is for.
     ///
     /// If that is an answer that is not known yet, its stand-in.
-    @exclusivity(unchecked) private(set) var export: Export
-    @exclusivity(unchecked) private(set) var message: MessageBody
+    var export: Export { target.takeUnretainedValue() }
+    var message: MessageBody { method.takeUnretainedValue() }
+    // Owned. Taking an object out of a variable of a class retains it, and a call is looked at several times.
+    @exclusivity(unchecked) private var target: Unmanaged<Export>
+    @exclusivity(unchecked) private var method: Unmanaged<MessageBody>
     let argumentCount: Int
     @exclusivity(unchecked) private(set) var tables: MessageTables?
     /// In nanoseconds of the monotonic clock; `nil` without a deadline.
@@ -65,8 +68,8 @@ final class InboundCall: @unchecked Sendable {
         self.question = question
         self.flags = flags
         self.number = number
-        self.export = export
-        self.message = message
+        target = .passRetained(export)
+        method = .passRetained(message)
         self.argumentCount = argumentCount
         self.tables = tables
         self.deadline = deadline
@@ -77,6 +80,39 @@ final class InboundCall: @unchecked Sendable {
         let rare = Rare()
         rare.metadata = metadata
         self.rare = rare
+    }
+
+    deinit {
+        target.release()
+        method.release()
+    }
+
+    /// Calls `body` with the object that the call is for, without retaining it.
+    @inline(__always)
+    func withExport<Result>(_ body: (Export) throws -> Result) rethrows -> Result {
+        try target._withUnsafeGuaranteedRef(body)
+    }
+
+    /// Whether its method runs without a task.
+    var isSynchronous: Bool { method._withUnsafeGuaranteedRef { $0.isSynchronous } }
+
+    /// Whether its message is listed and takes as many arguments as it has.
+    var hasListedArgumentCount: Bool {
+        method._withUnsafeGuaranteedRef { $0.argumentCount == argumentCount && !$0.isUnlisted }
+    }
+
+    /// Runs its synchronous method, and encodes the result if there is an encoder.
+    @inline(__always)
+    func run(_ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?) throws {
+        try withExport { export in
+            try method._withUnsafeGuaranteedRef { try $0.runSynchronously(export.object, decoder, encoder) }
+        }
+    }
+
+    /// The bytes of its arguments if they came whole and without tables; the call keeps them.
+    var plainArguments: UnsafeRawBufferPointer? {
+        guard tables == nil, case .whole(let slice) = body else { return nil }
+        return slice.bytes
     }
 
     /// What the caller sent with the call; `nil` if it sent none.
@@ -99,8 +135,11 @@ final class InboundCall: @unchecked Sendable {
 
     /// Sends the call to the object that its target has turned out to be.
     func redirect(to export: Export) {
-        self.export = export
-        message = export.messages._withUnsafeGuaranteedRef { $0.message(named: message.name) }
+        let (oldTarget, oldMethod) = (target, method)
+        target = .passRetained(export)
+        method = .passRetained(export.messages._withUnsafeGuaranteedRef { $0.message(named: message.name) })
+        oldTarget.release()
+        oldMethod.release()
         if case .arriving(let partial) = body { partial.purpose = .call(export) }
     }
 
