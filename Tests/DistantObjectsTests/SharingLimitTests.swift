@@ -15,7 +15,7 @@ import Testing
         func noRoomHere() async {
             await #expect(processExitsWith: .success) {
                 var configuration = Connection.Configuration.patient
-                configuration.busy.messages = 64
+                configuration.busy.frames = 64
                 configuration.busy.nanoseconds = .max
                 let connection = try await Connection.launch(
                     try builtProgram("FooBarServer"), environment: TestTimeout.environment,

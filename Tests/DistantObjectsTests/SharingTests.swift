@@ -62,6 +62,20 @@ import Testing
             }
         }
 
+        @Test("A connection that only sends switches to shared memory, too, although few frames come back")
+        func oneWay() async throws {
+            var configuration = Connection.Configuration.patient
+            configuration.busy.nanoseconds = .max
+            let (client, server) = try await Connection.pair(
+                over: .socketpair, first: configuration, second: configuration)
+            server.vend(Directory())
+            let root = try await client.root
+            for number in 0..<3000 { try await root.echo.oneWay(number) }
+            try await client.barrier()
+            #expect(client.isInSharedMemory && server.isInSharedMemory)
+            await Self.close(client, server)
+        }
+
         @Test("Slow traffic stays on the socket")
         func slow() async throws {
             var configuration = Self.always
@@ -105,7 +119,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            for number in 0..<2_000 { try await root.note.oneWay(number) }
+            for number in 0..<2_000 { try await root.echo.oneWay(number) }
             try await Self.echo(5..<6, root)
             await Self.close(client, server)
         }
@@ -113,7 +127,7 @@ import Testing
         @Test("Large messages under way during the switch arrive complete", arguments: [1, 2, 3, 4, 5])
         func straddling(round: Int) async throws {
             var configuration = Self.always
-            configuration.busy.messages = UInt64(1 << round)
+            configuration.busy.frames = UInt64(1 << round)
             let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
             server.vend(Directory())
             let root = try await client.root
@@ -135,7 +149,7 @@ import Testing
         @Test("Either end may be closed at any step of the switch", arguments: 0..<40)
         func closing(step: Int) async throws {
             var configuration = Self.always
-            configuration.busy.messages = UInt64(1 << (step % 4))
+            configuration.busy.frames = UInt64(1 << (step % 4))
             let (client, server) = try await Connection.pair(over: .socketpair, first: configuration, second: .patient)
             server.vend(Directory())
             let root = try await client.root

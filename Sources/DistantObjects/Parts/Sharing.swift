@@ -13,16 +13,23 @@ struct Sharing {
     }
 
     var phase: Phase
-    /// When the traffic was last checked.
+    // When the traffic was last checked, and the frames of both directions until then.
     private var seenAt: UInt64 = 0
+    private var seenFrames: UInt64 = 0
 
     init(_ phase: Phase) { self.phase = phase }
 
+    /// Whether so many frames have come and gone since the traffic was last checked that it has to be checked again.
+    ///
+    /// Both directions count: the initiator of one that only sends sees few frames come.
+    @inline(__always)
+    func hasBatch(_ frames: UInt64, of size: UInt64) -> Bool { frames &- seenFrames >= size }
+
     /// Whether the traffic is worth shared memory.
     ///
-    /// Called after each batch of messages.
-    mutating func isBusy(now: UInt64, within nanoseconds: UInt64) -> Bool {
-        defer { seenAt = now }
+    /// Called after each batch of frames.
+    mutating func isBusy(frames: UInt64, now: UInt64, within nanoseconds: UInt64) -> Bool {
+        defer { (seenAt, seenFrames) = (now, frames) }
         return now &- seenAt <= nanoseconds
     }
 }

@@ -5,7 +5,8 @@ extension PortState {
     /// Whether this side, the initiator, asks for shared memory now: the last batch of messages came fast enough.
     @inline(__always)
     mutating func wantsMemory(_ host: Host) -> Bool {
-        guard sharing.phase == .possible, let busy = settings.sharesMemoryWhen, entered & (busy.messages - 1) == 0
+        guard sharing.phase == .possible, let busy = settings.sharesMemoryWhen,
+            sharing.hasBatch(entered &+ sent, of: busy.frames)
         else { return false }
         return isBusy(busy, host)
     }
@@ -17,7 +18,7 @@ extension PortState {
             sharing.phase = .never
             return false
         }
-        return sharing.isBusy(now: host.now, within: busy.nanoseconds)
+        return sharing.isBusy(frames: entered &+ sent, now: host.now, within: busy.nanoseconds)
     }
 
     /// Asks the peer for memory.

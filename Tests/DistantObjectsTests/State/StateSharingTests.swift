@@ -7,7 +7,7 @@ import Testing
 struct StateSharingTests {
     private static let always: BusyTraffic = {
         var busy = BusyTraffic()
-        busy.messages = 1
+        busy.frames = 1
         busy.nanoseconds = .max
         return busy
     }()

@@ -77,7 +77,7 @@ extension BusyTraffic {
     /// Traffic that is reached with the first message.
     static var always: Self {
         var busy = Self()
-        busy.messages = 1
+        busy.frames = 1
         busy.nanoseconds = .max
         return busy
     }

@@ -46,7 +46,7 @@ final class Party {
         configuration.limits.references = 64
         // Small, so that an announced length alone cannot look like a leak.
         configuration.limits.message = 1 << 20
-        configuration.busy.messages = 1
+        configuration.busy.frames = 1
         configuration.busy.nanoseconds = .max
         let connection = try Connection.make(endpoint, configuration, isInitiator: isInitiator)
         connection.vend(FuzzDirectory())

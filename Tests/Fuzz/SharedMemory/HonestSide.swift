@@ -28,7 +28,7 @@ final class HonestSide: Sendable {
         configuration.errorTypes = [FuzzError.self]
         configuration.limits.references = 64
         configuration.limits.message = 1 << 20
-        configuration.busy.messages = 1
+        configuration.busy.frames = 1
         configuration.busy.nanoseconds = .max
         connection = try Connection.make(endpoint, configuration, isInitiator: isInitiator)
         connection.vend(FuzzDirectory())
