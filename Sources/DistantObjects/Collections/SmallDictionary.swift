@@ -16,6 +16,9 @@ struct SmallDictionary<Key: Hashable, Value> {
     var count: Int { few.count + many.count }
     var isEmpty: Bool { count == 0 }
 
+    /// The keys, in no particular order.
+    var keys: [Key] { few.map(\.key) + many.keys }
+
     /// The values, in no particular order.
     var values: [Value] { few.map(\.value) + many.values }
 

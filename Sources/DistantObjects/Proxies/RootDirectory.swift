@@ -4,7 +4,7 @@ import Synchronization
 /// The object in slot 0, which returns the roots by name.
 final class RootDirectory: Vendable {
     private struct State {
-        var objects: [String: any Vendable] = [:]
+        var objects = SmallDictionary<String, any Vendable>()
         var holdsLookups: Bool
         var isEnded = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -27,7 +27,12 @@ final class RootDirectory: Vendable {
         let (waiting, before) = state.withLock { state in
             // Keeps replaced objects alive, because freeing them runs user code, which must not run under the lock.
             let before = state.objects
-            if !state.isEnded { state.objects.merge(objects) { _, new in new } }
+            if !state.isEnded {
+                for (name, object) in objects {
+                    state.objects.removeValue(forKey: name)
+                    state.objects.insert(object, for: name)
+                }
+            }
             state.holdsLookups = false
             defer { state.waiting = [] }
             return (state.waiting, before)
@@ -44,7 +49,7 @@ final class RootDirectory: Vendable {
         let (waiting, objects) = state.withLock { state in
             defer {
                 state.waiting = []
-                state.objects = [:]
+                state.objects = SmallDictionary()
             }
             state.isEnded = true
             return (state.waiting, state.objects)

@@ -32,8 +32,10 @@ struct UserWork<Host: PortHost>: ~Copyable {
     }
 
     mutating func next() -> Action<Host>? {
-        let next = waiting.popFirst()
-        if next == nil { isBusy = false }
-        return next
+        if let next = waiting.popFirst() { return next }
+        // An idle connection keeps no memory for a queue that it seldom needs.
+        waiting = Fifo()
+        isBusy = false
+        return nil
     }
 }

@@ -46,8 +46,10 @@ struct Outbox: ~Copyable {
     /// The channel owns them once it has the frame.
     private(set) var descriptors: [CInt] = []
 
-    /// Whether shapes or classes are defined in a frame.
-    private var hasDefinitions = false
+    /// Whether a frame is sent once: `Hello`, or one that defines shapes or classes.
+    ///
+    /// The frames that follow need less memory.
+    private var hasSingle = false
 
     var isEmpty: Bool { first == nil }
 
@@ -60,6 +62,7 @@ struct Outbox: ~Copyable {
     ) {
         let frame = Frame(kind: kind, flags: flags, form: form, start: start, end: bytes.count, encoder: encoder)
         start = bytes.count
+        if kind == .hello { hasSingle = true }
         if first == nil { first = frame } else { others.append(frame) }
     }
 
@@ -81,9 +84,8 @@ struct Outbox: ~Copyable {
         if !others.isEmpty { others.removeAll(keepingCapacity: others.count <= 16) }
         first = nil
         start = 0
-        // Definitions are sent once. The frames that follow need less memory.
-        bytes.reset(keeping: hasDefinitions ? 128 : 16_384)
-        hasDefinitions = false
+        bytes.reset(keeping: hasSingle ? 64 : 16_384)
+        hasSingle = false
     }
 
     // MARK: Bytes of the current frame
@@ -99,7 +101,7 @@ struct Outbox: ~Copyable {
 
     /// Writes the definition of a shape or a class, after its length.
     mutating func append(definition: [UInt8]) {
-        hasDefinitions = true
+        hasSingle = true
         bytes.append(definition.count)
         definition.withUnsafeBytes { bytes.append(contentsOf: $0) }
     }

@@ -102,7 +102,7 @@ package struct PrefixBuffer: ~Copyable {
 
     @inline(never)
     private mutating func grow(_ more: Int) {
-        let larger = max(128, max(capacity * 2, count + more))
+        let larger = max(64, max(capacity * 2, count + more))
         let fresh = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 8)
         if let base {
             fresh.copyMemory(from: base, byteCount: count)
