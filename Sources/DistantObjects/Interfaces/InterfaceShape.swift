@@ -46,7 +46,7 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
         let extending = I.self as? any Extending.Type
         let isCircle = extending.map { extends(baseType(of: $0), I.self) } ?? false
         super.init(
-            String(describing: I.self), own, isCircle ? nil : extending.map { shape(ofBaseOf: $0) }, isCircle: isCircle)
+            typeName(I.self), own, isCircle ? nil : extending.map { shape(ofBaseOf: $0) }, isCircle: isCircle)
     }
 
     /// The interface's instance, made when it is first asked for.

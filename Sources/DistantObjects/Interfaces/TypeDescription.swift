@@ -39,11 +39,14 @@ public struct TypeDescription: Hashable, Sendable {
 
     /// The description of a type.
     ///
-    /// Costs a lookup of conformances and a string: ask once and keep it.
+    /// Costs three searches of conformances, except for the simplest types, and a string: ask once and keep it.
     static func of(_ type: Any.Type) -> TypeDescription {
         if type == Void.self { return .nothing }
+        if type == Int.self || type == String.self || type == Bool.self || type == Double.self || type == Int64.self {
+            return TypeDescription(.value, typeName(type))
+        }
         if let described = type as? any DescribedType.Type { return described.typeDescription }
-        guard type is any ExternallyCodable.Type else { return TypeDescription(.value, String(describing: type)) }
+        guard type is any ExternallyCodable.Type else { return TypeDescription(.value, typeName(type)) }
         let interface = (type as? any Implements.Type).map { name(ofInterfaceOf: $0) }
         return TypeDescription(.reference, interface ?? "")
     }
@@ -55,7 +58,7 @@ public struct TypeDescription: Hashable, Sendable {
     }
 
     private static func name<Class: Implements>(ofInterfaceOf type: Class.Type) -> String {
-        String(describing: Class.I.self)
+        typeName(Class.I.self)
     }
 
     /// Whether what the peer describes can be used as what is expected here.

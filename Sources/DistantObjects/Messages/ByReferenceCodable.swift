@@ -15,7 +15,7 @@ extension ByReferenceCodable {
     public func encode(to encoder: any Encoder) throws {
         throw ConnectionError(
             .notEncodable, "an object by reference can only be sent over a connection, not written into an archive",
-            context: String(describing: Self.self))
+            context: typeName(Self.self))
     }
 
     /// Always throws: an object by reference needs a connection.
@@ -26,6 +26,6 @@ extension ByReferenceCodable {
     public init(from decoder: any Decoder) throws {
         throw ConnectionError(
             .wrongArgument, "an object by reference can only be received over a connection, not read from an archive",
-            context: String(describing: Self.self))
+            context: typeName(Self.self))
     }
 }

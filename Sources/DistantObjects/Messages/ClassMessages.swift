@@ -81,7 +81,7 @@ final class ClassMessages: Sendable {
         let bodies = type.messages.bodies
         let (fitting, unrelated) = (bodies.filter { $0.fits(object) }, bodies.first { !$0.fits(object) })
         let made = ClassMessages(
-            className: String(describing: type), bodies: fitting, unrelated: unrelated, implementing: interface)
+            className: typeName(type), bodies: fitting, unrelated: unrelated, implementing: interface)
         return all.withLock { tables in
             if let known = tables[key] { return Unmanaged.passUnretained(known) }
             tables[key] = made

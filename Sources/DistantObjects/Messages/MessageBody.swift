@@ -37,7 +37,7 @@ final class MessageBody: Sendable {
     private let synchronous: @Sendable (AnyObject, ObjectDecoder, Unmanaged<ObjectEncoder>?) throws -> Void
 
     init<Target: AnyObject>(_ description: MessageDescription, of target: Target.Type, run: Run) {
-        targetName = String(describing: target)
+        targetName = typeName(target)
         fits = { $0 is Target }
         self.description = description
         argumentCount = description.arguments.count

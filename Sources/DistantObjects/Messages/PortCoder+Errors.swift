@@ -21,7 +21,7 @@ extension PortCoder {
                 try encodeText(remote.typeName, remote.message, into: message)
             } else {
                 let text = exposesErrorText ? String(describing: error) : "the other process withholds the error's text"
-                try encodeText(String(describing: type(of: error)), text, into: message)
+                try encodeText(typeName(type(of: error)), text, into: message)
             }
             try message.encoder.finish()
             return .thrown
@@ -93,7 +93,7 @@ extension PortCoder {
     }
 
     private func encodeContent<Failure: Error & Codable>(_ error: Failure, into message: OutboundMessage) throws {
-        try message.encode(String(describing: Failure.self))
+        try message.encode(typeName(Failure.self))
         try message.encode(String(describing: error).cut(toBytes: 1_024))
         try message.encode(true)
         try message.encode(error)

@@ -24,7 +24,7 @@ public final class PortCoder: Sendable {
     init(_ settings: CoderSettings, errorTypes: [any (Error & Codable).Type], exposesErrorText: Bool) {
         self.settings = settings
         self.errorTypes = Dictionary(
-            errorTypes.map { (String(describing: $0), $0) }, uniquingKeysWith: { first, _ in first })
+            errorTypes.map { (typeName($0), $0) }, uniquingKeysWith: { first, _ in first })
         self.exposesErrorText = exposesErrorText
     }
 

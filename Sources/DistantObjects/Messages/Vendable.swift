@@ -106,6 +106,6 @@ extension ConnectionError {
     static func needsConnection(_ type: Any.Type) -> ConnectionError {
         ConnectionError(
             .notEncodable, "an object by reference can only be sent over a connection, not written into an archive",
-            context: String(describing: type))
+            context: typeName(type))
     }
 }

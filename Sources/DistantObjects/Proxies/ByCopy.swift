@@ -64,7 +64,7 @@ public struct ByReference<Object: Vendable>: ByReferenceCodable {
 // Both are invisible to the peer.
 
 extension ByCopy: DescribedType {
-    static var typeDescription: TypeDescription { TypeDescription(.value, String(describing: Object.self)) }
+    static var typeDescription: TypeDescription { TypeDescription(.value, typeName(Object.self)) }
 }
 
 extension ByReference: DescribedType {

@@ -118,7 +118,7 @@ extension ByReferenceCodable {
             object is DistantObject
                 ? "the object lives in the other process: take a DistantObject instead of a \(Self.self)"
                 : "expected a \(Self.self), found a \(type(of: object))",
-            context: String(describing: Self.self)
+            context: typeName(Self.self)
         )
     }
 }

@@ -111,7 +111,7 @@ extension Remote {
 }
 
 extension Remote: DescribedType {
-    static var typeDescription: TypeDescription { TypeDescription(.reference, String(describing: I.self)) }
+    static var typeDescription: TypeDescription { TypeDescription(.reference, typeName(I.self)) }
 }
 
 extension Remote: Hashable {

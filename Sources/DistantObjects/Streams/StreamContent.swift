@@ -71,7 +71,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
                 object is StreamSource
                     ? "the stream has elements of another type"
                     : "expected a stream, found \(object is DistantObject ? "an object" : "\(Swift.type(of: object))")",
-                context: String(describing: type))
+                context: typeName(type))
         }
     }
 
@@ -81,7 +81,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
         if let connection = port.connection, !connection.state.withLock({ $0.knowsStreams || !$0.isOpen }) {
             throw ConnectionError(
                 .notAvailable, "the other process does not know streams (bit 64 of the features in its Hello)",
-                context: String(describing: type))
+                context: typeName(type))
         }
         switch origin {
         case .local(let stream): return .object(stream)

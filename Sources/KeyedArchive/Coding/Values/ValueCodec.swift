@@ -49,6 +49,9 @@ private struct AnyValueCoderTable: ~Copyable, Sendable {
     }
 }
 
+// Each conformance that a type does not have costs a search of all conformances in the program, so a coder is made by
+// asking for as few as possible.
+
 /// Types with a native form in archives.
 protocol NativelyArchived {
     static func makeWriter() -> AnyValueCoder
@@ -72,7 +75,7 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
         }
         if let external = type as? any ExternallyCodable.Type {
             if let writer = externalWriter(external) as? ValueWriter<T> { return writer }
-        } else {
+        } else if type is AnyClass {
             if let object = type as? any ObjectCoding.Type, let writer = objectWriter(object) as? ValueWriter<T> {
                 return writer
             }
@@ -122,7 +125,7 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
         }
         if let external = type as? any ExternallyCodable.Type {
             if let reader = externalReader(external) as? ValueReader<T> { return reader }
-        } else {
+        } else if type is AnyClass {
             if let object = type as? any ObjectCoding.Type, let reader = objectReader(object) as? ValueReader<T> {
                 return reader
             }
