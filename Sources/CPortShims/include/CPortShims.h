@@ -11,6 +11,7 @@
 #include "port_io.h"
 #include "port_poller.h"
 #include "port_process.h"
+#include "port_processors.h"
 #include "port_shared.h"
 #include "port_thread.h"
 
