@@ -203,9 +203,9 @@ import Testing
         @Test("Ends that poll find input, and sleep and wake again")
         func polling() async throws {
             var client = Self.always
-            client.spin = .microseconds(300)
+            client.polling = .always(for: .microseconds(300))
             var server = Connection.Configuration.patient
-            server.spin = .microseconds(200)
+            server.polling = .always(for: .microseconds(200))
             let (here, there, root) = try await Self.pair(client, server)
             let (other, otherServer, otherRoot) = try await Self.pair(client, server)
             for number in 0..<300 {

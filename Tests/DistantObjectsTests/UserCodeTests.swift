@@ -67,7 +67,7 @@ struct UserCodeTests {
             client.onEvent = { if $0.code == .threadsExhausted { exhausted.send() } }
             // The peer has a separate loop.
             var server = Connection.Configuration.patient
-            server.spin = .nanoseconds(1)
+            server.polling = .off
             let pair = try await Pair(client: client, server: server, over: .pipes)
             let directory = try await pair.client.root
             let blocked = (0..<64).map { _ in Directory() }

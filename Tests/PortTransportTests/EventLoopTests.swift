@@ -206,10 +206,10 @@ struct EventLoopTests {
 
     /// Runs `body` while the loop and blocking readers look for input that long before they sleep.
     private func spinning(_ time: Duration, _ body: () async throws -> Void) async throws {
-        EventLoop.shared.setSpin(time)
+        EventLoop.shared.setPolling(.always(time))
         defer {
-            EventLoop.shared.setSpin(nil)
-            // Ends the spin that is under way.
+            EventLoop.shared.setPolling(.adaptive)
+            // Ends the poll that is under way.
             EventLoop.shared.perform {}
         }
         try await body()

@@ -22,8 +22,8 @@ struct HeldThreadTests {
         let here = Recorder()
         let there = Recorder()
 
-        init(takeover: Duration = .milliseconds(1), spin: Duration? = nil) throws {
-            loop = try EventLoop(configuration: EventLoop.Configuration(spin: spin, takeover: takeover))
+        init(takeover: Duration = .milliseconds(1), polling: PollingMode = .adaptive) throws {
+            loop = try EventLoop(configuration: EventLoop.Configuration(polling: polling, takeover: takeover))
             let (first, second) = try ChannelEndpoint.socketPair()
             a = Channel(endpoint: first, loop: loop)
             b = Channel(endpoint: second, loop: loop)
@@ -51,9 +51,9 @@ struct HeldThreadTests {
 
     @Test(
         "In a write: other channels go on, and its own when it comes back",
-        arguments: [nil, Duration.microseconds(100), .seconds(600)])
-    func heldInWrite(spin: Duration?) async throws {
-        let others = try Bystanders(spin: spin)
+        arguments: [PollingMode.off, .adaptive, .always(.microseconds(100)), .always(.seconds(600))])
+    func heldInWrite(polling: PollingMode) async throws {
+        let others = try Bystanders(polling: polling)
         let (first, second) = try ChannelEndpoint.pipePair()
         let (here, there) = (Recorder(), Recorder())
         let a = Channel(endpoint: first, loop: others.loop)
@@ -90,9 +90,9 @@ struct HeldThreadTests {
 
     @Test(
         "In a read: other channels go on, and its own when it comes back",
-        arguments: [nil, Duration.microseconds(100), .seconds(600)])
-    func heldInRead(spin: Duration?) async throws {
-        let others = try Bystanders(spin: spin)
+        arguments: [PollingMode.off, .adaptive, .always(.microseconds(100)), .always(.seconds(600))])
+    func heldInRead(polling: PollingMode) async throws {
+        let others = try Bystanders(polling: polling)
         let input = try ChannelEndpoint.pipeDescriptors()
         let output = try ChannelEndpoint.pipeDescriptors()
         let there = Recorder()

@@ -43,15 +43,14 @@ extension Connection {
         public var keepalive: Duration?
         /// Decides which processes may connect.
         public var accept = AcceptRule.sameUser
-        /// How long the loop's thread polls for input before it sleeps; `nil`, the default, for no polling.
+        /// Whether threads that wait for the peer poll for a moment before they sleep.
         ///
-        /// With two idle cores, polling makes a call several times faster. On busy cores it takes time from other threads.
-        /// Connections with the same duration share a loop.
-        public var spin: Duration?
+        /// Default: `adaptive`. Connections with the same setting share a loop. See <doc:WhereCodeRuns>.
+        public var polling = Polling.adaptive
         /// Whether a busy socket connection switches to shared memory.
         ///
         /// Default: true. It switches only if the peer agrees and runs as the same user. A message then costs one
-        /// system call less on each side, and none if both sides poll (`spin`). The connection uses two more
+        /// system call less on each side, and none while both sides poll (`polling`). The connection uses two more
         /// descriptors on each side and 260 KiB of memory that both processes can write. Each process does this for at
         /// most 512 connections. It works on Linux only, and not over pipes. Turn it off for a peer that must not be
         /// able to block this process: see <doc:Trust>.
@@ -118,6 +117,9 @@ extension Connection {
 
     /// Limits on the resources that a peer can make this process use.
     public typealias Limits = ConnectionLimits
+
+    /// Whether threads that wait for the peer poll before they sleep.
+    public typealias Polling = ConnectionPolling
 
     /// Decides whether to accept a connection, by the peer's credentials.
     public struct AcceptRule: Sendable {

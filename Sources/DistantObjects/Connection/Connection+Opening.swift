@@ -270,23 +270,21 @@ extension Connection {
         return connection
     }
 
-    /// The loops that poll before they sleep, one for each polling duration.
-    private static let spinning = Mutex<[Duration: EventLoop]>([:])
+    /// The loops that do not poll as the process's loop does, one for each setting.
+    private static let loops = Mutex<[ConnectionPolling: EventLoop]>([:])
 
     static func eventLoop(_ configuration: Configuration) throws -> EventLoop {
-        let loop = try loop(spinning: configuration.spin)
+        let loop = try loop(configuration.polling)
         LoopWatch.shared.watch(loop)
         return loop
     }
 
-    private static func loop(spinning spin: Duration?) throws -> EventLoop {
-        guard let spin else {
-            return try transporting("event loop") { try EventLoop.started() }
-        }
-        return try spinning.withLock { loops in
-            if let known = loops[spin], known.isAlive { return known }
-            let made = try transporting("event loop") { try EventLoop(configuration: .init(spin: spin)) }
-            loops[spin] = made
+    private static func loop(_ polling: ConnectionPolling) throws -> EventLoop {
+        if polling == .adaptive { return try transporting("event loop") { try EventLoop.started() } }
+        return try loops.withLock { loops in
+            if let known = loops[polling], known.isAlive { return known }
+            let made = try transporting("event loop") { try EventLoop(configuration: .init(polling: polling.mode)) }
+            loops[polling] = made
             return made
         }
     }

@@ -297,25 +297,45 @@ extension Channel {
         return deadline > now ? Int64(clamping: deadline - now) : 0
     }
 
-    /// Looks for input without sleeping, if the loop does; nil when the time for that is over.
+    /// Looks for input without sleeping, if the loop's mode says so; nil when the time for that is over.
     ///
-    /// To read costs less than to ask the poller, where it may be tried.
+    /// In shared memory an attempt takes no lock. To read a socket costs less than to ask the poller.
     private func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
-        guard let spin = eventLoop?.spinNanoseconds.load(ordering: .relaxed), spin > 0 else { return nil }
+        guard let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
+        else { return nil }
         if case .memory = link { return nil }
-        // An end from now on changes the signals.
-        if gate.withLock({ gated.pointee.life.hasEnd }) { return .ended }
-        var spinning = Spinning(for: min(spin, deadline.map { UInt64(Self.nanoseconds(until: $0)) } ?? .max))
-        repeat {
-            if isSocket {
+        let time = deadline.map(Self.nanoseconds(until:)) ?? -1
+        guard var spinning = Spinning(code, &gated.pointee.blockingReader.policy, wait: time) else {
+            Processors.lookIfDue()
+            return nil
+        }
+        // The memory stays while this thread is the blocking reader.
+        let memory = readsSharedMemory.load(ordering: .acquiring) ? sharedMemory?.look : nil
+        var found: Wait?
+        var looked: UInt64 = 0
+        while found == nil {
+            if readerSignals.load(ordering: .relaxed) != signals {
+                found = .changed
+            } else if let memory {
+                // The caller has read what there was; a peer that has written since then has changed the counter.
+                if memory.hasChanged { found = readOnThread(resources, isPolling: true) }
+                if case .input? = found { found = nil }
+            } else if isSocket {
                 let wait = readOnThread(resources, isPolling: true)
-                guard case .input = wait else { return wait }
+                if case .input = wait {} else { found = wait }
             } else if resources.wait(0) != 0 {
-                return .input
+                found = .input
             }
-            if readerSignals.load(ordering: .relaxed) != signals { return .changed }
-        } while spinning.goesOn()
-        return nil
+            guard found == nil else { break }
+            guard spinning.goesOn() else { break }
+            // An end that was there before does not change the signals.
+            if spinning.now != looked {
+                looked = spinning.now
+                if gate.withLock({ gated.pointee.life.hasEnd }) { found = .ended }
+            }
+        }
+        spinning.end(isAnswered: found != nil, &gated.pointee.blockingReader.policy)
+        return found
     }
 
     /// As `leaveBlockingReader`, where the loop reads as well.
@@ -333,7 +353,7 @@ extension Channel {
 
     /// Has a waiting thread read, or gives reading back to the loop.
     private func leaveBlockingReader(_ resources: BlockingReaderResources?) {
-        if gate.withLock({ gated.pointee.input.isShared }) { return leaveSharedReader(resources) }
+        if readsSharedMemory.load(ordering: .acquiring) { return leaveSharedReader(resources) }
         let reserves = resources != nil && mayReserve
         if !reserves { withReadLock { reading.pointee.isLoopStopped = false } }
         var unused = resources

@@ -127,6 +127,7 @@ extension Channel {
     /// Called between two frames.
     func shareInput(_ held: borrowing Held<ReadState>) {
         _ = reading.pointee.input.move()
+        readsSharedMemory.store(true, ordering: .releasing)
         // From here on the loop reads also while a blocking reader does: each is notified of its own.
         reading.pointee.isLoopStopped = false
         gate.withLock { held in

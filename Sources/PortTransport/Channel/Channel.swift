@@ -136,6 +136,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) var sharedMemory: SharedMemoryTransport?
     /// Whether what is written goes through `sharedMemory`, which is there from then on; for threads without a lock.
     let writesToSharedMemory = Atomic<Bool>(false)
+    /// Whether what is read comes from it, in the same way.
+    let readsSharedMemory = Atomic<Bool>(false)
 
     let queueLock: StateLock<WriteState>
     /// Given back by `unlockReading`.
@@ -309,6 +311,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     override var isSocket: Bool { if case .socket = link { true } else { false } }
+
+    override func memoryToPoll() -> RingPeek? {
+        readsSharedMemory.load(ordering: .acquiring) ? sharedMemory?.peek() : nil
+    }
 
     override func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil

@@ -64,9 +64,11 @@ extension EventLoop {
         var next: Next
         /// How long the loop may sleep, in nanoseconds; negative for no limit.
         var wait: Int64
-        /// How long it polls before that.
-        var spin: UInt64
-        var looksAgain: Bool
+        /// The poll before that.
+        var spinning: Spinning?
+        /// The memory that the channel read last shares with its peer.
+        var memory: RingPeek?
+        var isUnarmed: Bool
     }
 
     /// What a poll found.
@@ -75,6 +77,8 @@ extension EventLoop {
         case events(CInt)
         /// A channel was read without asking the poller.
         case frames(for: any FrameHandler)
+        /// The memory shared by the channel read last has changed.
+        case lastSource
         /// Sources that an earlier poll has left.
         case ready
         /// Another thread leads.
@@ -91,7 +95,7 @@ extension EventLoop {
         let preparation = prepareAndUnlock(thread, held)
         let found = poll(preparation, thread)
         held = lock.lock()
-        return deliver(found, spins: preparation.spin > 0, thread, &held)
+        return deliver(found, spins: preparation.spinning != nil, thread, &held)
     }
 
     /// Decides how long the loop may sleep, and writes what was enqueued.
@@ -101,25 +105,40 @@ extension EventLoop {
     ) -> Preparation {
         let hasReady = !state.pointee.ready.isEmpty
         let wait = hasReady ? 0 : timeToWait(held)
-        let spin = wait == 0 ? 0 : spinNanoseconds.load(ordering: .relaxed)
-        let looksAgain = spin > 0 || state.pointee.isUnarmed
-        // A thread that adds work from now on sees the flag and wakes the poller.
-        state.pointee.sleeping = wait != 0 && spin == 0
+        let spinning =
+            wait == 0
+            ? nil : Spinning(polling.load(ordering: .relaxed), &iteration.pointee.policy, wait: wait)
+        let memory = spinning == nil ? nil : lastMemory(held)
+        let isUnarmed = state.pointee.isUnarmed
+        // A thread that adds work from now on sees one of the flags, and wakes the poller or tells the leader.
+        state.pointee.sleeping = wait != 0 && spinning == nil
+        state.pointee.looking = spinning != nil
+        if spinning != nil { hasNews.store(false, ordering: .relaxed) }
         let leads = flushDirtyAndUnlock(thread, held)
         return Preparation(
-            next: !leads ? .stop : hasReady ? .deliverReady : .poll, wait: wait, spin: spin, looksAgain: looksAgain)
+            next: !leads ? .stop : hasReady ? .deliverReady : .poll, wait: wait, spinning: spinning, memory: memory,
+            isUnarmed: isUnarmed)
     }
 
     /// Waits for descriptors.
     @inline(__always)
     private func poll(_ preparation: Preparation, _ thread: UnsafeMutablePointer<LoopThread>) -> Found {
         switch preparation.next {
-        case .stop: return .lost
+        case .stop:
+            // Its successor has the iteration.
+            preparation.spinning?.giveUp()
+            preparation.memory?.letGo()
+            return .lost
         case .deliverReady: return .ready
         case .poll: break
         }
         var wait = preparation.wait
-        if preparation.looksAgain, let found = lookAgain(for: preparation.spin, &wait, thread) { return found }
+        if let spinning = preparation.spinning {
+            if let found = look(spinning, preparation.memory, &wait, thread) { return found }
+        } else {
+            Processors.lookIfDue()
+            if preparation.isUnarmed, let found = arm(thread) { return found }
+        }
         return .events(port_poller_wait(poller, iteration.pointee.events, CInt(Iteration.capacity), wait))
     }
 
@@ -134,6 +153,9 @@ extension EventLoop {
         case .frames(let receiver):
             stopSleeping(held)
             return receiver
+        case .lastSource:
+            stopSleeping(held)
+            return readLastSource(thread, bits: UInt32(PORT_POLLED), &held)
         case .events(let count):
             stopSleeping(held)
             if count == 1 { return deliverOne(spins: spins, thread, &held) }
@@ -144,6 +166,7 @@ extension EventLoop {
     @inline(__always)
     private func stopSleeping(_ held: borrowing Held<State>) {
         state.pointee.sleeping = false
+        state.pointee.looking = false
         guard state.pointee.timers.earliest != nil else { return }
         let now = monotonicNow()
         while let action = state.pointee.timers.popDue(now) { state.pointee.queue.append(.closure(action)) }
@@ -227,6 +250,8 @@ extension EventLoop {
         if state.pointee.sleeping {
             state.pointee.sleeping = false
             port_poller_wake(poller)
+        } else {
+            tellPolling(held)
         }
     }
 

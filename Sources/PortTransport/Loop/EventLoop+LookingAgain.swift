@@ -8,8 +8,10 @@ internal import Synchronization
 #endif
 
 extension EventLoop {
-    /// One attempt in this many asks the poller, which watches all descriptors.
-    static let attemptsBetweenPolls: UInt32 = 16
+    /// Polls in a row that begin with the channel read last, before the poller is asked, which watches all descriptors.
+    private static let pollsUnasked = 16
+    /// The time within a poll after which it is asked, in nanoseconds.
+    private static let timeUnasked: UInt64 = 10_000
 
     /// How long the loop may wait for descriptors, in nanoseconds; negative for no limit.
     @inline(__always)
@@ -20,43 +22,95 @@ extension EventLoop {
         return earliest > now ? Int64(clamping: earliest - now) : 0
     }
 
-    /// Looks for input without sleeping, until there is something or the time is over.
+    /// The memory of the channel read last, if it shares some; to be let go.
+    @inline(__always)
+    func lastMemory(_ held: borrowing Held<State>) -> RingPeek? {
+        guard state.pointee.lastSource != 0 else { return nil }
+        // Before its memory is given back it is removed, which takes the lock.
+        return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.memoryToPoll() }
+    }
+
+    /// Looks for input and news without sleeping, until there is something or the time is over.
     ///
     /// Nearly always the channel read last has some: to read it costs less than to ask the poller, and saves that.
     ///
     /// - Parameter wait: Then says how long to sleep, as other threads add work and timers meanwhile and wake nobody.
     /// - Returns: Nil if nothing was found.
-    func lookAgain(for spin: UInt64, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
-        var spinning = Spinning(for: spin)
-        while spin > 0 {
-            // Without the lock, as it may give the processor away.
-            let goesOn = spinning.goesOn()
-            var held = lock.lock()
-            wait = timeToWait(held)
-            if wait == 0 || !goesOn {
-                state.pointee.sleeping = wait != 0
-                lock.unlock(held)
-                break
-            }
-            iteration.pointee.attempts &+= 1
-            if state.pointee.lastSource != 0, iteration.pointee.attempts % Self.attemptsBetweenPolls != 0 {
-                let receiver = readLastSource(thread, bits: UInt32(PORT_POLLED), &held)
-                let isLost = !leads(thread, held)
-                lock.unlock(held)
-                if isLost { return .lost }
-                if let receiver { return .frames(for: receiver) }
+    func look(
+        _ first: Spinning, _ memory: RingPeek?, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>
+    ) -> Found? {
+        var spinning = first
+        var found = isTimeToAsk() ? askPoller() : nil
+        var asked: UInt64 = 0
+        while found == nil, !hasNews.load(ordering: .relaxed) {
+            if let memory {
+                if memory.hasChanged { found = .lastSource }
             } else {
-                lock.unlock(held)
-                let count = port_poller_wait(poller, iteration.pointee.events, CInt(Iteration.capacity), 0)
-                if count != 0 { return .events(count) }
+                found = tryWithoutMemory(thread)
             }
+            if found != nil { break }
+            guard spinning.goesOn() else { break }
+            // Without a look at the clock in this poll it is too early.
+            guard spinning.now &- asked >= Self.timeUnasked else { continue }
+            if asked > 0 || memory == nil { found = askPoller() }
+            asked = spinning.now
         }
-        var held = lock.lock()
+        memory?.letGo()
+        let isAnswered = found != nil || hasNews.load(ordering: .relaxed)
+        if case .lost? = found {
+            spinning.giveUp()
+        } else {
+            spinning.end(isAnswered: isAnswered, &iteration.pointee.policy)
+        }
+        if let found { return found }
+        return lock.withLock { held -> Bool in
+            state.pointee.looking = false
+            wait = timeToWait(held)
+            state.pointee.sleeping = wait != 0
+            return wait != 0 && state.pointee.isUnarmed
+        } ? arm(thread) : nil
+    }
+
+    /// Whether the poller has to be asked before the channel read last, so that the others have their turn.
+    @inline(__always)
+    private func isTimeToAsk() -> Bool {
+        let tick = ticks.load(ordering: .relaxed)
+        iteration.pointee.unasked += 1
+        return iteration.pointee.unasked >= Self.pollsUnasked || tick != iteration.pointee.tick
+    }
+
+    private func askPoller() -> Found? {
+        iteration.pointee.unasked = 0
+        iteration.pointee.tick = ticks.load(ordering: .relaxed)
+        let count = port_poller_wait(poller, iteration.pointee.events, CInt(Iteration.capacity), 0)
+        return count == 0 ? nil : .events(count)
+    }
+
+    /// Tries to read the channel read last; asks the poller if there is none.
+    private func tryWithoutMemory(_ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
+        let held = lock.lock()
+        guard state.pointee.lastSource != 0 else {
+            lock.unlock(held)
+            return askPoller()
+        }
+        return readAndUnlock(thread, bits: UInt32(PORT_POLLED), held)
+    }
+
+    /// Has the peer of the channel read last ring the doorbell again, before the loop sleeps; and reads what came before.
+    func arm(_ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
+        let held = lock.lock()
         guard state.pointee.isUnarmed else {
             lock.unlock(held)
             return nil
         }
-        let receiver = readLastSource(thread, bits: 0, &held)
+        return readAndUnlock(thread, bits: 0, held)
+    }
+
+    private func readAndUnlock(
+        _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32, _ kept: consuming Held<State>
+    ) -> Found? {
+        var held = kept
+        let receiver = readLastSource(thread, bits: bits, &held)
         let isLost = !leads(thread, held)
         lock.unlock(held)
         if isLost { return .lost }

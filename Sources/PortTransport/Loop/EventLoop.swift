@@ -21,10 +21,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     // `lock` protects what `state` points to, except for what its comments say.
 
     package struct Configuration: Sendable {
-        /// How long to poll without sleeping before the loop sleeps.
-        ///
-        /// Saves the wake-up (tens of microseconds between two processors) and costs a processor; nil: sleep at once.
-        package var spin: Duration?
+        /// Whether the loop, and blocking readers of its channels, poll before they sleep.
+        package var polling: PollingMode
         /// The most threads, those in blocked jobs included.
         package var maximumThreads: Int
         /// How long a job may run before another thread takes over.
@@ -32,10 +30,10 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         package var onEvent: (@Sendable (LoopEvent) -> Void)?
 
         package init(
-            spin: Duration? = nil, maximumThreads: Int = 64, takeover: Duration = .milliseconds(1),
+            polling: PollingMode = .adaptive, maximumThreads: Int = 64, takeover: Duration = .milliseconds(1),
             onEvent: (@Sendable (LoopEvent) -> Void)? = nil
         ) {
-            self.spin = spin
+            self.polling = polling
             self.maximumThreads = maximumThreads
             self.takeover = takeover
             self.onEvent = onEvent
@@ -78,6 +76,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var token: UInt64 = 1
         /// The leader is, or is about to be, asleep in the poller, and was not woken yet.
         var sleeping = false
+        /// The leader polls, and has to be told of work by `hasNews`.
+        var looking = false
         var phase = Phase.none
         /// Counts what the leader begins: works, reads and writes.
         var pieces: UInt64 = 0
@@ -114,8 +114,12 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     /// What the leader alone touches, while it polls and cannot lose the leadership.
     struct Iteration: ~Copyable {
         let events = UnsafeMutablePointer<port_event>.allocate(capacity: Iteration.capacity)
-        /// Counts the attempts to find something without sleeping.
-        var attempts: UInt32 = 0
+        /// Decides whether the leader polls before it sleeps.
+        var policy = PollingPolicy()
+        /// Polls that began with the channel read last, since the poller was asked.
+        var unasked = 0
+        /// The watchdog's ticks when the poller was last asked.
+        var tick: UInt64 = 0
 
         /// Events of one poll.
         static let capacity = 64
@@ -139,8 +143,10 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     let forkCount: UInt32
     let maximumThreads: Int
     let takeoverNanoseconds: UInt64
-    /// How long to poll before sleeping; 0: not at all.
-    let spinNanoseconds: Atomic<UInt64>
+    /// The code of the `PollingMode`.
+    let polling: Atomic<UInt64>
+    /// Told to a leader that polls: it has to look at its state again.
+    let hasNews = Atomic<Bool>(false)
     /// Counts the watchdog's ticks: a leader that sees a new one has run jobs for a while and polls.
     let ticks = Atomic<UInt64>(0)
 
@@ -157,7 +163,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         iteration = .allocate(capacity: 1)
         iteration.initialize(to: Iteration())
         forkCount = port_fork_count()
-        spinNanoseconds = Atomic(configuration.spin?.nanoseconds ?? 0)
+        polling = Atomic(configuration.polling.code)
         maximumThreads = max(2, configuration.maximumThreads)
         takeoverNanoseconds = max(100_000, configuration.takeover.nanoseconds)
     }
@@ -183,10 +189,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     /// Whether the calling thread is one of any loop.
     package static var isOnThread: Bool { LoopThread.current != nil }
 
-    /// Polls this long before sleeping; nil: sleeps at once.
-    package func setSpin(_ duration: Duration?) {
-        spinNanoseconds.store(duration?.nanoseconds ?? 0, ordering: .relaxed)
-    }
+    /// Changes whether threads poll, for the waits that begin from now on.
+    package func setPolling(_ mode: PollingMode) { polling.store(mode.code, ordering: .relaxed) }
 
     package func setEventHook(_ hook: (@Sendable (LoopEvent) -> Void)?) {
         lock.withLock { state.pointee.onEvent = hook }
@@ -250,8 +254,17 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
             lock.unlock(held)
             port_poller_wake(poller)
         } else {
+            tellPolling(held)
             lock.unlock(held)
         }
+    }
+
+    /// Has a leader that polls look at its state again.
+    @inline(__always)
+    func tellPolling(_ held: borrowing Held<State>) {
+        guard state.pointee.looking else { return }
+        state.pointee.looking = false
+        hasNews.store(true, ordering: .relaxed)
     }
 
     package func flushAtEndOfIteration(_ channel: LoopChannel) -> Bool {

@@ -19,6 +19,11 @@ package class LoopChannel: PollHandler, @unchecked Sendable {
     /// Whether it may be read where there is no input: that costs nothing but time.
     var isSocket: Bool { false }
 
+    /// The memory that it reads, so that a look at it costs no lock; to be let go.
+    ///
+    /// To be called while the loop knows the channel.
+    func memoryToPoll() -> RingPeek? { nil }
+
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? { nil }
 
     /// Does a piece of work that was scheduled on the loop.

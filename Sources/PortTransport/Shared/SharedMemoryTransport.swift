@@ -24,6 +24,8 @@ final class SharedMemoryTransport: @unchecked Sendable {
     private let peersAnswerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let answerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let memory: UnsafeMutableRawPointer
+    /// The channel, and threads that poll.
+    private let users = Atomic<Int>(1)
     /// The peer was asked to report room.
     let awaitsRoom = Atomic<Bool>(false)
     /// The peer has no more to say than what the ring holds.
@@ -204,11 +206,50 @@ final class SharedMemoryTransport: @unchecked Sendable {
         port_word_wake(answerWord)
     }
 
+    // MARK: Polling
+
+    /// A look at what the peer has written, for a thread that polls; to be let go.
+    ///
+    /// To be called while the memory is used.
+    func peek() -> RingPeek {
+        users.wrappingAdd(1, ordering: .relaxed)
+        return RingPeek(reader.peek, of: self)
+    }
+
+    /// The same for a thread that uses the memory itself as long as it looks.
+    var look: RingReader.Peek { reader.peek }
+
     /// When neither direction is used any more.
     func close() {
         port_close(doorbell)
         port_close(peerDoorbell)
+        leave()
+    }
+
+    /// The last one that uses the memory gives it back.
+    fileprivate func leave() {
+        guard users.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         port_memory_unmap(memory, Self.size)
         Self.giveBack()
+    }
+}
+
+/// The memory of a channel as a thread that polls sees it: without the locks of the channel, and mapped until it is let go.
+struct RingPeek {
+    private let state: RingReader.Peek
+    private let memory: Unmanaged<SharedMemoryTransport>
+
+    fileprivate init(_ state: RingReader.Peek, of memory: SharedMemoryTransport) {
+        self.state = state
+        self.memory = .passRetained(memory)
+    }
+
+    /// Whether a read may give something that it would not have given before.
+    @inline(__always)
+    var hasChanged: Bool { state.hasChanged }
+
+    func letGo() {
+        memory._withUnsafeGuaranteedRef { $0.leave() }
+        memory.release()
     }
 }

@@ -235,6 +235,22 @@ struct RingReader: ~Copyable {
         return Int(truncatingIfNeeded: available) - left
     }
 
+    /// What a look without a lock needs: the writer's counter, and what it was when all was read.
+    ///
+    /// The peer can change both. That makes a thread read in vain, or sleep, as its reads tell it to.
+    struct Peek {
+        fileprivate let written: UnsafeMutablePointer<Atomic<UInt64>>
+        fileprivate let taken: UInt64
+
+        @inline(__always)
+        var hasChanged: Bool { written.pointee.load(ordering: .relaxed) != taken }
+    }
+
+    /// For any thread, while the memory is mapped.
+    var peek: Peek {
+        Peek(written: counters.written, taken: counters.taken.pointee.load(ordering: .relaxed))
+    }
+
     /// A thread looks for answers from now on.
     func beginAwaiting() { counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed) }
 

@@ -15,7 +15,7 @@ final class HonestSide: Sendable {
 
     static let loops = [false, true].map { polls in
         var configuration = EventLoop.Configuration()
-        configuration.spin = polls ? .microseconds(30) : nil
+        configuration.polling = polls ? .always(.microseconds(30)) : .off
         guard let loop = try? EventLoop(configuration: configuration) else { fatalError("no loop") }
         return loop
     }

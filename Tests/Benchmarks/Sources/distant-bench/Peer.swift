@@ -25,7 +25,7 @@ struct Peer: Sendable {
     static func configuration(spins: Bool) -> Connection.Configuration {
         var configuration = Connection.Configuration()
         // Longer than any answer takes here: neither side sleeps during a measurement.
-        if spins { configuration.spin = .milliseconds(1) }
+        if spins { configuration.polling = .always(for: .milliseconds(1)) }
         return configuration
     }
 
