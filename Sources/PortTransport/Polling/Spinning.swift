@@ -5,7 +5,7 @@ struct Spinning {
     /// Attempts for each look at the clock.
     private static let attemptsBetweenLooks: UInt32 = 16
     /// The time between two yields, in nanoseconds.
-    private static let timeBetweenYields: UInt64 = 10_000
+    private static let timeBetweenYields: UInt64 = 2_500
     /// What an attempt takes about, where no clock says it, in nanoseconds.
     private static let estimate: UInt64 = 20
 

@@ -29,6 +29,7 @@ final class BenchServer: Vendable {
         Message("heldConnections", BenchServer.heldConnections)
         Message("letGo", BenchServer.letGo)
         Message("residentBytes", BenchServer.residentBytes)
+        Message("usedTime", BenchServer.usedTime)
     }
 
     func itself() -> BenchServer { self }
@@ -92,6 +93,7 @@ final class BenchServer: Vendable {
     }
 
     func residentBytes() -> Int64 { Int64(floorResidentBytes()) }
+    func usedTime() -> Int64 { Int64(processorTime()) }
 
     /// Runs the launched process: vends the object and lives as long as the connection.
     static func serve(_ configuration: Connection.Configuration) async throws {

@@ -1,4 +1,5 @@
 import CFloor
+import DistantObjects
 
 #if canImport(Glibc)
     import Glibc
@@ -17,7 +18,12 @@ struct Main {
             switch options.mode {
             case .help: put(Options.usage)
             case .serveFloor(let transport, let core): floorServe(FloorTransport(rawValue: transport), core)
-            case .serve: try await BenchServer.serve(Peer.configuration(spins: options.spins))
+            case .serve:
+                var configuration = Peer.configuration(spins: options.spins)
+                if options.pollsNever { configuration.polling = .off }
+                try await BenchServer.serve(configuration)
+            case .burn: try await Burner.serve()
+            case .polling: try await PollingBench(executable: try executablePath()).run()
             case .measure:
                 let results = Results(printsAtOnce: options.passes == 1)
                 let bench = Bench(options: options, executable: try executablePath(), report: results)

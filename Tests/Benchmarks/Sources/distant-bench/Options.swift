@@ -6,12 +6,17 @@ struct Options {
         /// The launched side of this library, and of the floor.
         case serve
         case serveFloor(UInt32, core: CInt)
+        /// Calls with and without adaptive polling.
+        case polling
+        /// A launched process that computes.
+        case burn
     }
 
     var mode = Mode.measure
     var scale = Scale.full
     var works = Work.allCases
     var spins = false
+    var pollsNever = false
     /// Whether to measure only the floor.
     var isFloorOnly = false
     /// The programs of other libraries to measure in the same rounds.
@@ -27,10 +32,11 @@ struct Options {
     static let usage = """
         Usage: distant-bench [--quick] [--only WORK,...] [--floor] [--against DIR] [--plot FILE]
                distant-bench archive [--quick] [--only WORK,...]
+               distant-bench polling
 
         Measures calls between two processes beside the same work by bare system calls,
         and prints one JSON object a line; with “archive” writing and reading archives, see
-        distant-bench archive --help.
+        distant-bench archive --help; with “polling” calls with and without polling.
 
           --quick      fewer and shorter samples: under a minute
           --only       only these works, separated by commas
@@ -62,6 +68,9 @@ struct Options {
                 guard let file = rest.popFirst() else { throw BenchError("--plot needs a file after it") }
                 plot = file
             case "--spin": spins = true
+            case "--no-polling": pollsNever = true
+            case "--burn": mode = .burn
+            case "polling": mode = .polling
             case "--only":
                 guard let list = rest.popFirst() else { throw BenchError("--only needs the names of works after it") }
                 works = try list.split(separator: ",").map { name in
