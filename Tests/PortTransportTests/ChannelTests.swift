@@ -168,8 +168,8 @@ func channels(
 
 /// Has two channels that have sent nothing yet go on in shared memory.
 func share(_ a: Channel, _ b: Channel) throws {
-    let descriptors = try #require(b.withReadLock { b.makeSharedMemory() })
-    #expect(try a.withReadLock { try a.takeSharedMemory(descriptors) })
+    let descriptors = try #require(b.withReadLock { b.makeSharedMemory(tellsProcessor: true) })
+    #expect(try a.withReadLock { try a.takeSharedMemory(descriptors, tellsProcessor: true) })
     Channel.closeForeign(descriptors)
     for channel in [a, b] {
         channel.queueLock.withLock { channel.shareOutput($0) }

@@ -22,10 +22,10 @@ import Testing
             static let size = 4_096 + 2 * SharedMemoryTransport.capacity
 
             init() throws {
-                let made = try #require(SharedMemoryTransport.make())
+                let made = try #require(SharedMemoryTransport.make(tellsProcessor: true))
                 maker = made.path
                 descriptors = made.descriptors
-                taker = try #require(try SharedMemoryTransport.take(descriptors))
+                taker = try #require(try SharedMemoryTransport.take(descriptors, tellsProcessor: true))
                 memory = try #require(port_memory_map(descriptors[0], Self.size))
             }
 
@@ -55,6 +55,43 @@ import Testing
                 return path.read(&vector, 1, requestsDoorbell: true)
             }
             return (received, Array(bytes.prefix(max(0, received))))
+        }
+
+        @Test("A writer says where it runs, and the other side takes any value for a hint")
+        func processor() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            #expect(!ends.taker.peerIsHere)
+            // The ring to the taker is the second; the kernel may move this thread between two steps.
+            let told = (ends.memory + 128 + 12).assumingMemoryBound(to: UInt32.self)
+            #expect(told.pointee == 0)
+            #expect(Self.write(ends.maker, [1, 2, 3]) == 3)
+            #expect(told.pointee > 0 && Int(told.pointee) <= 1 << 16)
+            while true {
+                let before = port_processor()
+                told.pointee = UInt32(before + 1)
+                let isHere = ends.taker.peerIsHere
+                guard port_processor() == before else { continue }
+                #expect(isHere)
+                break
+            }
+            for nonsense: UInt32 in [0, .max, 1 << 20] {
+                told.pointee = nonsense
+                #expect(!ends.taker.peerIsHere)
+            }
+            #expect(Self.read(ends.taker, 3) == (3, [1, 2, 3]))
+        }
+
+        @Test("Memory that a thread polls stays until it is let go")
+        func peek() throws {
+            let ends = try Ends()
+            let peek = ends.taker.peek()
+            #expect(!peek.hasChanged)
+            #expect(Self.write(ends.maker, [1]) == 1)
+            #expect(peek.hasChanged)
+            ends.close()
+            #expect(peek.hasChanged)
+            peek.letGo()
         }
 
         @Test(
@@ -254,7 +291,9 @@ import Testing
                 [halfSealed[0], good[1], good[2]], [halfSealed[1], good[1], good[2]],
             ]
             for descriptors in wrong {
-                let error = #expect(throws: TransportError.self) { try SharedMemoryTransport.take(descriptors) }
+                let error = #expect(throws: TransportError.self) {
+                    try SharedMemoryTransport.take(descriptors, tellsProcessor: true)
+                }
                 #expect(error?.code == .protocolViolation)
             }
         }
@@ -280,7 +319,8 @@ import Testing
             let pipe = open(directory.path + "/pipe", O_RDWR | O_NONBLOCK)
             defer { port_close(pipe) }
             #expect(throws: TransportError.self) {
-                try SharedMemoryTransport.take([ends.descriptors[0], pipe, ends.descriptors[2]])
+                try SharedMemoryTransport.take(
+                    [ends.descriptors[0], pipe, ends.descriptors[2]], tellsProcessor: true)
             }
         }
 

@@ -26,7 +26,7 @@ extension Connection: FrameHandler {
                 content.owesFlush = true
             }
         case .makeMemory:
-            let descriptors = channel.makeSharedMemory()
+            let descriptors = channel.makeSharedMemory(tellsProcessor: state.withLock { $0.tellsProcessor })
             state.withContent { content in
                 content.port.memoryWasMade(descriptors)
                 content.owesFlush = true
@@ -41,7 +41,10 @@ extension Connection: FrameHandler {
         let outcome: MemoryOutcome
         do {
             let wasLost = try channel.stopExpectingSharedMemory()
-            let isTaken = try !descriptors.isEmpty && channel.takeSharedMemory(descriptors)
+            let tellsProcessor = state.withLock { $0.tellsProcessor }
+            let isTaken =
+                try !descriptors.isEmpty
+                && channel.takeSharedMemory(descriptors, tellsProcessor: tellsProcessor)
             outcome = isTaken ? .taken : .none(isOffered: wasLost || !descriptors.isEmpty)
         } catch let error as TransportError {
             let violation = ProtocolViolation(.malformed, error.message)

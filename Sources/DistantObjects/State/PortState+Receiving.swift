@@ -192,7 +192,9 @@ extension PortState {
         if !sharesMemory { sharing.phase = .never }
         for byte in ProtocolLimits.magic { outbox.append(byte: byte) }
         outbox.append(ProtocolLimits.version)
-        let memory = sharing.phase == .never ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline
+        let memory =
+            sharing.phase == .never
+            ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline | ProtocolLimits.tellsProcessor
         outbox.append(
             (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
                 | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises | ProtocolLimits.streams

@@ -21,6 +21,9 @@ extension PortState {
         return sharing.isBusy(frames: entered &+ sent, now: host.now, within: busy.nanoseconds)
     }
 
+    /// Whether both sides say in shared memory on which processor they run.
+    var tellsProcessor: Bool { handshake.grants.features & ProtocolLimits.tellsProcessor != 0 }
+
     /// Asks the peer for memory.
     ///
     /// The channel must be ready to receive descriptors.

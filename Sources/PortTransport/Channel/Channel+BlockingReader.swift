@@ -305,7 +305,8 @@ extension Channel {
         else { return nil }
         if case .memory = link { return nil }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        guard var spinning = Spinning(code, &gated.pointee.blockingReader.policy, wait: time) else {
+        guard var spinning = Spinning(code, &gated.pointee.blockingReader.policy, wait: time, peerIsHere: peerIsHere)
+        else {
             Processors.lookIfDue()
             return nil
         }

@@ -46,8 +46,11 @@ extension Channel {
     /// Makes memory to share, while a frame is delivered.
     ///
     /// Returns the descriptors to be sent to the peer, nil if there is none to be had.
-    package func makeSharedMemory() -> [CInt]? {
-        guard canShare, sharedMemory == nil, let made = SharedMemoryTransport.make() else { return nil }
+    /// - Parameter tellsProcessor: Whether both sides say on which processor they run.
+    package func makeSharedMemory(tellsProcessor: Bool) -> [CInt]? {
+        guard canShare, sharedMemory == nil,
+            let made = SharedMemoryTransport.make(tellsProcessor: tellsProcessor)
+        else { return nil }
         sharedMemory = made.path
         return made.descriptors
     }
@@ -92,9 +95,9 @@ extension Channel {
     ///
     /// False if this process cannot open it.
     /// - Throws: `protocolViolation` if it is not what the peer has to make.
-    package func takeSharedMemory(_ descriptors: [CInt]) throws(TransportError) -> Bool {
+    package func takeSharedMemory(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> Bool {
         guard canShare, sharedMemory == nil else { return false }
-        sharedMemory = try SharedMemoryTransport.take(descriptors)
+        sharedMemory = try SharedMemoryTransport.take(descriptors, tellsProcessor: tellsProcessor)
         return sharedMemory != nil
     }
 

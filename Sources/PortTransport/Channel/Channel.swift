@@ -316,6 +316,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         readsSharedMemory.load(ordering: .acquiring) ? sharedMemory?.peek() : nil
     }
 
+    override var peerIsHere: Bool {
+        readsSharedMemory.load(ordering: .acquiring) && sharedMemory?.peerIsHere ?? false
+    }
+
     override func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
         if bits & UInt32(PORT_WRITABLE) != 0 || isNotifiedOfRoom(bits) { flush(isWritable: true) }

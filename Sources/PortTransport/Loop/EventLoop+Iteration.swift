@@ -107,7 +107,10 @@ extension EventLoop {
         let wait = hasReady ? 0 : timeToWait(held)
         let spinning =
             wait == 0
-            ? nil : Spinning(polling.load(ordering: .relaxed), &iteration.pointee.policy, wait: wait)
+            ? nil
+            : Spinning(
+                polling.load(ordering: .relaxed), &iteration.pointee.policy, wait: wait,
+                peerIsHere: isLastPeerHere(held))
         let memory = spinning == nil ? nil : lastMemory(held)
         let isUnarmed = state.pointee.isUnarmed
         // A thread that adds work from now on sees one of the flags, and wakes the poller or tells the leader.

@@ -30,6 +30,12 @@ extension EventLoop {
         return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.memoryToPoll() }
     }
 
+    /// Whether the peer of that channel ran last on the processor of the calling thread.
+    func isLastPeerHere(_ held: borrowing Held<State>) -> Bool {
+        guard state.pointee.lastSource != 0 else { return false }
+        return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.peerIsHere } ?? false
+    }
+
     /// Looks for input and news without sleeping, until there is something or the time is over.
     ///
     /// Nearly always the channel read last has some: to read it costs less than to ask the poller, and saves that.

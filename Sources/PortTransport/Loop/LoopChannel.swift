@@ -24,6 +24,11 @@ package class LoopChannel: PollHandler, @unchecked Sendable {
     /// To be called while the loop knows the channel.
     func memoryToPoll() -> RingPeek? { nil }
 
+    /// Whether its peer ran last on the processor of the calling thread, as far as it says so.
+    ///
+    /// To be called while the loop knows the channel.
+    var peerIsHere: Bool { false }
+
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? { nil }
 
     /// Does a piece of work that was scheduled on the loop.

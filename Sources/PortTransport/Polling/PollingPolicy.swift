@@ -74,7 +74,7 @@ struct PollingPolicy {
         return polled >= Self.timeBetweenReadings
     }
 
-    /// No poll is possible here now: another thread polls, or the process has one processor.
+    /// No poll makes sense now: another thread polls, the process has one processor, or the peer needs this one.
     mutating func isPrevented() { isHot = false }
 
     /// What the run delay of the thread is that has polled; nil if the system does not say.

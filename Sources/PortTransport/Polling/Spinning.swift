@@ -24,7 +24,8 @@ struct Spinning {
     /// - Parameters:
     ///   - code: The code of a `PollingMode`.
     ///   - wait: How long the thread may sleep at most, in nanoseconds; negative for no limit.
-    init?(_ code: UInt64, _ policy: inout PollingPolicy, wait: Int64) {
+    ///   - peerIsHere: Whether what it waits for can run on this processor alone, as far as anybody knows.
+    init?(_ code: UInt64, _ policy: inout PollingPolicy, wait: Int64, peerIsHere: @autoclosure () -> Bool) {
         let longest = wait < 0 ? .max : UInt64(wait)
         if let fixed = PollingMode.nanoseconds(code) {
             guard fixed > 0 else { return nil }
@@ -33,7 +34,7 @@ struct Spinning {
             return
         }
         guard policy.polls(at: Self.readClock()) else { return nil }
-        guard Processors.sufficed, PollingTurn.take() else {
+        guard Processors.sufficed, !peerIsHere(), PollingTurn.take() else {
             policy.isPrevented()
             return nil
         }

@@ -24,6 +24,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
     private let peersAnswerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let answerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let memory: UnsafeMutableRawPointer
+    private let tellsProcessor: Bool
     /// The channel, and threads that poll.
     private let users = Atomic<Int>(1)
     /// The peer was asked to report room.
@@ -53,15 +54,20 @@ final class SharedMemoryTransport: @unchecked Sendable {
 
     private static func giveBack() { count.subtract(1, ordering: .relaxed) }
 
-    private init(_ memory: UnsafeMutableRawPointer, isMaker: Bool, doorbell: CInt, peerDoorbell: CInt) {
+    private init(
+        _ memory: UnsafeMutableRawPointer, isMaker: Bool, tellsProcessor: Bool, doorbell: CInt, peerDoorbell: CInt
+    ) {
         self.memory = memory
+        self.tellsProcessor = tellsProcessor
         self.doorbell = doorbell
         self.peerDoorbell = peerDoorbell
         let toMaker = SharedCounters(at: memory)
         let toTaker = SharedCounters(at: memory + SharedCounters.size)
         let first = memory + Self.headerSize
         let second = first + Self.capacity
-        writer = RingWriter(isMaker ? toTaker : toMaker, isMaker ? second : first, capacity: Self.capacity)
+        writer = RingWriter(
+            isMaker ? toTaker : toMaker, isMaker ? second : first, capacity: Self.capacity,
+            tellsProcessor: tellsProcessor)
         reader = RingReader(isMaker ? toMaker : toTaker, isMaker ? first : second, capacity: Self.capacity)
         peersAnswerWord = (isMaker ? toTaker : toMaker).answerWaits
         answerWord = (isMaker ? toMaker : toTaker).answerWaits
@@ -71,14 +77,15 @@ final class SharedMemoryTransport: @unchecked Sendable {
     ///
     /// Returns it and what the peer takes it from, which the caller closes; nil if the system has no such thing or no
     /// descriptor left, or the process has enough of them.
-    static func make() -> (path: SharedMemoryTransport, descriptors: [CInt])? {
+    /// - Parameter tellsProcessor: Whether each side tells the other on which processor it runs.
+    static func make(tellsProcessor: Bool) -> (path: SharedMemoryTransport, descriptors: [CInt])? {
         guard reserve() else { return nil }
-        if let made = open() { return made }
+        if let made = open(tellsProcessor) { return made }
         giveBack()
         return nil
     }
 
-    private static func open() -> (path: SharedMemoryTransport, descriptors: [CInt])? {
+    private static func open(_ tellsProcessor: Bool) -> (path: SharedMemoryTransport, descriptors: [CInt])? {
         let descriptor = port_memory_make(size)
         guard descriptor >= 0 else { return nil }
         guard let memory = port_memory_map(descriptor, size) else {
@@ -93,7 +100,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
             port_memory_unmap(memory, size)
             return nil
         }
-        let path = SharedMemoryTransport(memory, isMaker: true, doorbell: ours.own, peerDoorbell: theirs.own)
+        let path = SharedMemoryTransport(
+            memory, isMaker: true, tellsProcessor: tellsProcessor,
+            doorbell: ours.own, peerDoorbell: theirs.own)
         return (path, [descriptor, ours.given, theirs.given])
     }
 
@@ -101,15 +110,17 @@ final class SharedMemoryTransport: @unchecked Sendable {
     ///
     /// Nil if this process cannot open it, or has enough of them.
     /// - Throws: `protocolViolation` if they are not what `make` makes.
-    static func take(_ descriptors: [CInt]) throws(TransportError) -> SharedMemoryTransport? {
+    static func take(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> SharedMemoryTransport? {
         guard reserve() else { return nil }
         var path: SharedMemoryTransport?
         defer { if path == nil { giveBack() } }
-        path = try open(descriptors)
+        path = try open(descriptors, tellsProcessor)
         return path
     }
 
-    private static func open(_ descriptors: [CInt]) throws(TransportError) -> SharedMemoryTransport? {
+    private static func open(_ descriptors: [CInt], _ tellsProcessor: Bool) throws(TransportError)
+        -> SharedMemoryTransport?
+    {
         guard descriptors.count == descriptorCount else {
             throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
         }
@@ -132,7 +143,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
             guard number != EINVAL else { throw TransportError(.protocolViolation, "a doorbell is not a pipe") }
             return nil
         }
-        return SharedMemoryTransport(memory, isMaker: false, doorbell: doorbells[1], peerDoorbell: doorbells[0])
+        return SharedMemoryTransport(
+            memory, isMaker: false, tellsProcessor: tellsProcessor,
+            doorbell: doorbells[1], peerDoorbell: doorbells[0])
     }
 
     /// By the one thread that writes; see `RingWriter.write`.
@@ -215,6 +228,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
         users.wrappingAdd(1, ordering: .relaxed)
         return RingPeek(reader.peek, of: self)
     }
+
+    /// Whether the peer ran last on the processor of the calling thread, and so cannot run while that polls.
+    var peerIsHere: Bool { tellsProcessor && reader.writerIsHere }
 
     /// The same for a thread that uses the memory itself as long as it looks.
     var look: RingReader.Peek { reader.peek }

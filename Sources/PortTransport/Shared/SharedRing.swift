@@ -16,6 +16,8 @@ struct SharedCounters {
     let written: UnsafeMutablePointer<Atomic<UInt64>>
     /// Not 0: the writer wants to be notified of room.
     let writerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+    /// 1 + the processor on which the writer ran when it wrote last; 0: it does not say.
+    let writerProcessor: UnsafeMutablePointer<Atomic<UInt32>>
     /// Bytes read ever.
     let taken: UnsafeMutablePointer<Atomic<UInt64>>
     /// Not 0: the reader wants to be notified of bytes.
@@ -28,6 +30,7 @@ struct SharedCounters {
     init(at address: UnsafeMutableRawPointer) {
         written = address.assumingMemoryBound(to: Atomic<UInt64>.self)
         writerWaits = (address + 8).assumingMemoryBound(to: Atomic<UInt32>.self)
+        writerProcessor = (address + 12).assumingMemoryBound(to: Atomic<UInt32>.self)
         taken = (address + 64).assumingMemoryBound(to: Atomic<UInt64>.self)
         readerWaits = (address + 72).assumingMemoryBound(to: Atomic<UInt32>.self)
         answerWaits = (address + 76).assumingMemoryBound(to: Atomic<UInt32>.self)
@@ -79,14 +82,17 @@ struct RingWriter: ~Copyable {
     private var position: UInt64 = 0
     /// The reader's counter as it was last seen.
     private var taken: UInt64 = 0
+    /// What the reader is told of the processor; nil: nothing.
+    private var processor: UInt32?
 
     /// Bytes after which the reader may begin.
     private static let portion = 32 << 10
 
-    init(_ counters: SharedCounters, _ bytes: UnsafeMutableRawPointer, capacity: Int) {
+    init(_ counters: SharedCounters, _ bytes: UnsafeMutableRawPointer, capacity: Int, tellsProcessor: Bool) {
         self.counters = counters
         self.bytes = bytes
         self.capacity = capacity
+        processor = tellsProcessor ? 0 : nil
     }
 
     /// Copies what there is room for, and no more than the ring holds, so that at most `bound` bytes wait to be read.
@@ -143,7 +149,14 @@ struct RingWriter: ~Copyable {
     }
 
     @inline(__always)
-    private func publish(_ content: RingContent, _ wake: (RingReceiver) -> Void) {
+    private mutating func publish(_ content: RingContent, _ wake: (RingReceiver) -> Void) {
+        if let told = processor {
+            let now = UInt32(truncatingIfNeeded: port_processor() + 1)
+            if now != told {
+                processor = now
+                counters.writerProcessor.pointee.store(now, ordering: .relaxed)
+            }
+        }
         counters.written.pointee.store(position, ordering: .releasing)
         // Either the reader's second look finds these bytes, or its request is found here.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
@@ -249,6 +262,14 @@ struct RingReader: ~Copyable {
     /// For any thread, while the memory is mapped.
     var peek: Peek {
         Peek(written: counters.written, taken: counters.taken.pointee.load(ordering: .relaxed))
+    }
+
+    /// Whether the writer says that it ran last where the calling thread runs.
+    ///
+    /// It may say anything: then the thread sleeps, or polls, where the other would have been better.
+    var writerIsHere: Bool {
+        let told = counters.writerProcessor.pointee.load(ordering: .relaxed)
+        return told != 0 && told == UInt32(truncatingIfNeeded: port_processor() + 1)
     }
 
     /// A thread looks for answers from now on.

@@ -27,14 +27,18 @@ struct PollingBench {
         var neighbours: [Peer] = []
         for _ in 0..<busy { neighbours.append(try await launch(["--burn"], .off)) }
         var peers: [Peer] = []
-        for mode in Self.modes { peers.append(try await launch(["--serve"] + (mode == .off ? ["--no-polling"] : []), mode)) }
+        for mode in Self.modes {
+            peers.append(try await launch(["--serve"] + (mode == .off ? ["--no-polling"] : []), mode))
+        }
         let floor = try Floor(.socket, executable: executable)
         if busy == 0 { print("floor", place, "calls", "off", [("p50_us", try floor.ping(count: 2000))]) }
 
         for api in API.allCases {
             var times = peers.map { _ in [UInt64]() }
             for _ in 0..<Self.rounds {
-                for (index, peer) in peers.enumerated() { times[index] += try await calls(peer, api, busy > 0 ? 400 : 4000) }
+                for (index, peer) in peers.enumerated() {
+                    times[index] += try await calls(peer, api, busy > 0 ? 400 : 4000)
+                }
             }
             for (mode, times) in zip(Self.modes, times) {
                 let sorted = times.sorted()
