@@ -46,16 +46,22 @@ struct PollingPolicyTests {
         #expect(polls == expected, sourceLocation: sourceLocation)
     }
 
-    @Test("Without credit one wait in 64 polls")
+    @Test("Without credit one wait in 64 polls, and in twice as many after each that fails, up to 1,024")
     func probes() {
         var place = Place()
         _ = place.polls(after: PollingPolicy.longestRound * 2)
-        for _ in 0..<5 {
+        for expected in [64, 128, 256, 512, 1_024, 1_024] {
             let waits = place.waitsUntilPoll()
-            #expect(waits == 64)
+            #expect(waits == expected)
             place.end(false, time: PollingPolicy.bound)
         }
         #expect(place.policy.credit == 0)
+        _ = place.waitsUntilPoll()
+        place.end(true)
+        expect(place.polls(), true)
+        place.end(false)
+        let waits = place.waitsUntilPoll()
+        #expect(waits == 64)
     }
 
     @Test("A poll that is answered earns, one that is not costs four times that, and credit has a bound")

@@ -7,6 +7,9 @@
 ///         ^                                             |
 ///         +----------(not answered: 4 less)-------------+
 ///
+/// Each probe that fails doubles the waits until the next one, to 1,024 at most, so that probes in vain are too few to be
+/// seen; one that is answered sets them back.
+///
 /// It is spent only where waits follow each other at once: a program that calls now and then sleeps at once. A place whose
 /// thread is ready to run while it does not run polls where others need the processor. That shows in the thread's *run
 /// delay*, and stops all polling at the place for 10 ms, and for twice that each time it is found again, up to a second.
@@ -16,7 +19,8 @@ struct PollingPolicy {
     /// The longest poll.
     static let bound: UInt64 = 50_000
     /// Waits without credit for each probe.
-    static let waitsForProbe: UInt8 = 64
+    static let waitsForProbe: UInt16 = 64
+    static let mostWaitsForProbe: UInt16 = 1_024
     /// What a poll costs that was not answered, and the most credit.
     static let cost: UInt8 = 4
     static let mostCredit: UInt8 = 32
@@ -30,7 +34,8 @@ struct PollingPolicy {
     static let longestPause: UInt64 = 1_000_000_000
 
     private(set) var credit: UInt8 = 0
-    private var waits: UInt8 = 0
+    private var waits: UInt16 = 0
+    private var waitsForProbe = Self.waitsForProbe
     /// The last poll was answered at once, so that the next wait needs no clock.
     private(set) var isHot = false
     private var lastWait: UInt64 = 0
@@ -51,7 +56,7 @@ struct PollingPolicy {
         guard isSoon, now >= stoppedUntil else { return false }
         if credit > 0 { return true }
         waits += 1
-        guard waits >= Self.waitsForProbe else { return false }
+        guard waits >= waitsForProbe else { return false }
         waits = 0
         return true
     }
@@ -66,7 +71,9 @@ struct PollingPolicy {
     mutating func polled(isAnswered: Bool, time: UInt64, isQuick: Bool) -> Bool {
         if isAnswered {
             if credit < Self.mostCredit { credit += 1 }
+            waitsForProbe = Self.waitsForProbe
         } else {
+            if credit == 0 { waitsForProbe = min(waitsForProbe * 2, Self.mostWaitsForProbe) }
             credit -= min(credit, Self.cost)
         }
         isHot = isAnswered && isQuick

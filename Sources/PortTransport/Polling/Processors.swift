@@ -3,7 +3,8 @@ internal import Synchronization
 
 /// What the system lets this process run on, as far as it decides whether polling makes sense; one for the process.
 ///
-/// Masks and quotas can change, so it is looked at again now and then, by a thread that holds no lock.
+/// Masks and quotas can change, so it is looked at again now and then, by a thread that holds no lock; but only where a
+/// thread would poll, so that a program that calls now and then never pays for it.
 enum Processors {
     /// How often the mask is looked at, and the quota, in nanoseconds.
     private static let maskInterval: UInt64 = 100_000_000
@@ -12,7 +13,7 @@ enum Processors {
     static let leastQuota: Int64 = 200
 
     private static let isEnough = Atomic<Bool>(false)
-    private static let isDue = Atomic<Bool>(true)
+    private static let isDue = Atomic<Bool>(false)
     private static let lookedAt = Atomic<UInt64>(0)
     private static let quotaLookedAt = Atomic<UInt64>(0)
     private static let quota = Atomic<Int64>(0)
@@ -24,8 +25,8 @@ enum Processors {
     @inline(__always)
     static var sufficed: Bool { isEnough.load(ordering: .relaxed) }
 
-    /// To be told the time now and then.
-    static func note(_ now: UInt64) {
+    /// Asks for a look, unless the last one was a short time ago: a thread polls, or would.
+    static func ask(at now: UInt64) {
         if now &- lookedAt.load(ordering: .relaxed) >= maskInterval { isDue.store(true, ordering: .relaxed) }
     }
 

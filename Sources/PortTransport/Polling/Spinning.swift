@@ -33,19 +33,15 @@ struct Spinning {
             isFixed = true
             return
         }
-        guard policy.polls(at: Self.readClock()) else { return nil }
-        guard Processors.sufficed, !peerIsHere(), PollingTurn.take() else {
+        guard policy.polls(at: monotonicNow()) else { return nil }
+        let suffice = Processors.sufficed
+        if !suffice { Processors.ask(at: monotonicNow()) }
+        guard suffice, !peerIsHere(), PollingTurn.take() else {
             policy.isPrevented()
             return nil
         }
         bound = min(PollingPolicy.bound, longest)
         isFixed = false
-    }
-
-    private static func readClock() -> UInt64 {
-        let now = monotonicNow()
-        Processors.note(now)
-        return now
     }
 
     /// To be asked after each attempt that found nothing.
@@ -89,7 +85,9 @@ struct Spinning {
         guard policy.polled(isAnswered: isAnswered, time: time, isQuick: isQuick) else { return }
         var delay: UInt64 = 0
         let isKnown = port_run_delay(&delay)
-        policy.read(runDelay: isKnown ? delay : nil, thread: UInt(port_thread_number()), at: Self.readClock())
+        let now = monotonicNow()
+        policy.read(runDelay: isKnown ? delay : nil, thread: UInt(port_thread_number()), at: now)
+        Processors.ask(at: now)
         Processors.lookIfDue()
     }
 }
