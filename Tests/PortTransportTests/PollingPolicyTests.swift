@@ -79,6 +79,19 @@ struct PollingPolicyTests {
         expect(place.polls(), false)
     }
 
+    @Test("A thread that prepares for a poll learns that there will be none, and its wait counts")
+    func promising() {
+        var place = Place()
+        _ = place.polls(after: PollingPolicy.longestRound * 2)
+        for _ in 0..<63 { expect(place.policy.isPromising(), false) }
+        expect(place.policy.isPromising(), true)
+        _ = place.polls(after: PollingPolicy.longestRound * 2)
+        expect(place.policy.isPromising(), true)
+        expect(place.polls(), true)
+        place.end(true)
+        expect(place.policy.isPromising(), true)
+    }
+
     @Test("A wait long after another does not poll, and costs no credit")
     func calm() {
         var place = Place()

@@ -59,15 +59,21 @@ extension Connection {
     @inline(never)
     private func sendCallOutsideScope(_ message: consuming OutboundMessage) async throws -> Reply {
         let ticket = try reserve(message)
+        // A timer would have to be started first, which ends a call that is suspended.
+        let polls = message.deadline == nil
         let handed = Unmanaged.passRetained(message)
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
-                writeOrQueueCall(handed.takeRetainedValue(), ticket, in: nil, .task(continuation))
+                writeOrQueueCall(handed.takeRetainedValue(), ticket, in: nil, .task(continuation), isBlocking: polls)
+                // To suspend the task and to wake a thread for it costs more than a call whose answer comes at once.
+                if polls, !channel.flushAndPoll(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
             }
         } onCancel: {
             giveUp(ticket, CancellationError())
         }
     }
+
+    private func isAnswered(_ ticket: Ticket) -> Bool { state.withLock { !$0.questions.isOpen(ticket) } }
 
     /// Sends a call and blocks the calling thread until the answer arrives.
     func sendCallBlocking(_ message: consuming OutboundMessage) throws -> Reply {

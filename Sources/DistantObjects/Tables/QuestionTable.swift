@@ -35,8 +35,13 @@ struct QuestionTable<Waiter> {
 
     /// Whether a ticket's question is under way and belongs to the scope.
     func isOpen(_ ticket: Ticket, in scope: ObjectIdentifier) -> Bool {
+        isOpen(ticket) && slots[Int(ticket.index)].scope == scope
+    }
+
+    /// Whether a ticket's question is under way.
+    func isOpen(_ ticket: Ticket) -> Bool {
         let phase = phase(of: ticket)
-        return (phase == .reserved || phase == .sent) && slots[Int(ticket.index)].scope == scope
+        return phase == .reserved || phase == .sent
     }
 
     /// The phase of a ticket's question; nil if the ticket is for an earlier use of the slot.

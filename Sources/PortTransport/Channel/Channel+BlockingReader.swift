@@ -65,7 +65,7 @@ extension Channel {
     /// Makes the calling thread the blocking reader.
     ///
     /// - Returns: Nil if the system has nothing left to wait with; then all is as before.
-    private func enterAndUnlock(_ held: consuming Held<GateState>) -> BlockingReaderResources? {
+    func enterAndUnlock(_ held: consuming Held<GateState>) -> BlockingReaderResources? {
         let action = gated.pointee.blockingReader.enter()
         // With shared memory the loop goes on reading beside this thread.
         let isAlone = !gated.pointee.input.isShared
@@ -171,7 +171,7 @@ extension Channel {
     }
 
     /// The result of one wait of the blocking reader.
-    private enum Wait {
+    enum Wait {
         /// There is input, or was.
         case input
         /// There may be input in memory shared with the peer, which does not show the end.
@@ -238,7 +238,7 @@ extension Channel {
     }
 
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
-    private func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
+    func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
         let held = readLock.lock()
         // A blocking reader is woken by answers, and asks for that in another way.
         reading.pointee.isPolled = isPolling || reading.pointee.input.isShared
@@ -292,51 +292,9 @@ extension Channel {
         return isReady ? .input : .ended
     }
 
-    private static func nanoseconds(until deadline: UInt64) -> Int64 {
+    static func nanoseconds(until deadline: UInt64) -> Int64 {
         let now = monotonicNow()
         return deadline > now ? Int64(clamping: deadline - now) : 0
-    }
-
-    /// Looks for input without sleeping, if the loop's mode says so; nil when the time for that is over.
-    ///
-    /// In shared memory an attempt takes no lock. To read a socket costs less than to ask the poller.
-    private func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
-        guard let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
-        else { return nil }
-        if case .memory = link { return nil }
-        let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        guard var spinning = Spinning(code, &gated.pointee.blockingReader.policy, wait: time, peerIsHere: peerIsHere)
-        else {
-            Processors.lookIfDue()
-            return nil
-        }
-        // The memory stays while this thread is the blocking reader.
-        let memory = readsSharedMemory.load(ordering: .acquiring) ? sharedMemory?.look : nil
-        var found: Wait?
-        var looked: UInt64 = 0
-        while found == nil {
-            if readerSignals.load(ordering: .relaxed) != signals {
-                found = .changed
-            } else if let memory {
-                // The caller has read what there was; a peer that has written since then has changed the counter.
-                if memory.hasChanged { found = readOnThread(resources, isPolling: true) }
-                if case .input? = found { found = nil }
-            } else if isSocket {
-                let wait = readOnThread(resources, isPolling: true)
-                if case .input = wait {} else { found = wait }
-            } else if resources.wait(0) != 0 {
-                found = .input
-            }
-            guard found == nil else { break }
-            guard spinning.goesOn() else { break }
-            // An end that was there before does not change the signals.
-            if spinning.now != looked {
-                looked = spinning.now
-                if gate.withLock({ gated.pointee.life.hasEnd }) { found = .ended }
-            }
-        }
-        spinning.end(isAnswered: found != nil, &gated.pointee.blockingReader.policy)
-        return found
     }
 
     /// As `leaveBlockingReader`, where the loop reads as well.
@@ -353,7 +311,7 @@ extension Channel {
     }
 
     /// Has a waiting thread read, or gives reading back to the loop.
-    private func leaveBlockingReader(_ resources: BlockingReaderResources?) {
+    func leaveBlockingReader(_ resources: BlockingReaderResources?) {
         if readsSharedMemory.load(ordering: .acquiring) { return leaveSharedReader(resources) }
         let reserves = resources != nil && mayReserve
         if !reserves { withReadLock { reading.pointee.isLoopStopped = false } }

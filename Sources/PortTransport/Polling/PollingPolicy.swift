@@ -61,6 +61,15 @@ struct PollingPolicy {
         return true
     }
 
+    /// Whether the next wait may poll; if not, it counts as one that does not.
+    ///
+    /// For a thread that prepares for a poll, and does nothing if there will be none.
+    mutating func isPromising() -> Bool {
+        if isHot || credit > 0 || waits + 1 >= waitsForProbe { return true }
+        waits += 1
+        return false
+    }
+
     /// A poll has ended.
     ///
     /// - Parameters:

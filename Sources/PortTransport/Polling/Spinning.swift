@@ -34,9 +34,8 @@ struct Spinning {
             return
         }
         guard policy.polls(at: monotonicNow()) else { return nil }
-        let suffice = Processors.sufficed
-        if !suffice { Processors.ask(at: monotonicNow()) }
-        guard suffice, !peerIsHere(), PollingTurn.take() else {
+        guard Processors.sufficed, !peerIsHere(), PollingTurn.take() else {
+            Processors.ask(at: monotonicNow())
             policy.isPrevented()
             return nil
         }

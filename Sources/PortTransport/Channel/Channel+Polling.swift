@@ -1,0 +1,84 @@
+internal import Synchronization
+
+extension Channel {
+    /// Polls of one `flushAndPoll`: frames that are no answer must not keep its thread.
+    private static let pollsForAnswer = 4
+
+    /// Flushes, and reads on the calling thread while it polls; it never sleeps.
+    ///
+    /// For a thread that has others to serve, and can be woken for the answer: that costs more than to find it here. Only in
+    /// shared memory, where reading needs no descriptor. As for `readWhileWaiting`, `done` is called with no lock held.
+    ///
+    /// - Returns: False if the thread may not poll; then it has flushed nothing.
+    package func flushAndPoll(until done: () -> Bool) -> Bool {
+        guard !isForked, readsSharedMemory.load(ordering: .acquiring), LoopThread.current == nil,
+            let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
+        else { return false }
+        let isFixed = PollingMode.nanoseconds(code) != nil
+        guard isFixed || Processors.sufficed else { return false }
+        let held = gate.lock()
+        let (input, isRead) = (gated.pointee.input, gated.pointee.blockingReader.isReading)
+        guard input.isShared, !input.isEnded, !isRead, !gated.pointee.life.hasEnd else {
+            gate.unlock(held)
+            return false
+        }
+        // While no thread reads, the policy is looked at under the gate.
+        guard isFixed || gated.pointee.blockingReader.policy.isPromising() else {
+            gate.unlock(held)
+            return false
+        }
+        guard let resources = enterAndUnlock(held) else { return false }
+        // The thread is not its own to block, however long the loop polls.
+        let deadline = isFixed ? monotonicNow() + PollingPolicy.bound : nil
+        defer { leaveBlockingReader(resources) }
+        flush()
+        for _ in 0..<Self.pollsForAnswer {
+            let signals = readerSignals.load(ordering: .acquiring)
+            if done() { break }
+            guard case .changed? = poll(resources, signals, until: deadline) else { break }
+        }
+        return true
+    }
+
+    /// Looks for input without sleeping, if the loop's mode says so; nil when the time for that is over.
+    ///
+    /// In shared memory an attempt takes no lock. To read a socket costs less than to ask the poller.
+    func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
+        guard let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
+        else { return nil }
+        if case .memory = link { return nil }
+        let time = deadline.map(Self.nanoseconds(until:)) ?? -1
+        guard var spinning = Spinning(code, &gated.pointee.blockingReader.policy, wait: time, peerIsHere: peerIsHere)
+        else {
+            Processors.lookIfDue()
+            return nil
+        }
+        // The memory stays while this thread is the blocking reader.
+        let memory = readsSharedMemory.load(ordering: .acquiring) ? sharedMemory?.look : nil
+        var found: Wait?
+        var looked: UInt64 = 0
+        while found == nil {
+            if readerSignals.load(ordering: .relaxed) != signals {
+                found = .changed
+            } else if let memory {
+                // The caller has read what there was; a peer that has written since then has changed the counter.
+                if memory.hasChanged { found = readOnThread(resources, isPolling: true) }
+                if case .input? = found { found = nil }
+            } else if isSocket {
+                let wait = readOnThread(resources, isPolling: true)
+                if case .input = wait {} else { found = wait }
+            } else if resources.wait(0) != 0 {
+                found = .input
+            }
+            guard found == nil else { break }
+            guard spinning.goesOn() else { break }
+            // An end that was there before does not change the signals.
+            if spinning.now != looked {
+                looked = spinning.now
+                if gate.withLock({ gated.pointee.life.hasEnd }) { found = .ended }
+            }
+        }
+        spinning.end(isAnswered: found != nil, &gated.pointee.blockingReader.policy)
+        return found
+    }
+}
