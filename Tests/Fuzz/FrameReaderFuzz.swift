@@ -7,11 +7,16 @@
 //     clang -c $S/CPortShims/port_io.c -o port_io.o
 //     swiftc -O -parse-as-library -sanitize=fuzzer,address -package-name DistantObjects -module-name FrameReaderFuzz \
 //         -enable-upcoming-feature InternalImportsByDefault -I . $S/PortTransport/TransportError.swift \
-//         $S/PortTransport/Frames/{FrameHeader,FrameReader,ByteSlice}.swift ../../Tests/Fuzz/FrameReaderFuzz.swift \
+//         $S/PortTransport/Frames/{FrameHeader,FrameReader,ByteSlice,MessageBlock}.swift ../../Tests/Fuzz/FrameReaderFuzz.swift \
 //         port_io.o -o frame-reader-fuzz
 //     ./frame-reader-fuzz -max_len=4096
 //
 // The sources are compiled together with this file, so that the fuzzer sees all their branches.
+
+extension MessageBlock {
+    /// Without the pool, which has a loop for its timer.
+    static func make(count: Int) -> MessageBlock? { AllocatedBlock(count: count) }
+}
 
 private let limits = FrameReader.Limits(frame: 512, bulk: 4_096, window: 4_096, openMessages: 16)
 

@@ -9,6 +9,7 @@
 #include "port_clock.h"
 #include "port_closing.h"
 #include "port_io.h"
+#include "port_memory.h"
 #include "port_poller.h"
 #include "port_process.h"
 #include "port_processors.h"

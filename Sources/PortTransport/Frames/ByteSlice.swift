@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    internal import Glibc
-#else
-    internal import Darwin
-#endif
-
 /// Bytes that an object keeps in memory: a part of a read buffer, or a whole large message.
 ///
 /// A slice of a read buffer keeps that whole buffer; what has to wait is better copied with a `ByteBatch`.
@@ -61,21 +55,6 @@ package struct ByteBatch {
         guard !isEmpty else { return }
         self = ByteBatch()
     }
-}
-
-/// The memory of one large message that comes in.
-///
-/// A peer chooses its size, so getting it may fail without ending the process.
-package final class MessageBlock {
-    package let bytes: UnsafeMutableRawBufferPointer
-
-    /// Nil if the system has too little memory.
-    package init?(count: Int) {
-        guard let memory = malloc(max(1, count)) else { return nil }
-        bytes = UnsafeMutableRawBufferPointer(start: memory, count: count)
-    }
-
-    deinit { free(bytes.baseAddress) }
 }
 
 /// Memory of `malloc` in one piece with the object that keeps it.

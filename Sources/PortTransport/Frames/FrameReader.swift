@@ -182,7 +182,7 @@ package struct FrameReader: ~Copyable {
             guard outstanding == 0 || outstanding + UInt64(message.total) <= limits.window else {
                 throw violation("message \(number) was begun without credit")
             }
-            guard let block = MessageBlock(count: message.total) else {
+            guard let block = MessageBlock.make(count: message.total) else {
                 throw TransportError(
                     .limitExceeded, "no memory for a message of \(message.total) bytes",
                     context: ["message \(number)"])

@@ -163,7 +163,15 @@ extension ObjectDecoder {
         return slice
     }
 
-    func readBytes() throws -> [UInt8] { Array(try readRawBytes()) }
+    func readBytes() throws -> [UInt8] {
+        let bytes = try readRawBytes()
+        return [UInt8](unsafeUninitializedCapacity: bytes.count) { target, count in
+            let target = UnsafeMutableRawBufferPointer(target)
+            HugePages.advise(target)
+            target.copyMemory(from: bytes)
+            count = bytes.count
+        }
+    }
 
     // MARK: Foundation's values
 
