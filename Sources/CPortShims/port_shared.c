@@ -12,16 +12,22 @@
 #if __linux__
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
 static int fail_closing(int descriptor) {
@@ -31,29 +37,74 @@ static int fail_closing(int descriptor) {
     return -1;
 }
 
-int port_memory_make(size_t size) {
+static int make_file(size_t size) {
     int memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     // Linux knows the last flag since 6.3.
     if (memory < 0 && errno == EINVAL) memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory >= 0 && ftruncate(memory, (off_t)size) < 0) return fail_closing(memory);
+    return memory;
+}
+
+int port_memory_make(size_t size) {
+    int memory = make_file(size);
     if (memory < 0) return -1;
-    if (ftruncate(memory, (off_t)size) < 0) return fail_closing(memory);
     // What the system cannot give now it would refuse with a signal when it is touched.
     if (fallocate(memory, 0, 0, (off_t)size) < 0) return fail_closing(memory);
     if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) return fail_closing(memory);
     return memory;
 }
 
-void *port_memory_map(int descriptor, size_t size) {
-    // Asked first: it fails for every other kind of file without asking the server of that file.
+// The file system is asked last: it could be one that a process serves, whose files have no seals.
+static bool is_sealed(int descriptor, size_t size, int needed) {
     int seals = fcntl(descriptor, F_GET_SEALS);
     struct stat status;
-    const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
-    if (seals < 0 || (seals & needed) != needed || fstat(descriptor, &status) < 0 || status.st_size != (off_t)size) {
+    struct statfs system;
+    return seals >= 0 && (seals & needed) == needed && fstat(descriptor, &status) == 0 &&
+           status.st_size == (off_t)size && fstatfs(descriptor, &system) == 0 &&
+           // Not pages from a pool that may be empty when one is touched.
+           system.f_type == TMPFS_MAGIC;
+}
+
+void *port_memory_map(int descriptor, size_t size) {
+    if (!is_sealed(descriptor, size, F_SEAL_SHRINK | F_SEAL_GROW)) {
         errno = EINVAL;
         return NULL;
     }
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     return memory == MAP_FAILED ? NULL : memory;
+}
+
+int port_region_make(size_t size, void **memory) {
+    *memory = NULL;
+    int file = make_file(size);
+    if (file < 0) return -1;
+    void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (mapped == MAP_FAILED) return fail_closing(file);
+    (void)madvise(mapped, size, MADV_DONTFORK);
+    // This mapping is the only one that writes, from the last seal on.
+    if (fallocate(file, 0, 0, (off_t)size) < 0 ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0) {
+        int error = errno;
+        munmap(mapped, size);
+        errno = error;
+        return fail_closing(file);
+    }
+    *memory = mapped;
+    return file;
+}
+
+void *port_region_take(int descriptor, size_t size) {
+    struct stat status;
+    // With these seals no page can be taken away again, so it is enough to count them once.
+    if (!is_sealed(descriptor, size, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ||
+        fstat(descriptor, &status) < 0 || (uint64_t)status.st_blocks * 512 < size) {
+        errno = EINVAL;
+        return NULL;
+    }
+    void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    if (memory == MAP_FAILED) return NULL;
+    (void)madvise(memory, size, MADV_DONTFORK);
+    return memory;
 }
 
 void port_memory_unmap(void *memory, size_t size) { munmap(memory, size); }
@@ -168,6 +219,19 @@ int port_memory_make(size_t size) {
 }
 
 void *port_memory_map(int descriptor, size_t size) {
+    (void)descriptor, (void)size;
+    errno = ENOTSUP;
+    return NULL;
+}
+
+int port_region_make(size_t size, void **memory) {
+    (void)size;
+    *memory = NULL;
+    errno = ENOTSUP;
+    return -1;
+}
+
+void *port_region_take(int descriptor, size_t size) {
     (void)descriptor, (void)size;
     errno = ENOTSUP;
     return NULL;

@@ -56,6 +56,12 @@ private func events(_ input: UnsafeRawBufferPointer, piece: Int, direct: Bool) -
             try left.withUnsafeBytes { bytes in
                 while true {
                     let event = try reader.next(bytes, &cursor)
+                    if case .piece = event {
+                        guard let target = reader.destination else { fatalError("a piece without a place") }
+                        target.initializeMemory(as: UInt8.self, repeating: 9)
+                        if let event = reader.filled(target.count) { note(event, bytes, &events) }
+                        continue
+                    }
                     if case .incomplete(let needed) = event {
                         precondition(needed <= FrameHeader.size + 512 && cursor <= bytes.count)
                         return
@@ -82,7 +88,7 @@ private func note(_ event: FrameReader.Event, _ bytes: UnsafeRawBufferPointer, _
         events.append(sum(UnsafeRawBufferPointer(rebasing: bytes[body])))
     case .bulk(let number, let slice):
         events += [2, number, slice.map { sum($0.bytes) } ?? .max]
-    case .incomplete: break
+    case .piece, .incomplete: break
     }
 }
 

@@ -58,6 +58,13 @@ struct FrameReaderTests {
                             "\(number) \(header.kind) \(Array(bytes[body])) \(length.map(String.init) ?? "-")")
                     case .bulk(let number, let slice):
                         events.append("bulk \(number) \(slice.map { Array($0.bytes) } ?? [])")
+                    case .piece:
+                        reader.destination?.initializeMemory(as: UInt8.self, repeating: 9)
+                        let count = reader.destination?.count ?? 0
+                        events.append("piece \(count)")
+                        if case .bulk(let number, let slice)? = reader.filled(count) {
+                            events.append("bulk \(number) \(slice.map { Array($0.bytes) } ?? [])")
+                        }
                     case .incomplete: return
                     }
                 }
@@ -135,5 +142,37 @@ struct FrameReaderTests {
         let abort = Self.frame(0xFF, 2, Self.number(1))
         #expect(try Self.read([opener + abort]).last == "bulk 1 []")
         #expect(try Self.read([opener + Self.frame(0xFF, 0, Self.number(1) + [1]) + abort]).last == "bulk 1 []")
+    }
+
+    /// A large message of 300 bytes, and a continuation of it whose payload lies in a piece.
+    private static func piece(
+        _ count: UInt32, flags: UInt8, number: UInt8 = 1, length: UInt8 = 12
+    ) -> [UInt8] {
+        [length, 0, 0, 0, 0xFF, flags, 0, 0, number, 0, 0, 0, 0, 0, 0, 0]
+            + withUnsafeBytes(of: count.littleEndian, Array.init).prefix(Int(length) - 8)
+    }
+
+    private static let opener: [UInt8] = [8, 0, 0, 0, 2, 0x80, 0, 0, 0x2C, 1, 0, 0, 0, 0, 0, 0]
+
+    @Test("Continuations in pieces of a region mix with those in the stream")
+    func pieces() throws {
+        let streamed: [UInt8] = [10, 0, 0, 0, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 4]
+        let stream = Self.opener + Self.piece(100, flags: 4) + streamed + Self.piece(198, flags: 5)
+        let nines = { [UInt8](repeating: 9, count: $0) }
+        let whole = ["1 2 [] 300", "piece 100", "piece 198", "bulk 1 \(nines(100) + [3, 4] + nines(198))"]
+        for cut in 0...stream.count {
+            #expect(try Self.read([Array(stream[..<cut]), Array(stream[cut...])]) == whole)
+        }
+    }
+
+    @Test(
+        "A piece that says more than its message has, or breaks another rule, is refused",
+        arguments: [
+            piece(301, flags: 4), piece(300, flags: 4), piece(299, flags: 5), piece(.max, flags: 5), piece(0, flags: 4),
+            piece(0, flags: 6), piece(1, flags: 6), piece(1, flags: 12), piece(1, flags: 4, number: 2),
+            piece(1, flags: 4, length: 11), piece(1, flags: 4, length: 9),
+        ])
+    func wrongPieces(piece: [UInt8]) throws {
+        #expect(throws: TransportError.self) { _ = try Self.read([Self.opener + piece]) }
     }
 }

@@ -74,4 +74,72 @@ struct OutboundQueueTests {
         #expect(first == nil)
         #expect(!isEmpty, "the peer has yet to be told")
     }
+
+    /// Plans and accounts for one write of which the kernel takes `limit` bytes; returns what it planned.
+    private static func write(
+        _ queue: inout OutboundQueue, pieceSize: Int?, limit: Int = .max
+    ) -> (bytes: Int, piece: Int, copied: [UInt8]) {
+        withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
+            guard let base = vectors.baseAddress else { return (0, 0, []) }
+            let plan = queue.plan(base, fragments: 4, pieceSize: pieceSize)
+            let (bytes, piece) = (plan.bytes, plan.piece?.payload ?? 0)
+            var copied = [UInt8](repeating: 0, count: piece)
+            copied.withUnsafeMutableBytes { plan.bulk?.copy(piece, to: $0) }
+            _ = queue.advance(plan, written: min(bytes, limit))
+            return (bytes, piece, copied)
+        }
+    }
+
+    @Test("Frames pass a large message between any two of its pieces")
+    func framesPassPieces() throws {
+        var queue = OutboundQueue(window: 8 << 20)
+        let bytes = pattern(1 << 20)
+        let block = ByteBlock.make(count: bytes.count)
+        block.bytes.copyBytes(from: bytes)
+        let empty = UnsafeRawBufferPointer(start: nil, count: 0)
+        _ = queue.append(
+            kind: 2, flags: 0, prefix: empty,
+            segments: [OutboundSegment(owner: block, bytes: UnsafeRawBufferPointer(block.bytes))], descriptors: [])
+        var written: [UInt8] = []
+        let (opened, piece, copied) = Self.write(&queue, pieceSize: 100_000)
+        written += copied
+        #expect(opened == 16 + 20 && piece == 100_000)
+        // No piece is free: the message waits, and a frame does not.
+        #expect(Self.write(&queue, pieceSize: 0).bytes == 0)
+        _ = queue.append(kind: 1, flags: 0, prefix: empty, body: nil, descriptors: [])
+        let hasFrames = queue.hasFrames
+        #expect(hasFrames)
+        #expect(Self.write(&queue, pieceSize: 0).bytes == 8)
+        // With a frame there it goes first, and one write has one piece.
+        _ = queue.append(kind: 1, flags: 0, prefix: empty, body: nil, descriptors: [])
+        let (both, second, more) = Self.write(&queue, pieceSize: 100_000, limit: 10)
+        written += more
+        #expect(both == 8 + 20 && second == 100_000)
+        // The header was cut: the rest of it follows, and its bytes are not copied once more.
+        let (rest, third, nothing) = Self.write(&queue, pieceSize: 100_000)
+        #expect(rest == 18 && third == 0 && nothing.isEmpty)
+        while !queue.isEmpty {
+            let wants = queue.wantsPiece
+            let (_, _, part) = Self.write(&queue, pieceSize: wants ? .max : nil)
+            written += part
+        }
+        // The end may be too little for a piece.
+        #expect(bytes.starts(with: written) && bytes.count - written.count < LargeMessage.smallestPiece)
+        let unsent = queue.unsentOwnMessages
+        #expect(unsent == 0)
+    }
+
+    @Test("A message whose piece is filled and not announced can be given up behind it")
+    func abortPiece() throws {
+        var queue = OutboundQueue(window: 8 << 20)
+        let number = Self.appendBulk(&queue, 1 << 20)
+        _ = Self.write(&queue, pieceSize: 1_000, limit: 16)
+        queue.abort(number)
+        let (rest, piece, _) = Self.write(&queue, pieceSize: 1_000)
+        #expect(rest == 20 && piece == 0)
+        // The abort.
+        #expect(Self.write(&queue, pieceSize: nil).bytes == 16)
+        let (isEmpty, isWritten, outstanding) = (queue.isEmpty, queue.isWritten(number), queue.outstanding)
+        #expect(isEmpty && !isWritten && outstanding == 0)
+    }
 }

@@ -17,6 +17,12 @@ int port_memory_make(size_t size);
 void *port_memory_map(int descriptor, size_t size);
 void port_memory_unmap(void *memory, size_t size);
 
+/// As `port_memory_make`, with `memory` mapped here, where alone it can be written from now on. A forked child does not
+/// have the mapping.
+int port_region_make(size_t size, void **memory);
+/// Maps such memory of a peer for reading. Null with EINVAL if it is none, of that size, whose every page is there.
+void *port_region_take(int descriptor, size_t size);
+
 /// A doorbell: `own`, an opening of it that no other process has, and `given`, what a peer opens for itself.
 int port_doorbell_make(int *own, int *given);
 /// Opens a doorbell from a peer's descriptor, whose flags the peer may change at any time; -1 with EINVAL if it is no

@@ -47,10 +47,7 @@ extension Channel {
             Self.closeForeign(reading.pointee.takeDescriptors())
         }
         if ancillary.pointee.count > 0 {
-            withUnsafeBytes(of: &ancillary.pointee.descriptors) { raw in
-                let numbers = raw.bindMemory(to: CInt.self)
-                for index in 0..<Int(ancillary.pointee.count) { reading.pointee.descriptors.append(numbers[index]) }
-            }
+            for number in ancillary.pointee.numbers { reading.pointee.descriptors.append(number) }
             // Two messages' worth: see `OutboundQueue.planLane`.
             let bound =
                 acceptsDescriptors
@@ -85,5 +82,12 @@ extension Channel {
             if let descriptor = reading.pointee.descriptors.popFirst() { claimed.append(descriptor) }
         }
         return claimed
+    }
+}
+
+extension port_ancillary {
+    /// The descriptors that came.
+    var numbers: [CInt] {
+        withUnsafeBytes(of: descriptors) { Array($0.bindMemory(to: CInt.self).prefix(Int(count))) }
     }
 }

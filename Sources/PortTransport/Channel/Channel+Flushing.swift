@@ -62,7 +62,8 @@ extension Channel {
         var held = queueLock.lock()
         let wasBlocked = isBlocked.load(ordering: .relaxed)
         let action = writing.pointee.output.beginFlush(
-            isWritable: isWritable, isBlocked: wasBlocked, canWrite: writing.pointee.queue.canWrite)
+            isWritable: isWritable, isBlocked: wasBlocked && !writing.pointee.mayPassPieces,
+            canWrite: writing.pointee.queue.canWrite)
         if case .none = action {
             queueLock.unlock(held)
             return
@@ -122,6 +123,8 @@ extension Channel {
     private struct Attempt {
         var planned = 0
         var written = 0
+        /// Bytes copied into a region.
+        var copied = 0
         var sent: [CInt] = []
         /// Descriptors that a frame leaves without.
         var withdrawn: [CInt]?
@@ -136,7 +139,7 @@ extension Channel {
             attemptWrite(&held, buffer.baseAddress.unsafelyUnwrapped)
         }
         defer { withExtendedLifetime(attempt.spent) {} }
-        budget -= max(Self.smallestCost, attempt.written)
+        budget -= max(Self.smallestCost, attempt.written + attempt.copied)
         if let withdrawn = attempt.withdrawn {
             queueLock.unlock(held)
             for descriptor in withdrawn { port_close(descriptor) }
@@ -153,19 +156,37 @@ extension Channel {
         var fragments = OutboundQueue.maximumFragments
         if let message = writing.pointee.queue.firstMessage {
             fragments = writing.pointee.pacing.fragments(
-                link, message: message, enqueued: writing.pointee.queue.lastNumber,
-                read: framesRead.load(ordering: .relaxed))
+                link, message: message, takesPieces: writing.pointee.queue.takesPieces,
+                enqueued: writing.pointee.queue.lastNumber, read: framesRead.load(ordering: .relaxed))
         }
-        let plan = writing.pointee.queue.plan(vectors, fragments: fragments)
-        let withCredentials = writing.pointee.sendsCredentials
         let shared = writing.pointee.output.isShared ? sharedMemory : nil
+        let room = messageRoom(shared, held)
+        let plan = writing.pointee.queue.plan(vectors, fragments: fragments, pieceSize: pieceSize(room, held))
+        let withCredentials = writing.pointee.sendsCredentials
         let bound = writing.pointee.pacing.sharedBound
         let content = writing.pointee.content
         let descriptorFrames = plan.descriptorFrames
         var attempt = Attempt(planned: plan.bytes)
-        attempt.written = queueLock.unlocked(&held) {
-            shared?.write(vectors, plan.vectors, bound: bound, content: content)
-                ?? link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
+        writing.pointee.waitsForPiece = plan.bytes == 0
+        if case .broken = room {
+            attempt.written = -Int(EPROTO)
+        } else if plan.bytes == 0 {
+            // For want of a free piece.
+            attempt.written = -Int(EAGAIN)
+        } else {
+            if let piece = plan.piece { attempt.copied = piece.payload }
+            attempt.written = queueLock.unlocked(&held) {
+                guard let shared else {
+                    return link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
+                }
+                if let piece = plan.piece, case .piece(let target) = room {
+                    plan.bulk?.copy(piece.payload, to: target)
+                    shared.pieceIsFilled()
+                }
+                let written = shared.write(vectors, plan.vectors, bound: bound, content: content)
+                if case .stream = room, plan.takesPieces { offerRegion(shared, written) }
+                return written
+            }
         }
         if attempt.written > 0, withCredentials { writing.pointee.sendsCredentials = false }
         attempt.sent = writing.pointee.queue.advance(plan, written: max(0, attempt.written))
@@ -272,7 +293,9 @@ extension Channel {
     func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
         let descriptors = writing.pointee.queue.discard()
         let spent = writing.pointee.queue.takeSpent()
+        let timer = writing.pointee.regionTimer.take()
         queueLock.unlock(held)
+        if let timer { loop.cancelTimer(timer) }
         for descriptor in descriptors { port_close(descriptor) }
         withExtendedLifetime(spent) {}
         leave(.output)

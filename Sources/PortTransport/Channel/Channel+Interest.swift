@@ -57,6 +57,15 @@ extension Channel {
         }
     }
 
+    /// Something may be left in the socket beside shared memory.
+    func rearmSocket() {
+        guard let eventLoop else { return }
+        gate.withLock { held in
+            guard !gated.pointee.life.isOver else { return }
+            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+        }
+    }
+
     func setInput(_ interest: UInt32, _ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         let previous = gated.pointee.inputInterest
         guard gated.pointee.inputSource != 0 else {

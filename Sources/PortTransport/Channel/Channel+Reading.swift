@@ -304,6 +304,9 @@ extension Channel {
                 }
             case .bulk(let number, let bytes):
                 try deliver(bulk: number, bytes, handler)
+            case .piece:
+                guard case .bulk(let number, let bytes)? = try readPiece() else { continue }
+                try deliver(bulk: number, bytes, handler)
             case .incomplete(let needed):
                 reading.pointee.needed = needed
                 store(memory, context, cursor, end)

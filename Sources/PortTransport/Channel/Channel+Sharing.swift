@@ -131,6 +131,7 @@ extension Channel {
     func shareInput(_ held: borrowing Held<ReadState>) {
         _ = reading.pointee.input.move()
         readsSharedMemory.store(true, ordering: .releasing)
+        admitRegions()
         // From here on the loop reads also while a blocking reader does: each is notified of its own.
         reading.pointee.isLoopStopped = false
         gate.withLock { held in
@@ -229,13 +230,24 @@ extension Channel {
             return nil
         }
         var byte: UInt8 = 0
+        let ancillary = context.pointee.ancillary
         let received = withUnsafeMutableBytes(of: &byte) { bytes in
             var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
-            guard reading.pointee.foreignBytes > 0 else { return link.receive(&vector, 1, nil) }
-            let ancillary = context.pointee.ancillary
-            let received = link.receive(&vector, 1, ancillary)
-            if received > 0 { port_close_ancillary(ancillary) }
-            return received
+            return link.receive(&vector, 1, ancillary)
+        }
+        if received > 0 {
+            do throws(TransportError) {
+                try receiveRegionByte(byte, ancillary.pointee.numbers, isLost: ancillary.pointee.truncated)
+            } catch {
+                reading.pointee.input.end()
+                reading.pointee.failure = error
+                unlockReading(held)
+                return (.failed, nil)
+            }
+            unlockReading(held)
+            // The poller does not report what was there before.
+            rearmSocket()
+            return nil
         }
         switch CInt(-received) {
         case EAGAIN, EWOULDBLOCK:
@@ -244,10 +256,7 @@ extension Channel {
         case 0, ECONNRESET: break
         case let number:
             reading.pointee.input.end()
-            reading.pointee.failure =
-                number > 0
-                ? .system("reading", number)
-                : TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
+            reading.pointee.failure = .system("reading", number)
             unlockReading(held)
             return (.failed, nil)
         }

@@ -25,12 +25,19 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// What the queue holds, or held since it was empty.
         var content: RingContent = []
         var pacing = MessagePacing()
+        /// The last write found no free piece of the region, though there may be room for frames.
+        var waitsForPiece = false
+        /// While there is a region: looks whether it is still used.
+        var regionTimer: TimerToken?
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
 
         /// The next write is of whole frames alone.
         @inline(__always)
         var hasOnlyFrames: Bool { queue.hasOnlyFrames && !sendsCredentials }
+
+        /// There are frames to write, which need not wait until a piece is free.
+        var mayPassPieces: Bool { waitsForPiece && queue.hasFrames }
 
         /// After a whole write: nothing follows from it.
         @inline(__always)

@@ -7,6 +7,10 @@ internal import CPortShims
 struct MessagePacing {
     /// Continuations after the last other frame for which the channel stays narrow.
     private static let memory = 32
+    /// The same for pieces of a region, which are quick.
+    private static let pieceMemory = 512
+    /// Pieces that may wait to be read, while the channel is narrow.
+    private static let narrowPieces = 2
     private static let narrowBuffer: CInt = 16 << 10
     /// Apple's buffers are narrow from the beginning, and change their size with what lies in them.
     #if canImport(Darwin)
@@ -24,7 +28,11 @@ struct MessagePacing {
     private var wide: CInt = 0
 
     /// The continuations that one write may hold, now that `message` is being written.
-    mutating func fragments(_ link: Link, message: UInt64, enqueued: UInt64, read: UInt64) -> Int {
+    ///
+    /// - Parameter takesPieces: Whether they go into pieces of a region.
+    mutating func fragments(
+        _ link: Link, message: UInt64, takesPieces: Bool, enqueued: UInt64, read: UInt64
+    ) -> Int {
         // The frames before the first message, its own opener among them, are no sign of other traffic.
         if self.message != message, left == 0 {
             self.enqueued = enqueued
@@ -34,7 +42,7 @@ struct MessagePacing {
         if enqueued != self.enqueued || read != self.read {
             self.enqueued = enqueued
             self.read = read
-            left = Self.memory
+            left = takesPieces ? Self.pieceMemory : Self.memory
         } else if left > 0 {
             left -= 1
         }
@@ -44,6 +52,10 @@ struct MessagePacing {
 
     /// How much may lie in shared memory.
     var sharedBound: Int { isNarrow ? 2 * Int(Self.narrowBuffer) : SharedMemoryTransport.capacity }
+
+    /// How many pieces may wait to be read, and what each holds at most.
+    var pieces: Int { isNarrow ? Self.narrowPieces : Region.pieces }
+    var pieceSize: Int { isNarrow ? LargeMessage.narrowPiece : Region.pieceSize }
 
     /// No large message is left.
     mutating func rest(_ link: Link) { setNarrow(false, link) }

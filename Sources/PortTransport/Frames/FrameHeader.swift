@@ -10,6 +10,8 @@ package struct FrameHeader: Sendable, Hashable {
     package static let size = 8
     /// Bytes of a continuation before its payload: the header and the opener's number.
     package static let continuationSize = size + 8
+    /// Bytes of a continuation whose payload lies in a region: the header, the opener's number, and the payload's length.
+    package static let pieceSize = continuationSize + 4
     /// The kind of frame that continues a large message; every other kind belongs to the layer above.
     package static let continuationKind: UInt8 = 0xFF
     /// On an opener: the body begins with the length of what follows in continuations.
@@ -18,6 +20,8 @@ package struct FrameHeader: Sendable, Hashable {
     package static let lastFlag: UInt8 = 0x01
     /// On a continuation: the sender gave the message up.
     package static let abortFlag: UInt8 = 0x02
+    /// On a continuation: its bytes lie in the next piece of a region.
+    package static let pieceFlag: UInt8 = 0x04
 
     package var length: UInt32
     package var kind: UInt8

@@ -35,6 +35,9 @@ package struct FrameReader: ~Copyable {
         case frame(FrameHeader, number: UInt64, body: Range<Int>, messageLength: UInt64?)
         /// A large message is complete, or given up by its sender.
         case bulk(number: UInt64, ByteSlice?)
+        /// The next bytes of a large message lie in a piece of a region: the owner copies them to `destination`, before
+        /// anything else, and says so with `filled`.
+        case piece
         /// What begins at the cursor has `needed` bytes, as far as is known; 0 if nothing begins there.
         case incomplete(needed: Int)
     }
@@ -109,13 +112,23 @@ package struct FrameReader: ~Copyable {
             }
             if header.kind == FrameHeader.continuationKind {
                 guard header.length >= 8 else { throw violation("a continuation without a number") }
-                guard bytes.count - cursor >= FrameHeader.continuationSize else {
-                    return .incomplete(needed: FrameHeader.continuationSize)
+                let isPiece = header.flags & FrameHeader.pieceFlag != 0
+                let size = isPiece ? FrameHeader.pieceSize : FrameHeader.continuationSize
+                guard !isPiece || FrameHeader.size + Int(header.length) == size else {
+                    throw violation("a piece of \(header.length) bytes")
                 }
+                guard bytes.count - cursor >= size else { return .incomplete(needed: size) }
                 let number = UInt64(
                     littleEndian: (base + cursor + FrameHeader.size).loadUnaligned(as: UInt64.self))
-                cursor += FrameHeader.continuationSize
-                if let event = try continuation(header, number) { return event }
+                var payload = Int(header.length) - 8
+                if isPiece {
+                    let place = base + cursor + FrameHeader.continuationSize
+                    payload = Int(UInt32(littleEndian: place.loadUnaligned(as: UInt32.self)))
+                    guard payload > 0 else { throw violation("an empty piece") }
+                }
+                cursor += size
+                if let event = try continuation(header, number, payload) { return event }
+                if isPiece { return .piece }
                 continue
             }
             let size = FrameHeader.size + Int(header.length)
@@ -152,8 +165,9 @@ package struct FrameReader: ~Copyable {
         return .frame(header, number: lastNumber, body: (body.lowerBound + 8)..<body.upperBound, messageLength: total)
     }
 
-    private mutating func continuation(_ header: FrameHeader, _ number: UInt64) throws(TransportError) -> Event? {
-        let payload = Int(header.length) - 8
+    private mutating func continuation(
+        _ header: FrameHeader, _ number: UInt64, _ payload: Int
+    ) throws(TransportError) -> Event? {
         guard header.descriptors == 0 else { throw violation("descriptors on a continuation") }
         guard let index = index(of: number) else {
             throw violation("a continuation of message \(number), which is not under way")
@@ -166,11 +180,11 @@ package struct FrameReader: ~Copyable {
             if message.block != nil { begun -= UInt64(message.total) }
             messages.remove(at: index)
             return .bulk(number: number, nil)
-        case FrameHeader.lastFlag:
+        case FrameHeader.lastFlag, FrameHeader.lastFlag | FrameHeader.pieceFlag:
             guard message.received + payload == message.total else {
                 throw violation("message \(number) ends after \(message.received + payload) of \(message.total) bytes")
             }
-        case 0:
+        case 0, FrameHeader.pieceFlag:
             guard payload > 0, message.received + payload < message.total else {
                 throw violation("message \(number) goes on after its \(message.total) bytes")
             }
@@ -192,7 +206,7 @@ package struct FrameReader: ~Copyable {
         }
         current = index
         rest = payload
-        isLast = header.flags == FrameHeader.lastFlag
+        isLast = header.flags & FrameHeader.lastFlag != 0
         return rest == 0 ? endContinuation() : nil
     }
 

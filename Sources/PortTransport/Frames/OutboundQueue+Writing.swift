@@ -18,6 +18,15 @@ extension OutboundQueue {
     @inline(__always)
     var hasOnlyFrames: Bool { messages.count == 0 && descriptors.count == 0 && boundary == nil }
 
+    /// Whether there is something to write that needs neither credit nor a piece of a region.
+    var hasFrames: Bool { filling.count + draining.count > 0 }
+
+    /// Whether the large message that is written or the next to be takes pieces of a region, if there is one.
+    var takesPieces: Bool { messages.count > 0 && messages[0].total >= LargeMessage.smallestForPieces }
+
+    /// Whether its next continuation goes into a piece.
+    var wantsPiece: Bool { takesPieces && messages[0].total - messages[0].offset >= LargeMessage.smallestPiece }
+
     /// Makes the end of the last frame a boundary.
     mutating func setBoundary() { boundary = frameBytesEnqueued }
 
@@ -50,7 +59,12 @@ extension OutboundQueue {
 
     /// Lays out the next write, of at most `fragments` continuations, in `vectors`, which has room for
     /// `maximumVectors`.
-    package mutating func plan(_ vectors: UnsafeMutablePointer<iovec>, fragments: Int) -> Plan {
+    ///
+    /// - Parameter pieceSize: If the queue `wantsPiece`, what fits into the one that there is; 0: none is free; nil:
+    ///   there is no region.
+    package mutating func plan(
+        _ vectors: UnsafeMutablePointer<iovec>, fragments: Int, pieceSize: Int? = nil
+    ) -> Plan {
         var plan = Plan()
         isPlanned = true
         if draining.count == 0 {
@@ -59,7 +73,7 @@ extension OutboundQueue {
         }
         if let fragment { planFragment(fragment, messages[0].cursor, slot: 0, vectors, &plan) }
         let framesAreWhole = planFrames(vectors, &plan)
-        guard framesAreWhole, filling.count == 0, messageMayGo, boundary == nil else { return plan }
+        guard framesAreWhole, filling.count == 0, messageMayGo, boundary == nil, pieceSize != 0 else { return plan }
         let bulk = messages[0]
         if !bulk.isStarted {
             // Before the write, not after it: the peer may give back what was written before the writer gets here
@@ -67,21 +81,28 @@ extension OutboundQueue {
             bulk.isStarted = true
             outstanding += UInt64(bulk.total)
         }
+        if let pieceSize {
+            // Behind a continuation that is in the stream comes nothing else.
+            guard fragment == nil else { return plan }
+            let payload = min(pieceSize, bulk.total - bulk.offset)
+            let piece = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total, isPiece: true)
+            planFragment(piece, bulk.cursor, slot: 0, vectors, &plan)
+            plan.piece = piece
+            return plan
+        }
         // `advance` cuts by it once more.
         bulk.portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
         var cursor = bulk.cursor
         var slot = 0
         if let fragment {
             // Behind the continuation that is being finished.
-            bulk.forEachPiece(&cursor, fragment.payload - max(0, fragment.written - FrameHeader.continuationSize)) {
-                _ in
-            }
+            bulk.forEachPiece(&cursor, fragment.payload - fragment.payloadWritten) { _ in }
             if fragment.isLast || bulk.isAborted { return plan }
             slot = 1
         }
         while slot < min(fragments, Self.maximumFragments) {
             let payload = bulk.payload(at: cursor)
-            let next = Fragment(payload: payload, isLast: cursor.offset + payload == bulk.total, written: 0)
+            let next = Fragment(payload: payload, isLast: cursor.offset + payload == bulk.total)
             planFragment(next, cursor, slot: slot, vectors, &plan)
             bulk.forEachPiece(&cursor, payload) { _ in }
             slot += 1
@@ -90,10 +111,13 @@ extension OutboundQueue {
         return plan
     }
 
+    /// A header has room for the longest form.
+    private static let headerStride = 24
+
     mutating func headerMemory() -> UnsafeMutableRawPointer {
         if let headers { return headers }
         let made = UnsafeMutableRawPointer.allocate(
-            byteCount: Self.maximumFragments * FrameHeader.continuationSize, alignment: 8)
+            byteCount: Self.maximumFragments * Self.headerStride, alignment: 8)
         headers = made
         return made
     }
@@ -104,21 +128,27 @@ extension OutboundQueue {
     ) {
         let bulk = messages[0]
         plan.bulk = bulk
-        let header = headerMemory() + slot * FrameHeader.continuationSize
-        if fragment.written < FrameHeader.continuationSize {
+        let header = headerMemory() + slot * Self.headerStride
+        if fragment.written < fragment.headerSize {
             FrameHeader(
-                length: UInt32(truncatingIfNeeded: fragment.payload + 8), kind: FrameHeader.continuationKind,
-                flags: fragment.isLast ? FrameHeader.lastFlag : 0
+                length: UInt32(truncatingIfNeeded: fragment.isPiece ? 12 : fragment.payload + 8),
+                kind: FrameHeader.continuationKind,
+                flags: (fragment.isLast ? FrameHeader.lastFlag : 0) | (fragment.isPiece ? FrameHeader.pieceFlag : 0)
             ).write(to: header)
             (header + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
-            let left = FrameHeader.continuationSize - fragment.written
+            if fragment.isPiece {
+                (header + FrameHeader.continuationSize).storeBytes(
+                    of: UInt32(truncatingIfNeeded: fragment.payload).littleEndian, as: UInt32.self)
+            }
+            let left = fragment.headerSize - fragment.written
             vectors[plan.vectors] = iovec(iov_base: header + fragment.written, iov_len: left)
             plan.vectors += 1
             plan.bytes += left
         }
+        guard !fragment.isPiece else { return }
         var cursor = start
         var count = plan.vectors
-        let left = fragment.payload - max(0, fragment.written - FrameHeader.continuationSize)
+        let left = fragment.payload - fragment.payloadWritten
         bulk.forEachPiece(&cursor, left) { bytes in
             vectors[count] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
             count += 1
@@ -173,10 +203,15 @@ extension OutboundQueue {
         let lane = min(left, plan.lane)
         if lane > 0 { advanceFrames(lane) }
         left -= lane
+        if let piece = plan.piece {
+            // Its bytes are in the region, even if nothing of it was written.
+            fragment = piece
+            advanceFragment(&left)
+        }
         while left > 0, messages.count > 0 {
             let bulk = messages[0]
             let payload = bulk.payload(at: bulk.cursor)
-            fragment = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total, written: 0)
+            fragment = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total)
             advanceFragment(&left)
         }
         if !delayedAborts.isEmpty { abortDelayed() }
@@ -236,10 +271,10 @@ extension OutboundQueue {
         guard var fragment, messages.count > 0 else { return }
         let bulk = messages[0]
         let count = min(left, fragment.left)
-        let before = max(0, fragment.written - FrameHeader.continuationSize)
+        let before = fragment.payloadWritten
         fragment.written += count
         left -= count
-        let payload = max(0, fragment.written - FrameHeader.continuationSize) - before
+        let payload = fragment.payloadWritten - before
         bulk.advance(payload)
         queuedBytes -= payload
         if bulk.isAnswer {

@@ -9,9 +9,16 @@ package struct OutboundQueue: ~Copyable {
     struct Fragment {
         var payload: Int
         var isLast: Bool
+        /// Its payload lies in a region, so that only the header is written.
+        var isPiece = false
         /// Bytes written of header and payload.
-        var written: Int
-        var left: Int { FrameHeader.continuationSize + payload - written }
+        var written = 0
+        var left: Int { headerSize + (isPiece ? 0 : payload) - written }
+        var headerSize: Int { isPiece ? FrameHeader.pieceSize : FrameHeader.continuationSize }
+        /// Bytes of the payload that the peer has.
+        var payloadWritten: Int {
+            isPiece ? (left == 0 ? payload : 0) : max(0, written - FrameHeader.continuationSize)
+        }
     }
 
     struct Descriptors {
@@ -29,6 +36,10 @@ package struct OutboundQueue: ~Copyable {
         package var descriptors: [CInt] = []
         /// Keeps the memory of the continuations' segments during the write.
         var bulk: LargeMessage?
+        /// The continuation whose payload the caller copies into a piece.
+        var piece: Fragment?
+        /// The continuations are of a message that takes pieces, if there is a region.
+        var takesPieces: Bool { bulk.map { $0.total >= LargeMessage.smallestForPieces } ?? false }
         var lane = 0
         var descriptorFrames = 0
     }
@@ -225,7 +236,8 @@ package struct OutboundQueue: ~Copyable {
         guard isPlanned, number > 0, !aborted.contains(number) else { return false }
         for index in 0..<messages.count where messages[index].number == number {
             let left = messages[index].total - messages[index].offset
-            return index == 0 && messages[0].isStarted && left <= Self.maximumFragments * LargeMessage.maximumPayload
+            let most = max(Self.maximumFragments * LargeMessage.maximumPayload, Region.pieceSize)
+            return index == 0 && messages[0].isStarted && left <= most
         }
         guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
         return ends[Int(number - writtenFrames) - 1].end <= frameBytesWritten + UInt64(draining.count)

@@ -29,6 +29,12 @@ final class LargeMessage {
     static let narrowPayload = 16 << 10
     /// What the continuations of the write that is planned, or was planned last, hold at most.
     var portion = LargeMessage.maximumPayload
+    /// A message that is smaller takes no pieces of a region.
+    static let smallestForPieces = 256 << 10
+    /// What is left of it goes into the stream if it is less.
+    static let smallestPiece = 32 << 10
+    /// Of each piece, while other frames come and go.
+    static let narrowPiece = 64 << 10
     /// Of each continuation, so that one `sendmsg` can hold several.
     static let maximumSegments = 24
 
@@ -80,6 +86,16 @@ final class LargeMessage {
             } else {
                 cursor.segmentOffset = end
             }
+        }
+    }
+
+    /// Copies the next `count` bytes, without moving the place.
+    func copy(_ count: Int, to target: UnsafeMutableRawBufferPointer) {
+        var cursor = cursor
+        var filled = 0
+        forEachPiece(&cursor, count) { bytes in
+            UnsafeMutableRawBufferPointer(rebasing: target[filled...]).copyMemory(from: bytes)
+            filled += bytes.count
         }
     }
 

@@ -13,10 +13,12 @@ internal import Synchronization
 /// of a message, and its listener never empties it. The end of the peer does not show here, but on the socket beside
 /// it.
 final class SharedMemoryTransport: @unchecked Sendable {
-    // `writer` belongs to the thread that writes, `reader` and `knowsEnd` to the one that reads; the rest never changes
-    // until `close`.
+    // What writes belongs to the thread that writes; what reads, and `knowsEnd`, to the one that reads; the rest never
+    // changes until `close`.
     @exclusivity(unchecked) private var writer: RingWriter
     @exclusivity(unchecked) private var reader: RingReader
+    @exclusivity(unchecked) private var regionWriter: RegionWriter
+    @exclusivity(unchecked) private var regionReader: RegionReader
     @exclusivity(unchecked) private var knowsEnd = false
     /// Heard here, edge-triggered.
     let doorbell: CInt
@@ -69,6 +71,10 @@ final class SharedMemoryTransport: @unchecked Sendable {
             isMaker ? toTaker : toMaker, isMaker ? second : first, capacity: Self.capacity,
             tellsProcessor: tellsProcessor)
         reader = RingReader(isMaker ? toMaker : toTaker, isMaker ? first : second, capacity: Self.capacity)
+        let regionsToMaker = RegionWords(at: memory + RegionWords.offset)
+        let regionsToTaker = RegionWords(at: memory + RegionWords.offset + RegionWords.size)
+        regionWriter = RegionWriter(isMaker ? regionsToTaker : regionsToMaker)
+        regionReader = RegionReader(isMaker ? regionsToMaker : regionsToTaker)
         peersAnswerWord = (isMaker ? toTaker : toMaker).answerWaits
         answerWord = (isMaker ? toMaker : toTaker).answerWaits
     }
@@ -171,6 +177,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
             knowsEnd = true
             reader.finish()
         }
+        regionReader.beginRead()
         let received = reader.read(vectors, count, requestsDoorbell: requestsDoorbell) {
             port_doorbell_ring(peerDoorbell)
         }
@@ -235,8 +242,34 @@ final class SharedMemoryTransport: @unchecked Sendable {
     /// The same for a thread that uses the memory itself as long as it looks.
     var look: RingReader.Peek { reader.peek }
 
+    // MARK: Regions
+
+    /// By the one thread that writes; see `RegionWriter`.
+    func messageRoom(most: Int) -> MessageRoom {
+        regionWriter.room(most: most) { awaitsRoom.store(true, ordering: .relaxed) }
+    }
+
+    func pieceIsFilled() { regionWriter.filled() }
+
+    func streamed(_ count: Int, send: (RegionByte, CInt) -> Bool) -> Bool { regionWriter.streamed(count, send: send) }
+
+    func releaseRegionIfIdle(send: (RegionByte, CInt) -> Bool) -> Bool { regionWriter.releaseIfIdle(send: send) }
+
+    /// By the one thread that reads; see `RegionReader`.
+    func admitRegions() { regionReader.admit() }
+
+    func takeRegion(_ descriptors: [CInt]?) throws(TransportError) { try regionReader.take(descriptors) }
+
+    func releaseRegion() { regionReader.release() }
+
+    func readPiece(into target: UnsafeMutableRawBufferPointer) throws(TransportError) {
+        try regionReader.read(into: target) { port_doorbell_ring(peerDoorbell) }
+    }
+
     /// When neither direction is used any more.
     func close() {
+        regionWriter.drop()
+        regionReader.drop()
         port_close(doorbell)
         port_close(peerDoorbell)
         leave()

@@ -36,7 +36,7 @@ struct Check: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing
+    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing + regions
 
     init(
         _ name: String, _ rule: String, of article: Article = .wireProtocol,

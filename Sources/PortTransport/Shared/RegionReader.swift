@@ -1,0 +1,70 @@
+internal import Synchronization
+
+/// The reading side of the regions of one direction.
+struct RegionReader: ~Copyable {
+    private let words: RegionWords
+    private var region: Region?
+    private var offers: UInt32 = 0
+    private var position: UInt64 = 0
+    private var admits = false
+    /// Pieces that may come before the ring is read again: what the writer wrote before had no more.
+    private var left = 0
+
+    init(_ words: RegionWords) { self.words = words }
+
+    /// From now on the writer may offer regions.
+    mutating func admit() {
+        admits = true
+        words.answer.pointee.store(1, ordering: .releasing)
+    }
+
+    /// The ring is about to be read.
+    @inline(__always)
+    mutating func beginRead() { left = Region.pieces }
+
+    /// Takes the region that the writer offers.
+    ///
+    /// - Parameter descriptors: What came with the byte, which stays the caller's; nil if it was lost on the way.
+    /// - Throws: `protocolViolation` if none was asked for, or it is not what the writer has to make.
+    mutating func take(_ descriptors: [CInt]?) throws(TransportError) {
+        guard admits, region == nil else {
+            throw TransportError(.protocolViolation, "a region came that nobody asked for")
+        }
+        guard descriptors.map({ $0.count == 1 }) ?? true else {
+            throw TransportError(.protocolViolation, "a region comes with one descriptor")
+        }
+        if let descriptor = descriptors?.first { region = try Region.take(descriptor) }
+        offers &+= 1
+        admits = region != nil
+        words.answer.pointee.store(admits ? 1 &+ offers : 0, ordering: .releasing)
+    }
+
+    /// The writer is done with its region.
+    mutating func release() {
+        region = nil
+        if admits { words.answer.pointee.store(1, ordering: .releasing) }
+    }
+
+    mutating func drop() { region = nil }
+
+    /// Copies the next piece, whose length the target has.
+    ///
+    /// - Parameter ring: Called when the writer wants to be notified.
+    /// - Throws: `protocolViolation` if there is none.
+    mutating func read(
+        into target: UnsafeMutableRawBufferPointer, ring: () -> Void
+    ) throws(TransportError) {
+        guard let region else { throw TransportError(.protocolViolation, "a piece of a region that does not exist") }
+        guard left > 0, target.count <= Region.pieceSize else {
+            throw TransportError(.protocolViolation, "more in pieces of a region than it has")
+        }
+        left -= 1
+        // The writer may change the bytes meanwhile. They are read here once, and never again.
+        target.copyMemory(from: UnsafeRawBufferPointer(rebasing: region.piece(position)[..<target.count]))
+        position &+= 1
+        words.taken.pointee.store(position, ordering: .releasing)
+        // Either the writer's second look finds the piece free, or its request is found here.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        if SharedCounters.takeRequest(words.writerWaits) { ring() }
+    }
+}
