@@ -106,6 +106,14 @@ private var seeds: [[UInt8]] {
         seeds.append([
             first, 2, 6, 0, 0xF2, 0xF5, 7, 8, 14, 1, 0, 1, 1, 1, 0x12, 0xF4, 10, first, 0xF4, 5, first, 9, 0xF4,
         ])
+        // A region and its pieces, one more than it has, and a release in between.
+        seeds.append([first, 4, 1, 0, 0x6F, 0xF4, 0x9F, 0xF4, 0x8F, 0x6F, 0xAF, 0xF4])
+        seeds.append([first, 5, 2, 0, 1, 0x9F, 0xF4])
+        seeds.append([first, 6, 1, 0, 0x6F, 0x6F, 0xF4, 0x9F, first, 0xAF])
+        // Large messages of the connection, whose regions are taken.
+        seeds.append([
+            first, 7, 6, 0x42, 0x45, 0x55, 0x45, 0x42, 0x45, 0xF4, 0xCF, 0xF4, 0xF4, 0xBF, 0xF4, 0xDF, 0xF4, 0xDF,
+        ])
     }
     return seeds
 }

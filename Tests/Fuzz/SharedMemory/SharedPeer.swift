@@ -14,10 +14,14 @@ final class SharedPeer: @unchecked Sendable {
     private var unread: [UInt8] = []
     private let ceases = Atomic<Bool>(false)
 
+    /// The number of the first frame in the memory.
+    private let firstNumber: UInt64
+
     /// Greets, and switches to shared memory by the rules.
     init(_ endpoint: ChannelEndpoint, makes: Bool) {
         let socket = HostileSocket(endpoint)
         self.socket = socket
+        firstNumber = makes ? 5 : 4
         socket.send(RawFrame.bytes(1, Frames.hello(features: makes ? 14 : 15)))
         require(socket.awaitFrame(1), "no Hello came")
         if makes {
@@ -81,6 +85,30 @@ final class SharedPeer: @unchecked Sendable {
 
     private func tell() { for bell in memory.bells { port_doorbell_ring(bell) } }
 
+    /// Offers a region by the rules, which it does not use itself.
+    private func offerRegion() {
+        var region: UnsafeMutableRawPointer?
+        let descriptor = port_region_make(Region.size, &region)
+        guard descriptor >= 0 else { return }
+        socket.send([1], [descriptor])
+        port_close(descriptor)
+        if let region { port_memory_unmap(region, Region.size) }
+    }
+
+    /// Writes a call in fragments, which lie in pieces; its opener's number is right if it is the first frame here.
+    private func writePieces(_ counts: [UInt32]) {
+        let total = counts.reduce(0) { $0 + UInt64($1) }
+        var frames = RawFrame.bytes(
+            2, flags: 0x80, withUnsafeBytes(of: total.littleEndian, Array.init) + [0, 0, 0, 1, 1, 0x78, 1, 0, 0])
+        for (index, count) in counts.enumerated() {
+            let number = withUnsafeBytes(of: firstNumber.littleEndian, Array.init)
+            frames += RawFrame.bytes(
+                255, flags: index == counts.count - 1 ? 5 : 4,
+                number + withUnsafeBytes(of: count.littleEndian, Array.init))
+        }
+        memory.write(frames)
+    }
+
     private func socket(_ way: UInt8) {
         switch way {
         case 0: socket.send([0])
@@ -89,6 +117,17 @@ final class SharedPeer: @unchecked Sendable {
         case 3: socket.shutdown(reading: true, writing: false)
         case 4: socket.send([1], memory.descriptors.filter { $0 >= 0 })
         case 5: socket.close()
+        case 6, 7: offerRegion()
+        case 8: socket.send([0])
+        case 9: writePieces([100_000, 1, 1 << 20, 30_000])
+        case 10: writePieces([UInt32](repeating: 9, count: 6))
+        case 11:
+            // Takes a region of the connection, as far as the connection can tell.
+            socket.receive()
+            for descriptor in socket.takeReceived() { port_close(descriptor) }
+            memory.answer(2)
+        case 12: memory.answer(1)
+        case 13: memory.takePieces(1)
         default: break
         }
     }

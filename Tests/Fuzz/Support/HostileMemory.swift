@@ -133,12 +133,26 @@ final class HostileMemory: @unchecked Sendable {
 
     // MARK: Against them
 
-    /// Overwrites one of the ten words of the two rings.
+    /// Says of the regions that the connection offers what a reader says.
+    func answer(_ value: UInt32) { word(own, 256 + 8).pointee.store(value, ordering: .releasing) }
+
+    /// Says that pieces of them were read.
+    func takePieces(_ count: UInt64) {
+        let taken = counter(own, 256)
+        taken.pointee.store(taken.pointee.load(ordering: .relaxed) &+ count, ordering: .releasing)
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+        if word(own, 256 + 64).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(bells[others]) }
+    }
+
+    /// Overwrites one of the sixteen words of the two rings and their regions.
     func poke(_ choice: UInt8, _ value: UInt64) {
-        let (ring, place) = (Int(choice & 1), Int(choice >> 1) % 5)
+        let (ring, place) = (Int(choice & 1), Int(choice >> 1) % 8)
         switch place {
         case 0: counter(ring, 0).pointee.store(value, ordering: .relaxed)
         case 1: counter(ring, 64).pointee.store(value, ordering: .relaxed)
+        case 5: counter(ring, 256).pointee.store(value, ordering: .relaxed)
+        case 6, 7:
+            word(ring, place == 6 ? 264 : 320).pointee.store(UInt32(truncatingIfNeeded: value), ordering: .relaxed)
         default:
             let word = word(ring, [8, 72, 76][place - 2])
             word.pointee.store(UInt32(truncatingIfNeeded: value), ordering: .relaxed)
@@ -147,7 +161,8 @@ final class HostileMemory: @unchecked Sendable {
 
     /// A value near the current one, or at an edge of the range.
     func value(_ choice: UInt8, _ form: UInt8) -> UInt64 {
-        let now = counter(Int(choice & 1), Int(choice >> 1) % 5 == 1 ? 64 : 0).pointee.load(ordering: .relaxed)
+        let offset = [1: 64, 5: 256][Int(choice >> 1) % 8] ?? 0
+        let now = counter(Int(choice & 1), offset).pointee.load(ordering: .relaxed)
         let step = UInt64(form >> 3)
         return switch form & 7 {
         case 0: step
