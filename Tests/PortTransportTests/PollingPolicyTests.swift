@@ -64,14 +64,14 @@ struct PollingPolicyTests {
         #expect(waits == 64)
     }
 
-    @Test("A poll that is answered earns, one that is not costs four times that, and credit has a bound")
+    @Test("A poll that is answered earns, one that is not costs eight times that, and credit has a bound")
     func credit() {
         var place = Place()
         place.earn()
         expect(place.polls(), true)
         place.end(true)
         #expect(place.policy.credit == PollingPolicy.mostCredit)
-        for left in stride(from: 28, through: 0, by: -4) {
+        for left in stride(from: 8, through: 0, by: -8) {
             expect(place.polls(), true)
             place.end(false, time: PollingPolicy.bound)
             #expect(place.policy.credit == UInt8(left))
@@ -197,7 +197,7 @@ struct PollingPolicyTests {
                 place.end(false, time: PollingPolicy.bound)
             }
         }
-        // Each costs four answers or is a probe, but for those that empty an account.
+        // Each costs eight answers or is a probe, but for those that empty an account.
         #expect(failed <= answered / 4 + answered + waits / 64 + 8, "seed \(seed)")
         #expect(Int(place.policy.credit) <= Int(PollingPolicy.mostCredit), "seed \(seed)")
         if round == 0 { #expect(failed <= waits / 64, "seed \(seed)") }

@@ -3,9 +3,9 @@
 /// Polling saves the wake-up of a thread on another processor, tens of microseconds, if what the thread waits for comes
 /// soon, and otherwise takes a processor from others. So a place has *credit*, a number of polls:
 ///
-///     no credit --(64 waits: one poll, as a probe)--> polls --(answered: 1 more, 32 at most)--> polls
+///     no credit --(64 waits: one poll, as a probe)--> polls --(answered: 1 more, 16 at most)--> polls
 ///         ^                                             |
-///         +----------(not answered: 4 less)-------------+
+///         +----------(not answered: 8 less)-------------+
 ///
 /// Each probe that fails doubles the waits until the next one, to 1,024 at most, so that probes in vain are too few to be
 /// seen; one that is answered sets them back.
@@ -22,8 +22,8 @@ struct PollingPolicy {
     static let waitsForProbe: UInt16 = 64
     static let mostWaitsForProbe: UInt16 = 1_024
     /// What a poll costs that was not answered, and the most credit.
-    static let cost: UInt8 = 4
-    static let mostCredit: UInt8 = 32
+    static let cost: UInt8 = 8
+    static let mostCredit: UInt8 = 16
     /// Waits of which one begins later than this after another do not follow each other at once.
     static let longestRound: UInt64 = 300_000
     /// The time polled between two looks at the run delay.
