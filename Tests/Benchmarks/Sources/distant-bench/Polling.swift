@@ -30,7 +30,7 @@ struct PollingBench {
         for mode in Self.modes {
             peers.append(try await launch(["--serve"] + (mode == .off ? ["--no-polling"] : []), mode))
         }
-        let floor = try Floor(.socket, executable: executable)
+        let floor = try Floor(FloorSocket, core < 0 ? .free : .one, executable: executable)
         if busy == 0 { print("floor", place, "calls", "off", [("p50_us", try floor.ping(count: 2000))]) }
 
         for api in API.allCases {
