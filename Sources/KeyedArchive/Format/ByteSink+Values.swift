@@ -64,6 +64,8 @@ extension ByteSink {
 
     @inline(__always)
     mutating func string(_ value: String) {
+        // A copy counts a reference, which only strings that are not stored as UTF-8 need.
+        if value.utf8.withContiguousStorageIfAvailable({ string(utf8: UnsafeRawBufferPointer($0)) }) != nil { return }
         var copy = value
         copy.withUTF8 { string(utf8: UnsafeRawBufferPointer($0)) }
     }
