@@ -52,6 +52,7 @@ extension ObjectEncoder {
                 if let type = type(of: object) as? any (AnyObject & Decodable).Type {
                     registry.setClass(type, forName: unqualifiedName(of: type))
                 }
+            case .taken: break
             }
         }
         return registry

@@ -29,7 +29,7 @@ struct EncoderScope {
     /// Retained by hand until the scope closes: scopes are copied often, and should not count references.
     private(set) var extras: Unmanaged<ScopeExtras>?
     let type: Any.Type
-    let serial: Int
+    private(set) var serial: Int
     private(set) var layout: Layout
     /// Whether the scope is the whole body of an object, which has no tag in front.
     let isBody: Bool
@@ -107,6 +107,21 @@ struct EncoderScope {
         self.record = record
         layout = .keyed
         self.start = start
+    }
+
+    /// Begins the next body of a run of objects of one class, if the last one was as predicted.
+    ///
+    /// Then only its place is new: type, record and shape are known.
+    ///
+    /// - Returns: The number of the shape, to be written at `start`; nil if nothing was done.
+    @inline(__always)
+    mutating func reopenBody(of type: Any.Type, serial: Int, at start: Int) -> UInt16? {
+        guard isBody, isAsPredicted, let variant, self.type == type else { return nil }
+        self.serial = serial
+        self.start = start
+        cursor = 0
+        unkeyed = 0
+        return variant.local
     }
 
     /// Predicts a shape's keys.

@@ -97,4 +97,6 @@ struct EncoderTables: ~Copyable {
 enum QueuedObject {
     case coding(any ObjectCoding)
     case plain(any AnyObject & Encodable)
+    /// The place of an object whose body is being written.
+    case taken
 }

@@ -141,23 +141,36 @@ extension ObjectEncoder {
     func writeBodies() throws {
         while tables.nextBody < tables.objects.count {
             let start = output.count &+ tables.blobBytes
-            switch tables.objects[tables.nextBody] {
-            case .coding(let object): try writeBody(object)
-            case .plain(let object): try writeBody(plain: object)
-            }
+            // Taken out meanwhile: a copy would count a reference. It goes back, as the table knows objects by address.
+            var queued = QueuedObject.taken
+            swap(&queued, &tables.objects[tables.nextBody])
+            tables.objects[tables.nextBody] = try writeBody(of: consume queued)
             tables.nextBody += 1
             tables.lengths.varint(UInt64(output.count &+ tables.blobBytes &- start))
         }
     }
 
     @inline(__always)
+    private func writeBody(of queued: consuming QueuedObject) throws -> QueuedObject {
+        switch consume queued {
+        case .coding(let object):
+            try writeBody(object)
+            return .coding(object)
+        case .plain(let object):
+            try writeBody(plain: object)
+            return .plain(object)
+        case .taken: return .taken
+        }
+    }
+
+    @inline(__always)
     private func writeBody(_ object: any ObjectCoding) throws {
         let type: any ObjectCoding.Type = Swift.type(of: object)
-        replaceScope(EncoderScope(of: type, serial: state.nextSerial(), .closed, isBody: true))
-        if isSequential {
-            openSequential(record(for: type, kind: .object))
+        let serial = state.nextSerial()
+        if let shape = scope.reopenBody(of: type, serial: serial, at: output.count) {
+            output.fixed(shape)
         } else {
-            openRecord(record(for: type, kind: .object))
+            openBody(of: type, serial)
         }
         do {
             try object.encode(with: self)
@@ -166,5 +179,15 @@ extension ObjectEncoder {
             throw fail(error)
         }
         if hasDelegate { delegate?.archiver(didEncode: object) }
+    }
+
+    @inline(never)
+    private func openBody(of type: any ObjectCoding.Type, _ serial: Int) {
+        replaceScope(EncoderScope(of: type, serial: serial, .closed, isBody: true))
+        if isSequential {
+            openSequential(record(for: type, kind: .object))
+        } else {
+            openRecord(record(for: type, kind: .object))
+        }
     }
 }
