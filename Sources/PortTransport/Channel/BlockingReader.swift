@@ -70,8 +70,6 @@ struct BlockingReader: ~Copyable {
     private var enteredAt: UInt64 = 0
     /// What the next thread needs, left by the last one; there while the reader is `reserved`.
     var resources: BlockingReaderResources?
-    /// Decides whether the thread that reads polls before it sleeps; that thread alone uses it, and without the gate.
-    var policy = PollingPolicy()
     /// Threads that wait until they may read, or for their condition.
     var waiting = 0
     /// Wakes the thread that reads, while it waits in the kernel.

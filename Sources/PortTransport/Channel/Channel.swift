@@ -153,6 +153,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let writing: UnsafeMutablePointer<WriteState>
     let reading: UnsafeMutablePointer<ReadState>
     let gated: UnsafeMutablePointer<GateState>
+    /// Decides whether a blocking reader polls before it sleeps.
+    ///
+    /// The thread that reads uses it alone and without a lock; while none does, it is looked at under the gate.
+    @exclusivity(unchecked) var readerPolicy = PollingPolicy()
     /// Whether the channel ends once no thread writes.
     ///
     /// Written under the queue's lock; the thread that writes reads it after it has had that lock.
