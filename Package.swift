@@ -87,7 +87,7 @@ let package = Package(
         .executableTarget(name: "release-model", path: "Tests/Model", swiftSettings: settings),
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .executableTarget(
-            name: "promise-peer", dependencies: ["DistantObjects"], path: "Tests/PromisePeer", swiftSettings: settings),
+            name: "killed-peer", dependencies: ["DistantObjects"], path: "Tests/KilledPeer", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .executableTarget(
             name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],
@@ -108,7 +108,7 @@ let package = Package(
         .testTarget(
             name: "DistantObjectsTests",
             dependencies: [
-                "DistantObjects", "PortTransport", "CPortShims", "FooBarServer", "promise-peer", "TestSupport",
+                "DistantObjects", "PortTransport", "CPortShims", "FooBarServer", "killed-peer", "TestSupport",
             ],
             exclude: ["Recordings/before-descriptions.frames"], swiftSettings: settings),
         .testTarget(

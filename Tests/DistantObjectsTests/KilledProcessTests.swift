@@ -1,5 +1,4 @@
 import DistantObjects
-import PortTransport
 import Synchronization
 import TestSupport
 import Testing
@@ -18,14 +17,14 @@ import Testing
 struct KilledProcessTests {
     @Test("Over a socketpair, each call ends once and nothing is left")
     func socketpair() async {
-        await #expect(processExitsWith: .success) { try await Helper.killAll(over: .socketpair) }
+        await #expect(processExitsWith: .success) { try await Helper.killAll(over: .socket) }
     }
 
     #if !canImport(Darwin)
         @Test("In shared memory, each call ends once and nothing is left")
         func sharedMemory() async {
             await #expect(processExitsWith: .success) {
-                try await Helper.killAll(over: .socketpair, inSharedMemory: true)
+                try await Helper.killAll(over: .sharedMemory)
             }
         }
     #endif
@@ -71,9 +70,7 @@ struct KilledProcessTests {
 
 /// A launched server that is killed at some moment.
 private final class Helper: Sendable {
-    private let connection: Connection
-    private let ended = Signal()
-    private let end = Signal()
+    private let process: KilledProcess
     /// The number of notes received when it was killed.
     private let notes: Int
     /// The outcomes of the calls under way at that time.
@@ -85,54 +82,39 @@ private final class Helper: Sendable {
         { try await $0.running() }, { try await $0.queued() }, { try await $0.closing() }, { try await $0.busy() },
     ]
 
-    static func killAll(over transport: ChildProcess.Transport, inSharedMemory: Bool = false) async throws {
+    private var connection: Connection { process.connection }
+
+    static func killAll(over way: KilledProcess.Way) async throws {
         let seed = UInt64.random(in: 0..<1 << 40)
         var random = SeededGenerator(seed: seed)
         var outcomes: [ConnectionError.Code?: Int] = [:]
         let deadline = ContinuousClock.now + TestTimeout.wait
         func killOnce() async throws {
             for moment in moments {
-                let helper = try await Helper(over: transport, inSharedMemory, notes: 1 + random.below(20))
+                let helper = try await Helper(over: way, notes: 1 + random.below(20))
                 try await moment(helper)
                 outcomes.merge(helper.outcomes.withLock { $0 }, uniquingKeysWith: +)
             }
         }
         // After the first round, all cached resources exist.
         try await killOnce()
-        let channels = Usage.channels
-        let (descriptors, threads) = (Usage.descriptors, Usage.threads)
+        let usage = UsageRecord()
         for _ in 0..<2 { try await killOnce() }
         // Which calls are under way is random. After enough rounds, one caller was within a call.
         while outcomes[.outcomeUnknown] == nil, ContinuousClock.now < deadline { try await killOnce() }
         #expect(outcomes[.outcomeUnknown] != nil, "seed \(seed): \(outcomes)")
-        await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
-        #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
-        #expect(Usage.descriptors < descriptors + 20)
-        #expect(Usage.threads < threads + 12)
-        await eventually("no child is left") { Usage.children.isEmpty }
+        await usage.expectNoMore()
     }
 
-    private init(over transport: ChildProcess.Transport, _ inSharedMemory: Bool, notes: Int) async throws {
+    private init(over way: KilledProcess.Way, notes: Int) async throws {
         self.notes = notes
-        var configuration = Connection.Configuration.patient
-        if inSharedMemory { configuration.busy = .always }
-        let end = end
-        configuration.onEvent = { if $0.code == .ended { end.send() } }
-        connection = try await Connection.launch(
-            try builtProgram("FooBarServer"), environment: TestTimeout.environment, over: transport,
-            configuration: configuration)
-        while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
+        process = try await KilledProcess("FooBarServer", over: way)
     }
 
-    private func kill() { connection.child?.kill() }
+    private func kill() { process.kill() }
 
-    /// The connection and the process have ended, and nothing is left.
     private func expectEnd(_ isExpected: (ConnectionEnd) -> Bool = RawPeerConnection.isLost) async {
-        let reason = await connection.ended
-        #expect(isExpected(reason), "\(reason)")
-        #expect(connection.statistics.isAtRest, "\(connection.statistics)")
-        #expect(end.count == 1)
-        #expect(await connection.child?.waitForExit() == .signalled(SIGKILL))
+        await process.expectEnd(isExpected)
     }
 
     // MARK: The moments

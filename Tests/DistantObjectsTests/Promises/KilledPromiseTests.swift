@@ -1,15 +1,7 @@
 import DistantObjects
-import PortTransport
 import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-    import Glibc
-#else
-    import Foundation
-#endif
 
 /// Kills one side of a promised call at each of its steps.
 ///
@@ -20,33 +12,24 @@ struct KilledPromiseTests {
     @Test("Each operation ends once, says what is known of it, and nothing is left")
     func kill() async {
         await #expect(processExitsWith: .success) {
-            let kills = ProcessInfo.processInfo.environment["DISTANT_KILLS"].flatMap { Int($0) } ?? 60
-            // After the first rounds, all cached resources exist.
-            for round in 0..<2 { try await KilledPromise.killAtEachStep(inSharedMemory: round % 2 == 1) }
-            let (channels, descriptors, threads) = (Usage.channels, Usage.descriptors, Usage.threads)
-            var count = 2 * KilledPromise.steps.count
-            var rounds = 2
-            while count < kills {
-                try await KilledPromise.killAtEachStep(inSharedMemory: rounds % 2 == 1)
-                rounds += 1
-                count += KilledPromise.steps.count
-            }
-            await eventually("as few sockets and pipes are open as before") { Usage.channels.count <= channels.count }
-            #expect(Usage.channels.count <= channels.count, "\(Usage.channels) after \(channels)")
-            #expect(Usage.descriptors < descriptors + 8)
-            #expect(Usage.threads < threads + 12)
-            await eventually("no memory is shared") { Usage.sharedMemory() == 0 }
-            await eventually("no child is left") { Usage.children.isEmpty }
+            try await KilledProcess.killAtEachStep(
+                KilledPromise.steps.map { step in
+                    { way in
+                        let hall = try await KilledPromise.kill(at: step, over: way)
+                        await eventually("the object is let go") { hall() == nil }
+                    }
+                })
         }
     }
 }
 
 /// A process that is killed, and this side's object.
 private final class KilledPromise: Sendable {
-    private let connection: Connection
-    private let ended: Signal
+    private let process: KilledProcess
     private let own = Hall("own")
     private let root: DistantObject
+
+    private var connection: Connection { process.connection }
 
     /// The steps of a call that this side promises, then those of one that the other side does.
     static let steps: [@Sendable (KilledPromise) async throws -> Void] = [
@@ -57,40 +40,24 @@ private final class KilledPromise: Sendable {
         { try await $0.answeringPassedOn() },
     ]
 
-    static func killAtEachStep(inSharedMemory: Bool) async throws {
-        for step in steps {
-            let hall = try await kill(at: step, inSharedMemory)
-            await eventually("the object is let go") { hall() == nil }
-        }
-    }
-
     /// - Returns: This side's object, as long as it lives.
-    private static func kill(
-        at step: @Sendable (KilledPromise) async throws -> Void, _ inSharedMemory: Bool
+    static func kill(
+        at step: @Sendable (KilledPromise) async throws -> Void, over way: KilledProcess.Way
     ) async throws -> () -> Hall? {
-        let victim = try await KilledPromise(inSharedMemory)
+        let victim = try await KilledPromise(over: way)
         try await step(victim)
-        #expect(victim.connection.statistics.isAtRest, "\(victim.connection.statistics)")
-        #expect(victim.ended.count == 1)
-        #expect(await victim.connection.child?.waitForExit() == .signalled(SIGKILL))
+        await victim.process.expectEnd()
         return { [weak own = victim.own] in own }
     }
 
-    private init(_ inSharedMemory: Bool) async throws {
-        let ended = Signal()
-        self.ended = ended
-        var configuration = Connection.Configuration.patient
-        if inSharedMemory { configuration.busy = .always }
-        configuration.onEvent = { if $0.code == .ended { ended.send() } }
-        connection = try await Connection.launch(try builtProgram("promise-peer"), configuration: configuration)
-        root = try await connection.root
-        while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
+    private init(over way: KilledProcess.Way) async throws {
+        process = try await KilledProcess("killed-peer", over: way)
+        root = try await process.connection.root
     }
 
     private func kill() async {
-        connection.child?.kill()
-        let reason = await connection.ended
-        #expect(RawPeerConnection.isLost(reason), "\(reason)")
+        process.kill()
+        _ = await connection.ended
     }
 
     /// Waits until all these are written and the other side has entered them.

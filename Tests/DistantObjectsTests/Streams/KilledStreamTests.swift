@@ -1,156 +1,191 @@
 import DistantObjects
-import Synchronization
 import TestSupport
 import Testing
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-    import Glibc
-#else
-    import Foundation
-#endif
-
-/// The moment of a stream at which a process is killed.
-enum StreamMoment: String, CaseIterable, Codable, Sendable {
-    // Of its producer.
-    case offered, firstItem, someItems, withinLargeItem, lastItem
-    // Of its reader.
-    case received, credited, someRead, stopped, allRead
-
-    var isOfReader: Bool {
-        switch self {
-        case .offered, .firstItem, .someItems, .withinLargeItem, .lastItem: false
-        case .received, .credited, .someRead, .stopped, .allRead: true
-        }
-    }
-}
-
-/// An object of a process that is killed while it serves a stream.
-private final class Mortal: Vendable {
-    static var messages: MessageTable<Mortal> {
-        Message("numbers", Mortal.numbers)
-        Message("read", Mortal.read)
-        Message("die", Mortal.die)
-    }
-
-    private let moment: StreamMoment
-    private let held = Locked<[DistantStream<[Int]>]>([])
-
-    init(_ moment: StreamMoment) { self.moment = moment }
-
-    func die() { kill(getpid(), SIGKILL) }
-
-    func numbers(_ count: Int) -> DistantStream<[Int]> {
-        DistantStream { [self] writer in
-            for number in 0..<count {
-                if moment == .firstItem, number == 1 { die() }
-                if moment == .someItems, number == count / 2 {
-                    // What was sent is written now, or will never be.
-                    await Task.yield()
-                    die()
-                }
-                let isLarge = moment == .withinLargeItem && number == count / 2
-                try await writer.send(Array(repeating: number, count: isLarge ? 4 << 20 : 1))
-                if isLarge { die() }
-            }
-            die()
-        }
-    }
-
-    @concurrent
-    func read(_ numbers: DistantStream<[Int]>) async throws {
-        if moment == .received {
-            held.withLock { $0.append(numbers) }
-            return die()
-        }
-        var iterator = numbers.makeAsyncIterator()
-        if moment == .credited { return die() }
-        for _ in 0..<100 { _ = try await iterator.next() }
-        if moment == .someRead { return die() }
-        if moment == .stopped {
-            iterator = DistantStream<[Int]>([]).makeAsyncIterator()
-            return die()
-        }
-        while try await iterator.next() != nil {}
-        die()
-    }
-
-    /// Connects to a process, and serves it until it is killed.
-    static func live(connectedTo path: String, _ moment: StreamMoment, inSharedMemory: Bool) async throws {
-        var configuration = Connection.Configuration.patient
-        if inSharedMemory { configuration.busy = .always }
-        let connection = try await Connection.open(.path(path), configuration: configuration)
-        connection.vend(Mortal(moment))
-        _ = await connection.ended
-    }
-}
-
-/// Kills a process at each step of a stream, on either side of it.
-@Suite("Killing a process within a stream", .serialized, .bounded())
+/// Kills one side of a stream at each of its steps.
+///
+/// `DISTANT_KILLS=n swift test --filter KilledStream` sets the number of kills. They run in a separate process, because they
+/// count its resources.
+@Suite("Killing a side of a stream", .serialized, .bounded())
 struct KilledStreamTests {
-    @Test(
-        "Each operation ends once, its error says what is known, and nothing is left", arguments: StreamMoment.allCases,
-        [false, true])
-    func kill(_ moment: StreamMoment, inSharedMemory: Bool) async throws {
-        let place = try TemporaryFolder()
-        var configuration = Connection.Configuration.patient
-        if inSharedMemory { configuration.busy = .always }
-        let listener = try Listener(at: .path(place.socket), configuration: configuration)
-        async let killed = #expect(processExitsWith: .signal(SIGKILL)) {
-            [path = place.socket as String, moment = moment as StreamMoment, inSharedMemory = inSharedMemory as Bool] in
-            try await Mortal.live(connectedTo: path, moment, inSharedMemory: inSharedMemory)
-        }
-        var connections = listener.makeAsyncIterator()
-        let connection = try #require(await connections.next())
-        while inSharedMemory, !connection.isInSharedMemory { try await connection.ping() }
-        defer { connection.invalidate() }
-        let root = try await root(of: connection)
-        if moment.isOfReader { try await produce(root) } else { try await read(root, moment) }
-        let end = await connection.ended
-        #expect(RawPeerConnection.isLost(end), "\(end)")
-        await eventually("nothing is left: \(connection.statistics)") { connection.statistics.isAtRest }
-        listener.close()
-        _ = await killed
-    }
-
-    /// The other side's root, which it vends once it has the connection.
-    private func root(of connection: Connection) async throws -> DistantObject {
-        while true {
-            do { return try await connection.root } catch let error as ConnectionError where error.code == .noSuchRoot {
-                await Task.yield()
-            }
+    @Test("Each operation ends once, says what is known of it, and nothing is left")
+    func kill() async {
+        await #expect(processExitsWith: .success) {
+            try await KilledProcess.killAtEachStep(
+                KilledStream.steps.map { step in { way in try await KilledStream.kill(at: step, over: way) } })
         }
     }
+}
 
-    private func read(_ root: DistantObject, _ moment: StreamMoment) async throws {
-        let count = 600
-        let stream: DistantStream<[Int]> = try await root.numbers(count)
-        let iterating = CountedCall {
-            if moment == .offered { try? await root.die() }
+/// A process that is killed while it sends or reads a stream.
+private struct KilledStream: Sendable {
+    typealias Numbers = DistantStream<[Int]>.WithFinal<Int>
+
+    private let process: KilledProcess
+    private let spring: DistantObject
+
+    /// The steps of a stream that the other side sends, then those of one that it reads.
+    static let steps: [@Sendable (KilledStream) async throws -> Void] = [
+        { try await $0.unread() }, { try await $0.begun() }, { try await $0.endless() }, { try await $0.skipped() },
+        { try await $0.arriving("first item") }, { try await $0.arriving("some items") },
+        { try await $0.arriving("within a large item") }, { try await $0.arriving("last item") },
+        { try await $0.unsent() }, { try await $0.full() }, { try await $0.passedBack() },
+        { try await $0.sending("received") }, { try await $0.sending("credited") },
+        { try await $0.sending("some read") }, { try await $0.sending("stopped") },
+        { try await $0.sending("all read") }, { try await $0.sending("final value read") },
+    ]
+
+    static func kill(
+        at step: @Sendable (KilledStream) async throws -> Void, over way: KilledProcess.Way
+    ) async throws {
+        let process = try await KilledProcess("killed-peer", over: way)
+        try await step(KilledStream(process: process, spring: try await process.connection.root(named: "spring")))
+        await process.expectEnd()
+    }
+
+    private func kill() async {
+        process.kill()
+        _ = await process.connection.ended
+    }
+
+    // MARK: The other side sends
+
+    private func numbers(_ count: Int = 600, _ step: String = "the end") async throws -> Numbers {
+        try await spring.numbers(count, step)
+    }
+
+    /// Reads until the connection is lost.
+    private func reading(_ stream: Numbers, _ arrived: @escaping @Sendable (Int) -> Void = { _ in }) -> CountedCall {
+        CountedCall {
             var read = 0
             for try await number in stream {
                 #expect(number.first == read)
                 read += 1
+                arrived(read)
             }
             Issue.record("the stream ended after \(read)")
         }
-        await iterating.expect(.outcomeUnknown)
+    }
+
+    /// Checks that the reader has failed, and what asks for the stream later, too.
+    private func expectLost(_ stream: Numbers, _ reading: CountedCall) async {
+        await reading.expect(.outcomeUnknown)
+        await CountedCall { _ = try await stream.final }.expect(.outcomeUnknown)
         await expectCode(.streamUsed) { for try await _ in stream {} }
     }
 
-    private func produce(_ root: DistantObject) async throws {
-        let (released, ended) = (Signal(), Signal())
-        let guarded = Guarded(released)
-        let own = DistantStream<[Int]> { writer in
-            defer { withExtendedLifetime(guarded) {} }
-            defer { ended.send() }
-            for number in 0..<500 { try await writer.send([number]) }
+    private func unread() async throws {
+        let stream = try await numbers()
+        await kill()
+        await expectLost(stream, reading(stream))
+    }
+
+    /// The reader waits for a process that does not run.
+    private func begun() async throws {
+        let stream = try await numbers()
+        await process.connection.child?.stop()
+        let reading = reading(stream)
+        await Task.yield()
+        await kill()
+        await expectLost(stream, reading)
+    }
+
+    private func endless() async throws {
+        let stream = try await numbers(Int.max)
+        let arrived = Signal()
+        let reading = reading(stream) { if $0 == 100 { arrived.send() } }
+        await arrived.wait()
+        await kill()
+        await expectLost(stream, reading)
+    }
+
+    /// Only the final value is waited for, twice.
+    private func skipped() async throws {
+        let stream = try await numbers(Int.max)
+        let final = CountedCall { _ = try await stream.final }
+        let other = CountedCall { _ = try await stream.final }
+        try await process.connection.ping()
+        await kill()
+        await other.expect(.outcomeUnknown)
+        await expectLost(stream, final)
+    }
+
+    private func arriving(_ step: String) async throws {
+        let stream = try await numbers(600, step)
+        await expectLost(stream, reading(stream))
+    }
+
+    // MARK: The other side reads
+
+    /// A stream of this process, and how often its code starts and ends and is released.
+    private struct Own: Sendable {
+        let started = Signal()
+        let ended = Signal()
+        let released = Signal()
+        let stream: Numbers
+
+        init(_ count: Int = 500) {
+            let guarded = Guarded(released)
+            stream = Numbers { [started, ended] writer in
+                defer { withExtendedLifetime(guarded) {} }
+                started.send()
+                defer { ended.send() }
+                for number in 0..<count { try await writer.send([number]) }
+                return count
+            }
         }
-        let call = CountedCall { try await root.message("read")(own) }
+
+        /// Checks that the stream, which was sent, has ended.
+        func expectEnd() async {
+            await expectCode(.streamUsed) { for try await _ in stream {} }
+            await released.wait()
+            #expect(started.count <= 1 && ended.count == started.count && released.count == 1)
+        }
+    }
+
+    private func send(_ own: Own, _ step: String = "the end") -> CountedCall {
+        CountedCall { [spring, stream = own.stream] in try await spring.message("read")(stream, step) }
+    }
+
+    private func unsent() async throws {
+        await process.connection.child?.stop()
+        let own = Own()
+        let call = send(own)
+        await eventually("the call is committed") { process.connection.statistics.questions == 1 }
+        await kill()
+        await call.expect(oneOf: [.outcomeUnknown, .notSent])
+        #expect(own.started.count == 0)
+        await own.expectEnd()
+    }
+
+    /// The stream is written until there is no room.
+    private func full() async throws {
+        let own = Own(Int.max)
+        let call = send(own)
+        await own.started.wait()
+        await process.connection.child?.stop()
+        await kill()
         await call.expect(.outcomeUnknown)
-        _ = await root.connection?.ended
-        await expectCode(.streamUsed) { for try await _ in own {} }
-        // The task, if it has started, ends once.
-        #expect(ended.count <= 1)
+        await own.expectEnd()
+    }
+
+    private func passedBack() async throws {
+        let own = Own()
+        let same: Numbers = try await spring.same(own.stream)
+        await kill()
+        // It is this process's own stream, which nothing has read.
+        var count = 0
+        for try await number in same {
+            #expect(number == [count])
+            count += 1
+        }
+        #expect(try await same.final == 500 && count == 500)
+    }
+
+    private func sending(_ step: String) async throws {
+        let own = Own()
+        await send(own, step).expect(.outcomeUnknown)
+        _ = await process.connection.ended
+        await own.expectEnd()
     }
 }

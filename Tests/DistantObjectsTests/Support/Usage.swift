@@ -9,14 +9,17 @@ import Dispatch
 
 /// The resources of the whole process, for exit tests, where no other test runs.
 enum Usage {
-    /// The number of open descriptors, with the one that lists them.
-    static var descriptors: Int { entries("/proc/self/fd") }
+    /// The number of open descriptors, without those to a sanitizer's program.
+    static var descriptors: Int { own.count }
 
     /// The kernel's names of the open sockets and pipes, without those to a sanitizer's program.
-    static var channels: [String] {
-        let foreign = Set(allChildren.filter(isSymbolizer).flatMap { open(in: "\($0)").values })
-        return open.values.filter { ($0.hasPrefix("socket:") || $0.hasPrefix("pipe:")) && !foreign.contains($0) }
-            .sorted()
+    static var channels: [String] { own.filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted() }
+
+    /// The kernel's names of what the open descriptors refer to, without those to a sanitizer's program.
+    private static var own: [String] {
+        let channels = allChildren.filter(isSymbolizer).flatMap { open(in: "\($0)").values }
+            .filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }
+        return open.values.filter { !channels.contains($0) }
     }
 
     /// The open descriptors, with the kernel's names of what they refer to.
