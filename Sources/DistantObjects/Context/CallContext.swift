@@ -11,7 +11,8 @@ import Synchronization
 ///
 /// In the process that serves `add`, `CallContext.current` has the metadata, and each call that the method makes passes it
 /// on, to any process. The same holds for tasks that the method starts with `async let`, in a group, or with `Task { }`. A
-/// call made while one with a deadline is served ends with that deadline at the latest.
+/// call made while one with a deadline is served ends with that deadline at the latest. A one-way message carries no deadline,
+/// but waits for room until then at most.
 ///
 /// A peer of a version without metadata does not get it; calls to it work all the same.
 public struct CallContext: Sendable {

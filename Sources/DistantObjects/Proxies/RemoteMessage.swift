@@ -53,7 +53,8 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message without asking for an answer.
     ///
-    /// Waits only while too many one-way messages are under way.
+    /// Waits only while too many one-way messages are under way, and inside a method no longer than the deadline of the call
+    /// that it serves.
     ///
     /// A one-way message is under way until its method has ended in the other process. The limit is the number of calls that
     /// may run there at a time.
@@ -66,7 +67,8 @@ public struct RemoteMessage: Sendable {
     /// a task, give the task's messages a deadline.
     ///
     /// - Throws: `ConnectionError.oneWayLost`, once, if messages sent earlier did not run; `.overloaded` if the limit is reached
-    ///   and this must not wait; `CancellationError`. If it throws, the message was not sent.
+    ///   and this must not wait; `.deadlineExceeded` when the deadline of the call that is served has passed meanwhile;
+    ///   `CancellationError`. If it throws, the message was not sent.
     @inlinable
     public func oneWay<each Argument: Codable>(_ argument: repeat each Argument) async throws {
         try await sendOneWay(encoded(repeat each argument, deadline: nil), within: nil)
@@ -198,8 +200,18 @@ public struct RemoteMessage: Sendable {
     }
 
     /// Gives a message without an answer the metadata of the call that is served.
-    func passMetadata(on message: OutboundMessage) {
-        if let context = CallContext.inherited, !context.encoded.isEmpty { message.metadata = context.encoded }
+    ///
+    /// - Parameter limit: How long the message may wait for room; nil for no limit.
+    /// - Returns: How long it may wait, which is not beyond the deadline of that call. The message itself has no deadline.
+    @discardableResult
+    func passContext(
+        onOneWay message: OutboundMessage, over connection: Connection, within limit: Duration? = nil
+    ) -> Duration? {
+        guard let context = CallContext.inherited else { return limit }
+        if !context.encoded.isEmpty { message.metadata = context.encoded }
+        guard let end = context.deadline else { return limit }
+        let left = Deadline(at: end, now: connection.now).limit
+        return limit.map { min($0, left) } ?? left
     }
 
     // MARK: Sending
@@ -243,7 +255,7 @@ public struct RemoteMessage: Sendable {
         guard let connection = place.heldConnection else {
             return try await LocalCall.runOneWay(message, at: place.localObject())
         }
-        passMetadata(on: message)
+        let limit = passContext(onOneWay: message, over: connection, within: limit)
         do { try await connection.sendOneWay(message, within: limit) } catch { throw named(error) }
     }
 
@@ -252,7 +264,7 @@ public struct RemoteMessage: Sendable {
     func offer(_ message: consuming OutboundMessage, reportsLosses: Bool) throws -> Bool {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
-        passMetadata(on: message)
+        passContext(onOneWay: message, over: connection)
         if try connection.offerOneWay(message, reportsLosses: reportsLosses) { return true }
         connection.coder.recycle(message)
         return false
@@ -282,7 +294,7 @@ public struct RemoteMessage: Sendable {
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
         let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
-        passMetadata(on: message)
+        let limit = passContext(onOneWay: message, over: connection, within: limit)
         do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }
     }
 }
