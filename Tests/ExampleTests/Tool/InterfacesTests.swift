@@ -19,6 +19,48 @@ struct InterfacesTests {
         }
     }
 
+    private struct LogInterface: Interface {
+        let append = Signature<Int, DistantStream<String>>("append")
+        let lines = Signature<DistantStream<String>, Int>("lines")
+        let search = Signature<DistantStream<[String]>.WithFinal<Int>, String>("search")
+        let watch = Signature<DistantStream<Remote<LogInterface>>>("watch")
+    }
+
+    private final class Log: Vendable, Implements {
+        typealias I = LogInterface
+
+        static var messages: MessageTable<Log> {
+            Message(\I.append) { (_: Log) in { (_: DistantStream<String>) async -> Int in 0 } }
+            Message(\I.lines) { (_: Log) in { (_: Int) in DistantStream<String>([]) } }
+            Message(\I.search) { (_: Log) in { (_: String) in DistantStream<[String]>.WithFinal<Int> { _ in 0 } } }
+            Message(\I.watch) { (_: Log) in { () in DistantStream<Remote<LogInterface>>([]) } }
+            // Without an interface the method says what it returns.
+            Message("numbers") { (_: Log) in { () -> DistantStream<Int>.WithFinal<String> in .init { _ in "" } } }
+        }
+    }
+
+    @Test("A stream is listed with its elements, and with its final value if it has one")
+    func streams() async throws {
+        let path = scratch.path("s")
+        let listener = try Listener(at: .path(path), configuration: .patientExample)
+        let serving = Task { for await connection in listener { connection.vend(["": Log()]) } }
+        var outcome = try await distant("interfaces", path)
+        while outcome.errors.contains("no answer came within") { outcome = try await distant("interfaces", path) }
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        let expected = """
+            root: Log
+                append(DistantStream<String>) -> Int
+                lines(Int) -> DistantStream<String>
+                numbers() -> DistantStream<Int>.WithFinal<String>
+                search(String) -> DistantStream<Array<String>>.WithFinal<Int>
+                watch() -> DistantStream<Remote<LogInterface>>
+
+            """
+        #expect(outcome.output == expected)
+        listener.close()
+        await serving.value
+    }
+
     @Test("The roots of a running service are listed with their messages")
     func listing() async throws {
         let path = scratch.path("s")
