@@ -119,7 +119,8 @@ struct OneWayTests {
         let events = Mutex<[String]>([])
         var server = Connection.Configuration.patient
         server.onEvent = { event in
-            events.withLock { $0.append(event.code.rawValue) }
+            // Other tests may use all threads of the loop.
+            if event.code != .threadsExhausted { events.withLock { $0.append(event.code.rawValue) } }
         }
         let pair = try await Pair(server: server)
         let curious = Curious(nil)
