@@ -165,6 +165,8 @@ extension ObjectDecoder {
 
     func readBytes() throws -> [UInt8] {
         let bytes = try readRawBytes()
+        // The storage of all empty arrays is one object, which must not be written from several threads.
+        guard !bytes.isEmpty else { return [] }
         return [UInt8](unsafeUninitializedCapacity: bytes.count) { target, count in
             let target = UnsafeMutableRawBufferPointer(target)
             HugePages.advise(target)
