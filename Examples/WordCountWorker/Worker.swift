@@ -1,7 +1,12 @@
 // FirstConnection.md: worker
 import DistantObjects
-import Foundation
 import WordCountValues
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
 /// Counts words; sent by reference.
 final class Counter: Vendable, Implements {

@@ -7,7 +7,7 @@ import Testing
 struct BlockPoolTests {
     @Test("Memory that was given back serves the next message of about that size")
     func usedAgain() throws {
-        let pool = BlockPool()
+        let pool = BlockPool(isTimed: false)
         let first = try #require(pool.take(1 << 20))
         #expect(first.size >= 1 << 20)
         pool.giveBack(first)
@@ -25,7 +25,7 @@ struct BlockPoolTests {
 
     @Test("No more than the bound is kept, and the longest unused goes first")
     func bound() throws {
-        let pool = BlockPool()
+        let pool = BlockPool(isTimed: false)
         let blocks = try (0..<5).map { _ in try #require(pool.take(16 << 20)) }
         for memory in blocks { pool.giveBack(memory) }
         #expect(pool.freeBytes == 64 << 20)
@@ -40,7 +40,7 @@ struct BlockPoolTests {
 
     @Test("What is not used between two ticks goes back to the system")
     func ticks() throws {
-        let pool = BlockPool()
+        let pool = BlockPool(isTimed: false)
         let (unused, used) = (try #require(pool.take(1 << 20)), try #require(pool.take(1 << 20)))
         pool.giveBack(unused)
         pool.giveBack(used)

@@ -13,7 +13,7 @@ public enum ConnectionPolling: Sendable, Hashable {
     /// process polls at a time. None does while the process may use only one processor, or shares its processors with
     /// threads that are busy. An idle connection costs nothing.
     case adaptive
-    /// Threads poll for that long each time, whoever else needs the processor.
+    /// Threads poll for that long each time, even if other threads need the processor.
     ///
     /// This is for programs that have processors to themselves.
     case always(for: Duration)

@@ -25,7 +25,8 @@ private final class PooledBlock: MessageBlock {
 ///
 /// What is not used again goes back to the system after a second or two.
 final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
-    struct Memory: @unchecked Sendable {  // Has one owner at a time.
+    // Used by one thread at a time: by that of its message, or by one that has the pool's lock.
+    struct Memory: @unchecked Sendable {
         let start: UnsafeMutableRawPointer
         let size: Int
     }
@@ -39,7 +40,7 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
         var isWatched = false
     }
 
-    static let shared = BlockPool()
+    static let shared = BlockPool(isTimed: true)
     /// Smaller messages get their memory from the allocator, which keeps that much.
     static let smallest = 256 << 10
     /// The most that is kept: 64 MiB, and what rounding adds to one message of that size.
@@ -51,7 +52,11 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
     /// In a forked child the lock stays as it was when the parent forked.
     private let forkCount = port_fork_count()
     private let lock = Lock()
+    /// Whether it ticks by itself.
+    private let isTimed: Bool
     @exclusivity(unchecked) private var state = State()
+
+    init(isTimed: Bool) { self.isTimed = isTimed }
 
     private var isUsable: Bool { forkCount == port_fork_count() }
 
@@ -87,8 +92,8 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
             state.free.append(memory)
             state.bytes += memory.size
             while state.bytes > Self.mostBytes { surplus.append(removeFirst()) }
-            defer { state.isWatched = true }
-            return !state.isWatched
+            defer { state.isWatched = isTimed }
+            return isTimed && !state.isWatched
         }
         for memory in surplus { port_block_free(memory.start, memory.size) }
         if starts { watch() }
@@ -113,7 +118,7 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
         let goesOn = lock.withLock {
             for _ in 0..<state.unused { surplus.append(removeFirst()) }
             state.unused = state.free.count
-            state.isWatched = !state.free.isEmpty
+            state.isWatched = isTimed && !state.free.isEmpty
             return state.isWatched
         }
         for memory in surplus { port_block_free(memory.start, memory.size) }

@@ -9,7 +9,7 @@ internal import Synchronization
 
 /// Memory for the bytes of large messages in one direction, in pieces that are used again and again.
 ///
-/// Its maker alone can write it. So whoever reads a piece copies it, once, and looks at the copy only.
+/// Only its maker can write it, and can do so at any time. So the reader copies each piece once and uses only the copy.
 final class Region: @unchecked Sendable {  // The maker's has one writer at a time, the taker's one reader.
     /// As large as a message's copies are quick: in smaller pieces each side waits for the other too often, and in
     /// larger ones the processor's caches hold none of the bytes.
