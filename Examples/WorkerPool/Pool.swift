@@ -36,7 +36,7 @@ final class Pool: Sendable {
 
     /// Gives one worker a block after the other, and replaces the worker when it has died.
     private func runLane(_ number: Int) async throws {
-        var worker = try await launch(number)
+        var worker = try await WorkerProcess.launch(number)
         while let block = state.withLock({ $0.waiting.popLast() }) {
             do {
                 let primes = try await search(block, with: worker)
@@ -49,25 +49,11 @@ final class Pool: Sendable {
             } catch let error as ConnectionError where worker.connection.isEnded {
                 // Nothing of the block was counted, so another worker searches all of it.
                 state.withLock { $0.waiting.append(block) }
-                Console.say("worker \(number) has died (\(error.code)); a new one takes its place")
-                worker = try await launch(number)
+                WorkerProcess.sayItDied(number, error)
+                worker = try await WorkerProcess.launch(number)
             }
         }
         try await worker.close()
-    }
-
-    /// Launches a worker, and another if that dies at once.
-    ///
-    /// A program that cannot be started, or dies each time, is an error.
-    private func launch(_ number: Int) async throws -> WorkerProcess {
-        for _ in 1..<3 {
-            do { return try await WorkerProcess.launch(number) } catch let error as ConnectionError
-                where error.code != .transport
-            {
-                Console.say("worker \(number) has died at its start (\(error.code)); a new one takes its place")
-            }
-        }
-        return try await WorkerProcess.launch(number)
     }
 
     private func search(_ block: Block, with worker: WorkerProcess) async throws -> [Int] {

@@ -45,15 +45,27 @@ struct WorkerPool {
         let primes = try await Pool(blocks, killsOne: true).search(workers: workers)
         Console.say("\(primes.count) primes, from \(primes.first ?? 0) to \(primes.last ?? 0)")
 
-        let worker = try await WorkerProcess.launch(workers + 1)
-        var large: [Int] = []
-        for try await prime in try await worker.remote.primes(Block(first: 1_000_000_000, last: nil)) {
-            large.append(prime)
-            // Leaving the loop stops the worker's search.
-            if large.count == 3 { break }
-        }
+        let large = try await firstPrimes(above: 1_000_000_000, by: workers + 1)
         Console.say("the first three above a billion: \(large.map(String.init).joined(separator: ", "))")
-        try await worker.close()
         Console.say("all workers have ended, every table is empty")
+    }
+
+    /// Cancels a search that has no end after three primes; another worker begins again if one dies.
+    private static func firstPrimes(above number: Int, by workerNumber: Int) async throws -> [Int] {
+        while true {
+            let worker = try await WorkerProcess.launch(workerNumber)
+            do {
+                var primes: [Int] = []
+                for try await prime in try await worker.remote.primes(Block(first: number, last: nil)) {
+                    primes.append(prime)
+                    // Leaving the loop stops the worker's search.
+                    if primes.count == 3 { break }
+                }
+                try await worker.close()
+                return primes
+            } catch let error as ConnectionError where worker.connection.isEnded {
+                WorkerProcess.sayItDied(workerNumber, error)
+            }
+        }
     }
 }

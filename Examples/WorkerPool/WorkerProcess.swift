@@ -7,7 +7,25 @@ struct WorkerProcess {
     let connection: Connection
     let remote: Remote<WorkerInterface>
 
+    /// Launches a worker, and another if that dies at once.
+    ///
+    /// A program that cannot be started, or dies each time, is an error.
     static func launch(_ number: Int) async throws -> WorkerProcess {
+        for _ in 1..<3 {
+            do { return try await launchOnce(number) } catch let error as ConnectionError
+                where error.code != .transport
+            {
+                sayItDied(number, error)
+            }
+        }
+        return try await launchOnce(number)
+    }
+
+    static func sayItDied(_ number: Int, _ error: ConnectionError) {
+        Console.say("worker \(number) has died (\(error.code)); a new one takes its place")
+    }
+
+    private static func launchOnce(_ number: Int) async throws -> WorkerProcess {
         let connection = try await Connection.launch("workerpool-worker")
         let remote = try await connection.root(as: WorkerInterface.self)
         Console.say("worker \(number) runs as process \(connection.child?.pid ?? 0)")
