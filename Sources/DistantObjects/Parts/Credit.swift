@@ -2,17 +2,20 @@
 ///
 /// A message uses one credit. A call returns it when it starts, a one-way message when it has ended. Both kinds share one
 /// count unless both sides agree to separate them.
+///
+/// A call that is passed on is sent without credit if there is none, and the count falls below zero. If it waited, both sides
+/// could wait for each other: the peer's credit for such calls may be used by calls that wait for the answers of others.
 struct Credit {
     /// The credit that is due now, because the peer has used much of what it has.
     enum Due {
         case none, calls, oneWays
     }
 
-    /// Messages that this side may still send.
+    /// Messages that this side may still send; less than zero while calls are passed on without credit.
     private(set) var calls = 0
     /// One-way messages that this side may still send; nil if they share the count of `calls`.
     private(set) var oneWays: Int?
-    /// Messages that the peer may still send.
+    /// Messages that the peer may still send; less than zero while it passes calls on without credit.
     private var peerCalls: Int
     private var peerOneWays: Int?
     /// Returned credit for which no frame was written yet.
@@ -42,6 +45,11 @@ struct Credit {
 
     @inline(__always)
     func mayBegin(isOneWay: Bool) -> Bool { (isOneWay ? oneWays ?? calls : calls) > 0 }
+
+    /// Whether a call may be passed on.
+    ///
+    /// - Parameter asked: The number of question numbers that the peer has used. It accepts so many calls without credit.
+    func mayPassOn(asked: Int) -> Bool { calls > -asked }
 
     mutating func use(isOneWay: Bool) {
         if isOneWay, let left = oneWays { oneWays = left - 1 } else { calls -= 1 }
@@ -79,13 +87,15 @@ struct Credit {
     /// Counts a message that the peer has sent.
     ///
     /// If the peer has no credit left, the owed credit is due at once: its next message may be for an object that is free.
-    mutating func usedByPeer(isOneWay: Bool, queuedCalls: Int) throws(ProtocolViolation) -> Due {
+    ///
+    /// - Parameter asked: The number of question numbers that this side has used. So many calls the peer may pass on at a time.
+    mutating func usedByPeer(isOneWay: Bool, queuedCalls: Int, asked: Int) throws(ProtocolViolation) -> Due {
         guard isOneWay, let left = peerOneWays else {
-            guard peerCalls > 0 else {
+            guard peerCalls > 0 || !isOneWay && peerCalls > -asked else {
                 throw ProtocolViolation(.overLimit, "more than the \(queuedCalls) calls granted are queued")
             }
             peerCalls -= 1
-            return peerCalls == 0 && owedCalls > 0 && !isHeld ? .calls : .none
+            return peerCalls <= 0 && owedCalls > 0 && !isHeld ? .calls : .none
         }
         guard left > 0 else {
             throw ProtocolViolation(.overLimit, "more one-way messages are under way than were granted")
@@ -99,7 +109,7 @@ struct Credit {
     /// Credit is due for half the queue at a time, so that most calls cause no frame.
     mutating func callStarted(queuedCalls: Int) -> Due {
         owedCalls += 1
-        return (owedCalls >= max(1, queuedCalls / 2) || peerCalls == 0) && !isHeld ? .calls : .none
+        return (owedCalls >= max(1, queuedCalls / 2) || peerCalls <= 0) && !isHeld ? .calls : .none
     }
 
     /// Counts a one-way message of the peer that has ended.

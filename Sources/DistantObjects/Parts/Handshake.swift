@@ -31,7 +31,8 @@ struct Handshake {
         if isInitiator, grants.features & ProtocolLimits.initiator != 0 {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
-        grants.queuedCalls = Int(clamping: try reader.number())
+        // Far more than any sender uses, and far from what an `Int` holds.
+        grants.queuedCalls = Int(min(try reader.number(), 1 << 40))
         grants.runningCalls = max(1, Int(clamping: try reader.number()))
         grants.message = max(ProtocolLimits.smallestMessage, try reader.number())
         let name = try reader.text(limit: ProtocolLimits.nameBytes)

@@ -3,24 +3,26 @@
 /// There are four queues, because calls and one-way messages have separate credits, and small and large messages have
 /// separate limits. No message waits behind one of another of these queues.
 ///
-/// Promises and calls that are passed on have a fifth. Unlike other messages they do not hold up their sender, and what it
-/// sends next may be for the same object or for the promise. So every message waits behind those that were sent before it.
+/// Promises have a fifth. Unlike other messages they do not hold up their sender, and what it sends next may be for the same
+/// object or for the promise. So every message of this side waits behind those that were sent before it.
+///
+/// Calls that are passed on have a sixth. They need no credit, and wait only for each other: the peer's credit may depend on
+/// them.
 struct SendQueues<Waiter, RoomWaiter> {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
     private enum Kind: Int, CaseIterable {
-        case calls, oneWays, largeCalls, largeOneWays, ordered
+        case calls, oneWays, largeCalls, largeOneWays, promises, passedOn
 
-        init(oneWay: Bool, large: Bool) {
-            switch (oneWay, large) {
-            case (false, false): self = .calls
-            case (true, false): self = .oneWays
-            case (false, true): self = .largeCalls
-            case (true, true): self = .largeOneWays
+        /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
+        init(_ message: OutboundMessage, oneWay: Bool) {
+            switch message.role {
+            case .plain where oneWay: self = message.isLarge ? .largeOneWays : .oneWays
+            case .plain: self = message.isLarge ? .largeCalls : .calls
+            case .promise: self = .promises
+            case .passedOn: self = .passedOn
             }
         }
-
-        var isOneWay: Bool { self == .oneWays || self == .largeOneWays }
     }
 
     /// One for each kind; empty while nothing waits, so that an idle connection needs no memory for them.
@@ -30,10 +32,13 @@ struct SendQueues<Waiter, RoomWaiter> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Whether no message waits that has to be sent before one of this kind.
-    func isEmpty(oneWay: Bool, large: Bool) -> Bool {
-        queues.isEmpty
-            || queues[Kind(oneWay: oneWay, large: large).rawValue].isEmpty && queues[Kind.ordered.rawValue].isEmpty
+    /// Whether no message waits that has to be sent before this one.
+    ///
+    /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
+    func isEmpty(before message: OutboundMessage, oneWay: Bool) -> Bool {
+        guard !queues.isEmpty else { return true }
+        let kind = Kind(message, oneWay: oneWay)
+        return queues[kind.rawValue].isEmpty && (kind == .passedOn || queues[Kind.promises.rawValue].isEmpty)
     }
 
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
@@ -42,8 +47,7 @@ struct SendQueues<Waiter, RoomWaiter> {
         let pending = Pending(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
-        let queue = message.role == .plain ? Kind(oneWay: oneWay, large: message.isLarge) : .ordered
-        queues[queue.rawValue].append(pending)
+        queues[Kind(message, oneWay: oneWay).rawValue].append(pending)
     }
 
     /// Removes and returns the oldest message that may be sent.
@@ -51,13 +55,20 @@ struct SendQueues<Waiter, RoomWaiter> {
     /// - Parameters:
     ///   - calls: Whether there is credit for calls.
     ///   - oneWays: Whether there is credit for one-way messages.
+    ///   - passedOn: Whether calls may be passed on.
     ///   - fits: Whether there is room for a large message of the given size.
-    mutating func popFirst(calls: Bool, oneWays: Bool, fits: (Int) -> Bool) -> Pending? {
+    mutating func popFirst(calls: Bool, oneWays: Bool, passedOn: Bool, fits: (Int) -> Bool) -> Pending? {
         guard !queues.isEmpty else { return nil }
-        let firstOrdered = queues[Kind.ordered.rawValue].first?.order ?? .max
+        let firstPromise = queues[Kind.promises.rawValue].first?.order ?? .max
         var best: (kind: Kind, order: UInt64)?
-        for kind in Kind.allCases where kind.isOneWay ? oneWays : calls {
-            guard let first = queues[kind.rawValue].first, first.order <= firstOrdered,
+        for kind in Kind.allCases {
+            let maySend =
+                switch kind {
+                case .calls, .largeCalls, .promises: calls
+                case .oneWays, .largeOneWays: oneWays
+                case .passedOn: passedOn
+                }
+            guard maySend, let first = queues[kind.rawValue].first, kind == .passedOn || first.order <= firstPromise,
                 best.map({ first.order < $0.order }) ?? true,
                 !first.message.isLarge || fits(first.message.encoder.byteCount)
             else { continue }

@@ -139,14 +139,22 @@ extension PortState {
     /// also queues behind earlier ones of its kind.
     @inline(__always)
     private mutating func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
-        guard credit.mayBegin(isOneWay: isOneWay), !host.isQueueFull else { return false }
+        guard credit.mayBegin(isOneWay: isOneWay) || !isOneWay && mayPassOn(message), !host.isQueueFull else {
+            return false
+        }
         if pending.isEmpty, !message.isLarge { return true }
         return mayWriteBehindOthers(message, isOneWay: isOneWay && credit.separatesOneWays, host)
     }
 
+    /// Whether a message is one that is passed on, and needs no credit.
+    @inline(never)
+    private func mayPassOn(_ message: OutboundMessage) -> Bool {
+        message.role == .passedOn && credit.mayPassOn(asked: answers.numbers)
+    }
+
     @inline(never)
     private mutating func mayWriteBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
-        pending.isEmpty(oneWay: isOneWay, large: message.isLarge)
+        pending.isEmpty(before: message, oneWay: isOneWay)
             && (!message.isLarge || host.hasRoom(forLargeMessage: message.encoder.byteCount))
     }
 
@@ -160,7 +168,7 @@ extension PortState {
         guard !host.isQueueFull,
             let next = pending.popFirst(
                 calls: credit.calls > 0, oneWays: (credit.oneWays ?? 0) > 0,
-                fits: { host.hasRoom(forLargeMessage: $0) })
+                passedOn: credit.mayPassOn(asked: answers.numbers), fits: { host.hasRoom(forLargeMessage: $0) })
         else { return false }
         switch next.kind {
         case .call(let ticket, let waiter):

@@ -12,7 +12,11 @@ extension PortState {
             throw ProtocolViolation(.malformed, "a Call has unknown flags")
         }
         let isOneWay = flags.contains(.oneWay)
-        write(try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls), host, &actions)
+        // Calls that the peer passes on need no credit.
+        let asked = knowsPromises ? questions.numbers : nil
+        write(
+            try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls, asked: asked ?? 0), host,
+            &actions)
         let question: UInt32? = isOneWay ? nil : try reader.number32()
         let answer = flags.contains(.toAnswer) ? try answers.namedAnswer(reader.number32()) : nil
         let export = if let answer { answer.target() } else { try exports.resolve(reader.objectID()) }
@@ -28,7 +32,7 @@ extension PortState {
         let tables = try readTables(&reader, host, &actions, namesAnswers: knowsPromises)
         try checkBody(of: frame, reader, tables, &actions)
         if let question {
-            try answers.enter(question, keeping: answerToKeep(question, flags), knowsPromises: knowsPromises)
+            try answers.enter(question, keeping: answerToKeep(question, flags), asked: asked)
         }
         // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
         // references were entered, and are released as those of any message.

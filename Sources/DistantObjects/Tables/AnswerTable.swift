@@ -35,6 +35,9 @@ struct AnswerTable<RunningCall> {
     /// The number of unanswered calls.
     private(set) var count = 0
 
+    /// The number of question numbers that the peer has used.
+    var numbers: Int { entries.count }
+
     init(limit: Int) {
         self.limit = limit
     }
@@ -43,11 +46,12 @@ struct AnswerTable<RunningCall> {
     ///
     /// - Parameters:
     ///   - answer: The answer, if messages may name it.
-    ///   - knowsPromises: Whether both sides have agreed about such answers.
+    ///   - asked: The number of question numbers that this side has used; `nil` if the sides have not agreed about promises.
     mutating func enter(
-        _ index: UInt32, keeping answer: KeptAnswer?, knowsPromises: Bool
+        _ index: UInt32, keeping answer: KeptAnswer?, asked: Int?
     ) throws(ProtocolViolation) {
-        let limit = knowsPromises ? limit + ProtocolLimits.keptAnswers : limit
+        // Promises, and calls that the peer passes on, come in addition to its credit.
+        let limit = limit + (asked.map { ProtocolLimits.keptAnswers + $0 } ?? 0)
         guard Int(index) < limit else {
             throw ProtocolViolation(.overLimit, "a question's number is not below the \(limit) granted")
         }

@@ -14,6 +14,9 @@ struct QuestionTable<Waiter> {
     /// The number of promises among them.
     private(set) var promises = 0
 
+    /// The number of numbers on the wire that were ever in use at a time.
+    var numbers: Int { slotOfNumber.count }
+
     /// Reserves a question whose answer is wanted only as the target or an argument of later messages.
     mutating func reservePromise() -> Ticket {
         let ticket = reserve()

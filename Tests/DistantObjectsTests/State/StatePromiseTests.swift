@@ -202,6 +202,56 @@ struct StatePromiseTests {
         withExtendedLifetime(promise) {}
     }
 
+    @Test("Calls are passed on without credit and before promises that wait, so that neither side waits for the other")
+    func withoutCredit() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        var promises: [StateProxy] = []
+        // The answer to each side's promise is an object of its own.
+        for side in [client, server] {
+            let other = side === client ? server : client
+            promises.append(try side.promise())
+            try other.receive(side.takeFrames())
+            let call = try #require(other.start())
+            try side.receive(other.takeFrames())
+            // This one waits for credit, and the peer's call for the answer.
+            _ = try side.call(1, StateSide.message(toPromise: promises[promises.count - 1]))
+            let proxy = StateProxy(.object(.rootDirectory), other.host.dead)
+            try other.answer(call, keeping: .object(proxy))
+            try other.receive(side.takeFrames())
+        }
+        for side in [client, server] {
+            let call = try #require(side.start())
+            #expect(call.message.isPassedOn)
+            // One promise waits for credit, and the call that is passed on goes past it.
+            promises.append(try side.promise())
+            promises.append(try side.promise())
+            side.endTurn()
+            _ = side.takeKinds()
+            let message = try StateSide.message()
+            message.role = .passedOn
+            side.messages.append(message)
+            _ = try side.call(9, message)
+            #expect(side.takeKinds() == [.call] && side.state.credit.calls < 0)
+        }
+        withExtendedLifetime(promises) {}
+    }
+
+    @Test("A side accepts as many calls without credit as it has used numbers")
+    func beyondCredit() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        let call = StateFrame(.call, 0, 0, 0, 1, 0, 0, 0, 0)
+        try client.receive(call)
+        #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.call, 1, 0, 0, 1, 0, 0, 0, 0)) }
+        try server.call(1)
+        try server.receive(call)
+        try server.receive(StateFrame(.call, 1, 0, 0, 1, 0, 0, 0, 0))
+        #expect(throws: ProtocolViolation.self) { try server.receive(StateFrame(.call, 2, 0, 0, 1, 0, 0, 0, 0)) }
+    }
+
     @Test("A promise that waits for credit holds back all later messages, and may be dropped before it is written")
     func unwritten() throws {
         var limits = ConnectionLimits()
