@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// `Signature<Int, Person>("add")` takes a `Person` and answers with an `Int`; `Signature<Void>("clear")` takes nothing and
 /// answers with nothing. A `Remote` as result or argument is an object by reference.
-public struct Signature<Result, each Argument: Codable & SendableMetatype>: Sendable {
+// Its parameters have no constraints but those of its `init`: the runtime would check them by searches of conformances.
+public struct Signature<Result, each Argument>: Sendable {
     @usableFromInline let record: SignatureRecord
 
     /// A message of that name.
@@ -16,7 +17,8 @@ public struct Signature<Result, each Argument: Codable & SendableMetatype>: Send
     ///   - olderTypeNames: Types of the result or the arguments that have another name in peers of earlier versions: their
     ///     name here, and the one there. It helps this side use such peers. They cannot use objects of this side, because
     ///     they do not know the new name.
-    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:]) {
+    public init(_ name: String, since version: Int? = nil, olderTypeNames: [String: String] = [:])
+    where repeat each Argument: Codable & SendableMetatype {
         record = SignatureRecord(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),

@@ -39,14 +39,16 @@ public struct TypeDescription: Hashable, Sendable {
 
     /// The description of a type.
     ///
-    /// Costs three searches of conformances, except for the simplest types, and a string: ask once and keep it.
+    /// Costs a string, and up to three searches of conformances for classes and generic types: ask once and keep it.
     static func of(_ type: Any.Type) -> TypeDescription {
         if type == Void.self { return .nothing }
-        if type == Int.self || type == String.self || type == Bool.self || type == Double.self || type == Int64.self {
-            return TypeDescription(.value, typeName(type))
-        }
-        if let described = type as? any DescribedType.Type { return described.typeDescription }
-        guard type is any ExternallyCodable.Type else { return TypeDescription(.value, typeName(type)) }
+        let ownName = typeName(type)
+        // Of the types that messages name, only generic ones have descriptions of their own, and only those and classes travel
+        // by reference.
+        let isGeneric = ownName.utf8.contains(UInt8(ascii: "<"))
+        guard isGeneric || type is AnyClass else { return TypeDescription(.value, ownName) }
+        if isGeneric, let described = type as? any DescribedType.Type { return described.typeDescription }
+        guard type is any ExternallyCodable.Type else { return TypeDescription(.value, ownName) }
         let interface = (type as? any Implements.Type).map { name(ofInterfaceOf: $0) }
         return TypeDescription(.reference, interface ?? "")
     }

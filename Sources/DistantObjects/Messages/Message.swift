@@ -54,17 +54,16 @@ public struct Message<Target: AnyObject>: Sendable {
     init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String, uncurried method: @escaping @Sendable (Target, repeat each Argument) throws -> Result
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
-        let result = ValueCodec.of(Result.self)
+        let codecs = MessageCodecs(repeat (each Argument).self, result: Result.self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
             of: Target.self,
             run: .synchronous { object, decoder, encoder in
                 let target = unsafeDowncast(object, to: Target.self)
-                var arguments = Arguments(decoder, readers)
+                var arguments = Arguments(decoder, codecs)
                 let value: Result = try method(target, repeat try arguments.next((each Argument).self))
-                try encodeResult(value, result, encoder)
+                try encodeResult(value, codecs, encoder)
             }
         )
     }
@@ -73,14 +72,14 @@ public struct Message<Target: AnyObject>: Sendable {
     init<each Argument: Codable & SendableMetatype>(
         _ name: String, uncurried method: @escaping @Sendable (Target, repeat each Argument) throws -> Void
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
+        let codecs = MessageCodecs(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)),
             of: Target.self,
             run: .synchronous { object, decoder, _ in
                 let target = unsafeDowncast(object, to: Target.self)
-                var arguments = Arguments(decoder, readers)
+                var arguments = Arguments(decoder, codecs)
                 try method(target, repeat try arguments.next((each Argument).self))
             }
         )
@@ -93,17 +92,16 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Result
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
-        let result = ValueCodec.of(Result.self)
+        let codecs = MessageCodecs(repeat (each Argument).self, result: Result.self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
             of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 let value: Result = try await method(target)(repeat try arguments.next((each Argument).self))
-                do { try call.encode(value, result) } catch { throw ResultFailure(underlying: error) }
+                do { try call.encode(value, codecs.writer) } catch { throw ResultFailure(underlying: error) }
             }
         )
     }
@@ -113,14 +111,14 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Void
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
+        let codecs = MessageCodecs(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)),
             of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 try await method(target)(repeat try arguments.next((each Argument).self))
             }
         )
@@ -133,17 +131,16 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Result
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
-        let result = ValueCodec.of(Result.self)
+        let codecs = MessageCodecs(repeat (each Argument).self, result: Result.self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
             of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 let value: Result = try await method(target)(repeat try arguments.next((each Argument).self))
-                do { try call.encode(value, result) } catch { throw ResultFailure(underlying: error) }
+                do { try call.encode(value, codecs.writer) } catch { throw ResultFailure(underlying: error) }
             }
         )
     }
@@ -155,14 +152,14 @@ public struct Message<Target: AnyObject>: Sendable {
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Void
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
+        let codecs = MessageCodecs(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Void.self)),
             of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 try await method(target)(repeat try arguments.next((each Argument).self))
             }
         )
@@ -175,12 +172,12 @@ public struct Message<Target: AnyObject>: Sendable {
             @escaping @Sendable (Target, repeat each Argument) throws ->
             @Sendable (OutboundMessage) async throws -> Void
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
+        let codecs = MessageCodecs(repeat (each Argument).self)
         body = MessageBody(
             MessageDescription(name, TypeDescription.of(each: repeat (each Argument).self), result), of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 try await call.answer(method(target, repeat try arguments.next((each Argument).self)))
             }
         )
@@ -195,17 +192,16 @@ extension Message {
             @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Own,
         _ convert: @escaping @Sendable (Own) -> Result
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
-        let result = ValueCodec.of(Result.self)
+        let codecs = MessageCodecs(repeat (each Argument).self, result: Result.self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
             of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 let value: Own = try await method(target)(repeat try arguments.next((each Argument).self))
-                do { try call.encode(convert(value), result) } catch { throw ResultFailure(underlying: error) }
+                do { try call.encode(convert(value), codecs.writer) } catch { throw ResultFailure(underlying: error) }
             }
         )
     }
@@ -216,17 +212,16 @@ extension Message {
         onMainActor method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Own,
         _ convert: @escaping @Sendable (Own) -> Result
     ) {
-        let readers = ArgumentReaders(repeat (each Argument).self)
-        let result = ValueCodec.of(Result.self)
+        let codecs = MessageCodecs(repeat (each Argument).self, result: Result.self)
         body = MessageBody(
             MessageDescription(
                 name, TypeDescription.of(each: repeat (each Argument).self), TypeDescription.of(Result.self)),
             of: Target.self,
             run: .asynchronous { call in
                 let target = unsafeDowncast(call.object, to: Target.self)
-                var arguments = ServingArguments(call, readers)
+                var arguments = ServingArguments(call, codecs)
                 let value: Own = try await method(target)(repeat try arguments.next((each Argument).self))
-                do { try call.encode(convert(value), result) } catch { throw ResultFailure(underlying: error) }
+                do { try call.encode(convert(value), codecs.writer) } catch { throw ResultFailure(underlying: error) }
             }
         )
     }
@@ -262,11 +257,9 @@ struct MethodFailure: Error {
     }
 }
 
-private func encodeResult<Value>(_ value: Value, _ codec: ValueCodec<Value>, _ encoder: Unmanaged<ObjectEncoder>?)
-    throws
-{
+private func encodeResult<Value>(_ value: Value, _ codecs: MessageCodecs, _ encoder: Unmanaged<ObjectEncoder>?) throws {
     do {
-        try encoder?._withUnsafeGuaranteedRef { try $0.encodeTop(value, codec) }
+        try encoder?._withUnsafeGuaranteedRef { try $0.encodeTop(value, codecs.writer) }
     } catch {
         throw ResultFailure(underlying: error)
     }
@@ -274,20 +267,20 @@ private func encodeResult<Value>(_ value: Value, _ codec: ValueCodec<Value>, _ e
 
 /// Decodes the arguments of one call in order.
 ///
-/// Used only inside a message's closure, which keeps the decoder and the readers alive, so it does not retain them.
+/// Used only inside a message's closure, which keeps the decoder and the codecs alive, so it does not retain them.
 private struct Arguments {
     private let decoder: Unmanaged<ObjectDecoder>
-    private let readers: Unmanaged<ArgumentReaders>
+    private let codecs: Unmanaged<MessageCodecs>
     private var position = 0
 
-    init(_ decoder: ObjectDecoder, _ readers: ArgumentReaders) {
+    init(_ decoder: ObjectDecoder, _ codecs: MessageCodecs) {
         self.decoder = Unmanaged.passUnretained(decoder)
-        self.readers = Unmanaged.passUnretained(readers)
+        self.codecs = Unmanaged.passUnretained(codecs)
     }
 
     /// Called once for each argument type, in the order of the readers.
     mutating func next<Value>(_ type: Value.Type) throws -> Value {
-        let reader = readers._withUnsafeGuaranteedRef { $0.list[position] }
+        let reader = codecs._withUnsafeGuaranteedRef { $0.reader(position) }
         position += 1
         do {
             return try decoder._withUnsafeGuaranteedRef { try $0.decodeTop(type, reader) }
@@ -300,12 +293,12 @@ private struct Arguments {
 /// Like `Arguments`, but for an `async` method, which does not hold the decoder while it runs.
 private struct ServingArguments {
     private let call: any Serving
-    private let readers: ArgumentReaders
+    private let codecs: MessageCodecs
     private var position = 0
 
-    init(_ call: any Serving, _ readers: ArgumentReaders) {
+    init(_ call: any Serving, _ codecs: MessageCodecs) {
         self.call = call
-        self.readers = readers
+        self.codecs = codecs
     }
 
     /// Decodes the next argument.
@@ -316,23 +309,10 @@ private struct ServingArguments {
         do {
             // The decoder keeps no reference to the objects it made; only the arguments reach them.
             nonisolated(unsafe) let value = try call.argument(
-                type, readers.list[position - 1], isLast: position == readers.list.count)
+                type, codecs.reader(position - 1), isLast: position == codecs.argumentCount)
             return value
         } catch {
             throw error as? ArgumentFailure ?? ArgumentFailure(underlying: error, position: position)
         }
-    }
-}
-
-/// The readers of one message's arguments.
-///
-/// They are in an array because a tuple would look up its layout in each call.
-final class ArgumentReaders: Sendable {
-    let list: [Unmanaged<AnyValueCoder>]
-
-    init<each Argument: Decodable>(_ types: repeat (each Argument).Type) {
-        var list: [Unmanaged<AnyValueCoder>] = []
-        for type in repeat each types { list.append(ValueCodec.of(type).anyReader) }
-        self.list = list
     }
 }

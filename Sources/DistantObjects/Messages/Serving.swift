@@ -4,7 +4,7 @@ import KeyedArchive
 protocol Serving: AnyObject, Sendable {
     var object: AnyObject { get }
     /// Encodes the result.
-    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws
+    func encode<Value>(_ result: Value, _ writer: Unmanaged<AnyValueCoder>) throws
     /// Has the closure write the answer, whatever it is, into a message.
     func answer(_ write: @Sendable (OutboundMessage) async throws -> Void) async throws
     /// Decodes the next argument. Called once for each, in order.

@@ -77,8 +77,8 @@ final class LocalServing: Serving, @unchecked Sendable {
         self.answer = answer
     }
 
-    func encode<Value>(_ result: Value, _ codec: ValueCodec<Value>) throws {
-        try answer?.encoder.encodeTop(result, codec)
+    func encode<Value>(_ result: Value, _ writer: Unmanaged<AnyValueCoder>) throws {
+        try answer?.encoder.encodeTop(result, writer)
     }
 
     func answer(_ write: @Sendable (OutboundMessage) async throws -> Void) async throws {

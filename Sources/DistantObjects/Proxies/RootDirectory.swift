@@ -19,7 +19,9 @@ final class RootDirectory: Vendable {
     }
 
     static var messages: MessageTable<RootDirectory> {
-        Message("root", RootDirectory.root)
+        Message("root", result: TypeDescription(.reference, "")) { (directory: RootDirectory, name: String) in
+            { answer in try answer.encode(await directory.root(name)) }
+        }
         Message("names", RootDirectory.names)
     }
 
@@ -87,10 +89,8 @@ final class RootDirectory: Vendable {
 }
 
 /// A root on its way to the peer.
-private struct RootReference: ByReferenceCodable, DescribedType {
+private struct RootReference: ByReferenceCodable {
     let object: any Vendable
-
-    static var typeDescription: TypeDescription { TypeDescription(.reference, "") }
 
     func external(for owner: AnyObject?) throws -> ExternalValue {
         guard let port = owner as? PortCoder else { throw ConnectionError.needsConnection(type(of: object)) }

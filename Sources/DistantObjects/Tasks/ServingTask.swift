@@ -42,11 +42,11 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     var object: AnyObject { call._withUnsafeGuaranteedRef { $0.export.object } }
 
-    func encode<Value>(_ value: Value, _ codec: ValueCodec<Value>) throws {
+    func encode<Value>(_ value: Value, _ writer: Unmanaged<AnyValueCoder>) throws {
         // A one-way message has no result.
         guard call._withUnsafeGuaranteedRef({ $0.question != nil }) else { return }
         let message = connection.coder.takeMessage()
-        try message.encoder.encodeTop(value, codec)
+        try message.encoder.encodeTop(value, writer)
         result = consume message
     }
 

@@ -11,6 +11,14 @@ extension ObjectEncoder {
         do { try codec.write(value, self) } catch { throw fail(error) }
     }
 
+    /// Writes a value that has no key, with the writer of its type's codec.
+    package func encodeTop<T>(_ value: T, _ writer: Unmanaged<AnyValueCoder>) throws {
+        guard !state.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }
+        try writer._withUnsafeGuaranteedRef { writer in
+            do { try unsafeDowncast(writer, to: ValueWriter<T>.self).write(value, self) } catch { throw fail(error) }
+        }
+    }
+
     /// Writes a value that has no key, and looks up the codec of its type.
     package func encodeTop<T: Encodable>(_ value: T) throws {
         guard !state.isFinished else { throw ArchiveError(.misuse, "the archive is finished") }

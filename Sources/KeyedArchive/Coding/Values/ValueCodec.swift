@@ -9,6 +9,9 @@ package struct ValueCodec<T>: Sendable {
     /// counted.
     package var anyReader: Unmanaged<AnyValueCoder> { Unmanaged.passUnretained(reader) }
 
+    /// The writer without its type, for `ObjectEncoder.encodeTop`, as `anyReader`.
+    package var anyWriter: Unmanaged<AnyValueCoder> { Unmanaged.passUnretained(writer) }
+
     @inline(__always)
     func write(_ value: T, _ coder: ObjectEncoder) throws { try writer.write(value, coder) }
 
