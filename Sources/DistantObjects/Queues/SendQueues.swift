@@ -17,10 +17,18 @@ struct SendQueues<Waiter, RoomWaiter> {
         /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
         init(_ message: OutboundMessage, oneWay: Bool) {
             switch message.role {
-            case .plain where oneWay: self = message.isLarge ? .largeOneWays : .oneWays
-            case .plain: self = message.isLarge ? .largeCalls : .calls
+            case .plain: self.init(oneWay: oneWay, large: message.isLarge)
             case .promise: self = .promises
             case .passedOn: self = .passedOn
+            }
+        }
+
+        init(oneWay: Bool, large: Bool) {
+            switch (oneWay, large) {
+            case (false, false): self = .calls
+            case (true, false): self = .oneWays
+            case (false, true): self = .largeCalls
+            case (true, true): self = .largeOneWays
             }
         }
     }
@@ -37,8 +45,9 @@ struct SendQueues<Waiter, RoomWaiter> {
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     func isEmpty(before message: OutboundMessage, oneWay: Bool) -> Bool {
         guard !queues.isEmpty else { return true }
-        let kind = Kind(message, oneWay: oneWay)
-        return queues[kind.rawValue].isEmpty && (kind == .passedOn || queues[Kind.promises.rawValue].isEmpty)
+        if message.role == .passedOn { return queues[Kind.passedOn.rawValue].isEmpty }
+        let others = Kind(oneWay: oneWay, large: message.isLarge)
+        return queues[others.rawValue].isEmpty && queues[Kind.promises.rawValue].isEmpty
     }
 
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.

@@ -272,6 +272,24 @@ struct StatePromiseTests {
         withExtendedLifetime(server) {}
     }
 
+    @Test("A promise stays behind a call that waits, although there is credit by now")
+    func behindCall() throws {
+        var limits = ConnectionLimits()
+        limits.queuedCalls = 1
+        let (client, server) = try StateSide.pair(limits: limits)
+        for waiter in 1...2 { try client.call(waiter) }
+        try client.receive(StateFrame(.credit, 1))
+        let promise = try client.promise()
+        client.endTurn()
+        var flags = client.takeFrames().map { CallFlags(rawValue: $0.flags) }
+        #expect(flags.map { $0.contains(.promise) } == [false, false])
+        try client.receive(StateFrame(.credit, 1))
+        client.endTurn()
+        flags = client.takeFrames().map { CallFlags(rawValue: $0.flags) }
+        #expect(flags.map { $0.contains(.promise) } == [true])
+        withExtendedLifetime((server, promise)) {}
+    }
+
     @Test("A one-way message that has credit stays behind a promise that has none")
     func behindPromise() throws {
         var limits = ConnectionLimits()
