@@ -11,13 +11,16 @@ public struct ClassDescription: Hashable, Sendable {
     }
 
     /// The message of that name.
+    func message(_ name: String) -> MessageDescription? { index(of: name).map { messages[$0] } }
+
+    /// The position of the message of that name.
     ///
     /// Searches half of the rest at each step.
-    func message(_ name: String) -> MessageDescription? {
+    func index(of name: String) -> Int? {
         var range = messages.indices
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
-            if messages[middle].name == name { return messages[middle] }
+            if messages[middle].name == name { return middle }
             if messages[middle].name < name {
                 range = middle + 1..<range.upperBound
             } else {
@@ -32,7 +35,11 @@ public struct ClassDescription: Hashable, Sendable {
 extension ClassDescription {
     /// The bytes of the description; `nil` if it is longer than what a message may carry, or one of its names is.
     var definition: [UInt8]? {
-        let names = [name] + messages.flatMap { [$0.name, $0.result.name] + $0.arguments.map(\.name) }
+        var names = [name]
+        for message in messages {
+            names += [message.name, message.result.name]
+            for argument in message.arguments { names.append(argument.name) }
+        }
         guard names.allSatisfy({ $0.utf8.count <= ProtocolLimits.nameBytes }) else { return nil }
         var buffer = PrefixBuffer()
         buffer.append(name)

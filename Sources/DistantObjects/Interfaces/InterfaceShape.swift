@@ -19,7 +19,12 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
         baseShape = base
         signatures = own + (base?.signatures ?? [])
         for signature in own { signature.markStored() }
-        let names = Dictionary(grouping: signatures) { $0.name }.filter { $0.value.count > 1 }.keys.sorted()
+        var names: [String] = []
+        for (index, signature) in signatures.enumerated()
+        where signatures[..<index].contains(where: { $0.name == signature.name }) && !names.contains(signature.name) {
+            names.append(signature.name)
+        }
+        names.sort()
         faults = names.map { "the interface has “\($0)” twice" } + (isCircle ? ["the interface extends itself"] : [])
     }
 
@@ -39,10 +44,11 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
 
     private init() {
         let made = UnsafeMutablePointer<I>.allocate(capacity: 1)
+        UnsafeMutableRawPointer(made).initializeMemory(as: UInt8.self, repeating: 0, count: MemoryLayout<I>.size)
         // User code.
         made.initialize(to: I())
         instance = UnsafePointer(made)
-        let own = Mirror(reflecting: made.pointee).children.compactMap { ($0.value as? any AnySignature)?.record }
+        let own = SignatureRecord.stored(in: UnsafeRawBufferPointer(start: made, count: MemoryLayout<I>.size))
         let extending = I.self as? any Extending.Type
         let isCircle = extending.map { extends(baseType(of: $0), I.self) } ?? false
         super.init(

@@ -7,7 +7,9 @@ import Synchronization
 /// It is never freed, so uses of it count no references.
 final class ClassMessages: Sendable {
     let className: String
-    private let byName: [String: MessageBody]
+    private let description: ClassDescription
+    /// The messages, in the order of the description.
+    private let bodies: [MessageBody]
     /// What a peer is told of the class; `nil` if its names are too long for that.
     let described: DescribedClass?
     /// What an object of the class is refused with: its table lists what the class cannot answer, or lacks what it has to.
@@ -24,8 +26,13 @@ final class ClassMessages: Sendable {
     ) {
         self.className = className
         self.isPassedOn = isPassedOn
-        byName = Dictionary(bodies.map { ($0.name, $0) }, uniquingKeysWith: { _, later in later })
-        let description = ClassDescription(className, byName.values.map(\.description))
+        // Of two messages with one name, the later one counts.
+        var listed: [MessageBody] = []
+        for body in bodies.reversed() where !listed.contains(where: { $0.name == body.name }) { listed.append(body) }
+        listed.sort { $0.name < $1.name }
+        self.bodies = listed
+        let description = ClassDescription(className, listed.map(\.description))
+        self.description = description
         described = description.definition.map { DescribedClass(definition: $0) }
         let problems = interface.map { $0.faults + $0.signatures.compactMap { $0.obstacle(in: description) } } ?? []
         if let unrelated {
@@ -42,7 +49,8 @@ final class ClassMessages: Sendable {
     /// The message with that name, or an unlisted one that stands for a name the class does not list.
     func message(named name: String) -> MessageBody {
         if isPassedOn { return MessageBody(passedOn: name, of: className) }
-        return byName[name] ?? (name.isEmpty ? .itself : MessageBody(unlisted: name, of: className))
+        if let index = description.index(of: name) { return bodies[index] }
+        return name.isEmpty ? .itself : MessageBody(unlisted: name, of: className)
     }
 
     /// The table of the answer to a call while the answer is not known.

@@ -4,7 +4,11 @@ public enum MessageTableBuilder<Target: AnyObject> {
     /// One message.
     public static func buildExpression(_ message: Message<Target>) -> [Message<Target>] { [message] }
     /// All of them in order.
-    public static func buildBlock(_ messages: [Message<Target>]...) -> [Message<Target>] { messages.flatMap { $0 } }
+    public static func buildBlock(_ messages: [Message<Target>]...) -> [Message<Target>] {
+        var all: [Message<Target>] = []
+        for some in messages { all += some }
+        return all
+    }
     /// Messages under a condition.
     public static func buildOptional(_ messages: [Message<Target>]?) -> [Message<Target>] { messages ?? [] }
     /// The first of two alternatives.
