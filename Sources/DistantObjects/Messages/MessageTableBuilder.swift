@@ -6,7 +6,8 @@ public enum MessageTableBuilder<Target: AnyObject> {
     /// All of them in order.
     public static func buildBlock(_ messages: [Message<Target>]...) -> [Message<Target>] {
         var all: [Message<Target>] = []
-        for some in messages { all += some }
+        // Going through them one by one costs no search of conformances when a program starts.
+        for some in messages { for message in some { all.append(message) } }
         return all
     }
     /// Messages under a condition.
