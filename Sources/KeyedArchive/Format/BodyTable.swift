@@ -27,6 +27,8 @@ struct BodyTable {
     /// The next object, if objects are requested in order.
     private var next = 0
     private var nextPlace = Place()
+    /// Whether another table frees the places.
+    private var isBorrowed = false
 
     /// A table of no objects.
     init() {
@@ -62,7 +64,19 @@ struct BodyTable {
         nextPlace = first
     }
 
-    func deallocate() { others?.deallocate() }
+    func deallocate() {
+        if !isBorrowed { others?.deallocate() }
+    }
+
+    /// A copy that must not outlive this table; nothing is deallocated with it.
+    var borrowed: BodyTable {
+        var copy = self
+        copy.isBorrowed = true
+        return copy
+    }
+
+    /// The whole body of the archive, from its header on.
+    var archive: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: end) }
 
     /// Reads the lengths and keeps some of the sums; returns the last.
     private mutating func addUp(_ source: inout ByteSource) throws -> Int {

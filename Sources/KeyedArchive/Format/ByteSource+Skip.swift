@@ -4,9 +4,30 @@ extension ByteSource {
         try walkValue(shapes) { _ in }
     }
 
-    /// Moves past one value without recursion; calls `visit` for each object it refers to unconditionally.
+    /// Moves past the next value if it is one of the common short ones; returns whether it is.
     @inline(__always)
-    mutating func walkValue(_ shapes: [Shape], _ visit: (UInt64) -> Void) throws {
+    mutating func skipShort() -> Bool {
+        guard let tag = next else { return false }
+        let length: Int
+        switch tag {
+        case 0...0x7F, Tag.none, Tag.isFalse, Tag.isTrue: length = 1
+        case Tag.firstString...Tag.lastString: length = 1 &+ Int(tag & 0x3F)
+        default: return false
+        }
+        guard length <= remaining else { return false }
+        seek(to: position &+ length)
+        return true
+    }
+
+    /// Moves past one value without recursion.
+    ///
+    /// - Parameters:
+    ///   - conditional: Called for each object it refers to conditionally.
+    ///   - visit: Called for each object it refers to unconditionally.
+    @inline(__always)
+    mutating func walkValue(
+        _ shapes: [Shape], conditional: () -> Void = {}, _ visit: (UInt64) -> Void
+    ) throws {
         var pending = 1
         while pending > 0 {
             pending &-= 1
@@ -16,7 +37,10 @@ extension ByteSource {
             case Tag.firstString...Tag.lastString: try advance(Int(tag & 0x3F))
             case Tag.integer, Tag.unsigned, Tag.external: _ = try varint()
             case Tag.reference: visit(try varint())
-            case Tag.float, Tag.conditional: try advance(4)
+            case Tag.float: try advance(4)
+            case Tag.conditional:
+                try advance(4)
+                conditional()
             case Tag.double, Tag.date: try advance(8)
             case Tag.int128, Tag.uint128, Tag.uuid: try advance(16)
             case Tag.decimal:

@@ -5,12 +5,15 @@ struct GraphCheck {
     let shapes: [Shape]
     let objectCount: Int
     let limits: ArchiveLimits
+    /// The number of objects by reference; nil where there can be none.
+    private let externalCount: Int?
     private var depth = 0
 
-    init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits) {
+    init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits, externalCount: Int? = nil) {
         self.shapes = shapes
         self.objectCount = objectCount
         self.limits = limits
+        self.externalCount = externalCount
     }
 
     /// Checks the values at the top, which are one record.
@@ -56,7 +59,8 @@ struct GraphCheck {
         for _ in 0..<count { try value(&source) }
     }
 
-    private mutating func value(_ source: inout ByteSource) throws {
+    /// Checks one value, and moves past it.
+    mutating func value(_ source: inout ByteSource) throws {
         let tag = try source.byte()
         switch tag {
         case 0...0x7F, Tag.none, Tag.isFalse, Tag.isTrue: break
@@ -116,7 +120,12 @@ struct GraphCheck {
                 expected = number &+ 1
             }
         case Tag.external:
-            throw ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
+            guard let externalCount, externalCount > 0 else {
+                throw ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
+            }
+            guard try source.varint() < UInt64(externalCount) else {
+                throw ArchiveError(.corrupt, "an object by reference that is not in the table")
+            }
         default: throw ArchiveError(.corrupt, "an unknown tag")
         }
     }

@@ -38,4 +38,11 @@ public struct ClassRegistry: @unchecked Sendable {
     package var isPlain: Bool { isEmpty && names.isEmpty }
 
     var isEmpty: Bool { allowed.isEmpty && renamed.isEmpty }
+
+    /// The name of a class in archives.
+    func name(of type: any (AnyObject & Decodable).Type) -> String {
+        if let name = names[ObjectIdentifier(type)] { return name }
+        if let coding = type as? any ObjectCoding.Type { return coding.className }
+        return unqualifiedName(of: type)
+    }
 }

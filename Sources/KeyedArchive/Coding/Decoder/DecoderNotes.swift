@@ -30,11 +30,14 @@ struct DecoderNotes: ~Copyable {
     /// Marks the objects that `makeFromBelow` has visited; see `ObjectDecoder+Chains`.
     var seen: ZeroedMemory<UInt8>?
     var scanned = false
+    /// What the views of the archive share; see `GraphView+Decoder`.
+    var graph: AnyObject?
 
     /// Whether nothing was noted.
     var isPristine: Bool {
         resolutions.isEmpty && failures.isEmpty && waiting.isEmpty && postponed.isEmpty && slices.isEmpty
             && lists.isEmpty && list == nil && heights == nil && seen == nil && !scanned
+            && graph == nil
     }
 
     func deallocate() {

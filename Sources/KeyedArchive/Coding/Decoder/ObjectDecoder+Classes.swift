@@ -103,11 +103,7 @@ extension ObjectDecoder {
         return nil
     }
 
-    func name(of type: any (AnyObject & Decodable).Type) -> String {
-        if let name = classes.names[ObjectIdentifier(type)] { return name }
-        if let coding = type as? any ObjectCoding.Type { return coding.className }
-        return unqualifiedName(of: type)
-    }
+    func name(of type: any (AnyObject & Decodable).Type) -> String { classes.name(of: type) }
 
     /// An existing object as the requested type.
     @inline(__always)

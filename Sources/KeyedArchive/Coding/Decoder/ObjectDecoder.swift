@@ -13,7 +13,8 @@ public final class ObjectDecoder {
     private(set) var externals: [AnyObject] = []
     /// Keeps the bytes alive.
     private(set) var owner: AnyObject?
-    private(set) var handsOutSlices = false
+    /// Whether large `Data` values are slices of the bytes.
+    var handsOutSlices = false
     /// Set for archives in Apple's layout: their forms of values are accepted, too.
     var foreign: ForeignArchive?
     weak var delegate: (any KeyedUnarchiverDelegate)?
@@ -100,6 +101,21 @@ public final class ObjectDecoder {
         }
         var source = ByteSource(bytes)
         let bodies = try BodyTable(&source, limits: limits)
+        load(
+            source, of: bodies, owner: owner, shapes: shapes, externals: externals, handsOutSlices: handsOutSlices)
+    }
+
+    /// Reads values of an archive whose header is known.
+    ///
+    /// The decoder is new or unloaded.
+    ///
+    /// - Parameters:
+    ///   - values: Where to read.
+    ///   - bodies: The table of its objects, which the decoder deallocates unless it is borrowed.
+    func load(
+        _ values: ByteSource, of bodies: BodyTable, owner: AnyObject?, shapes: [Shape], externals: [AnyObject],
+        handsOutSlices: Bool
+    ) {
         let count = bodies.count
         state.bodies.deallocate()
         state.bodies = bodies
@@ -118,7 +134,7 @@ public final class ObjectDecoder {
             (state.shapes + index).initialize(to: ShapeEntry(shapes[index]))
         }
         state.shapeCount = shapes.count
-        frame = DecoderFrame(closedAt: source)
+        frame = DecoderFrame(closedAt: values)
         if !shapes.isEmpty { self.shapes = shapes }
         if !externals.isEmpty { self.externals = externals }
         self.owner = owner

@@ -1,3 +1,6 @@
 /// Marks optionals of any type.
-protocol AnyOptional {}
+protocol AnyOptional {
+    static var none: Self { get }
+}
+
 extension Optional: AnyOptional {}
