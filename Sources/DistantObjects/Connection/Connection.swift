@@ -52,7 +52,7 @@ public final class Connection: Sendable {
         let configuration = shared.value
         coder = PortCoder(
             .of(configuration.limits.archive, configuration.classes), errorTypes: configuration.errorTypes,
-            exposesErrorText: configuration.exposesErrorText)
+            exposesErrorText: configuration.exposesErrorText, viewedBytes: configuration.limits.viewedBytes)
         roots = RootDirectory(holdsLookups: !isInitiator)
         state = LockedState(shared.settings, channel)
         if !configuration.roots.isEmpty { roots.set(configuration.roots) }

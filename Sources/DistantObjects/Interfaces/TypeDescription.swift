@@ -148,3 +148,7 @@ extension Dictionary: DescribedType {
         TypeDescription(.value, "Dictionary<\(TypeDescription.of(Key.self)), \(TypeDescription.of(Value.self))>")
     }
 }
+
+extension GraphView: DescribedType {
+    static var typeDescription: TypeDescription { TypeDescription.of(Value.self) }
+}

@@ -235,6 +235,9 @@ struct ArgumentFailure: Error {
 
     /// The error that the caller of `call` gets.
     func refusal(of call: String) -> ConnectionError {
+        if let overload = PortCoder.overload(in: underlying) {
+            return ConnectionError(.overloaded, overload.message, context: call)
+        }
         let sentence = sentence(for: underlying)
         return ConnectionError(
             .wrongArgument, position.map { "argument \($0): \(sentence)" } ?? sentence, context: call,

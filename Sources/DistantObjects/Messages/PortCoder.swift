@@ -16,13 +16,20 @@ public final class PortCoder: Sendable {
     let settings: CoderSettings
     let errorTypes: [String: any (Error & Codable).Type]
     let exposesErrorText: Bool
+    /// Counts what views keep; nil if nothing bounds it.
+    private let kept: KeptMessages?
 
     /// The coder of messages to objects of this process.
     static let local = PortCoder(
-        CoderSettings.of(ConnectionLimits().archive, ClassRegistry()), errorTypes: [], exposesErrorText: false)
+        CoderSettings.of(ConnectionLimits().archive, ClassRegistry()), errorTypes: [], exposesErrorText: false,
+        viewedBytes: nil)
 
-    init(_ settings: CoderSettings, errorTypes: [any (Error & Codable).Type], exposesErrorText: Bool) {
+    /// - Parameter viewedBytes: The most bytes of messages that views may keep; nil for no bound.
+    init(
+        _ settings: CoderSettings, errorTypes: [any (Error & Codable).Type], exposesErrorText: Bool, viewedBytes: Int?
+    ) {
         self.settings = settings
+        kept = viewedBytes.map { KeptMessages(limit: $0) }
         self.errorTypes = Dictionary(
             errorTypes.map { (typeName($0), $0) }, uniquingKeysWith: { first, _ in first })
         self.exposesErrorText = exposesErrorText
@@ -112,6 +119,9 @@ public final class PortCoder: Sendable {
             recycle(consume decoder)
             return result
         } catch {
+            if let overload = Self.overload(in: error) {
+                throw ConnectionError(.overloaded, overload.message, context: message(), mayHaveRun: true)
+            }
             throw ConnectionError(
                 .wrongResult,
                 reply.isWithoutValue
@@ -135,9 +145,21 @@ public final class PortCoder: Sendable {
         }
     }
 
+    /// The error if views keep too much memory.
+    static func overload(in error: any Error) -> ConnectionError? {
+        guard let own = (error as? ArchiveError)?.underlying as? ConnectionError, own.code == .overloaded else {
+            return nil
+        }
+        return own
+    }
+
     private func finish(_ reply: Reply) {
         if reply.bulk > 0 { (owner as? any CoderOwner)?.consumed(bulk: reply.bulk) }
     }
+}
+
+extension PortCoder: MessageKeeper {
+    package func keep(bytes count: Int) throws -> AnyObject { try kept?.keep(count) ?? self }
 }
 
 private struct OwnerReference: @unchecked Sendable {  // Refers to a connection, which is sendable.

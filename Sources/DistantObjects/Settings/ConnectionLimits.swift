@@ -46,6 +46,12 @@ public struct ConnectionLimits: Sendable, Equatable {
     /// running calls are still queued, up to four times the limit plus one message. After that, a result larger than 1
     /// KiB is dropped, and its caller gets `overloaded`.
     public var unreadAnswers = 16 << 20
+    /// Bytes of the connection's messages that views may keep in memory at a time.
+    ///
+    /// Default: 64 MiB. A message counts in full from when a ``GraphView`` of it is decoded until the last of its views is
+    /// freed. Above the limit a call with such an argument is refused (`overloaded`), and a caller that awaits such a result
+    /// gets that error. One message may always be kept, whatever its size.
+    public var viewedBytes = 64 << 20
     /// How long calls may wait for the peer to read its answers while it reads nothing.
     ///
     /// Default: 10 seconds. After that, waiting calls are refused without having been run (`overloaded`). The peer may
@@ -68,6 +74,7 @@ public struct ConnectionLimits: Sendable, Equatable {
         connectionsOfPeer = max(1, connectionsOfPeer)
         message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))
         unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
+        viewedBytes = min(max(0, viewedBytes), 1 << 40)
         answerPatience = max(.milliseconds(1), answerPatience)
     }
 }
