@@ -100,12 +100,12 @@ struct Bench {
             try await measure(
                 work, .socket, cores, peers, metric: "us_per_object", { try $0.ping(count: count) },
                 { $0.exportChurn(count: count) })
-        case .graph100, .graph10000:
+        case .graph100, .graph10000, .graphView10000:
             // Measured next to the time of a null call, which shows the speed of the machine.
             let calls = options.scale.count(.nullCall)
             try await measure(
                 work, .socket, cores, peers, metric: "p50_us", { try $0.ping(count: calls) },
-                { $0.graph(foos: work == .graph100 ? 100 : 10_000, count: count) })
+                { $0.graph(foos: work == .graph100 ? 100 : 10_000, asView: work == .graphView10000, count: count) })
         case .inFlight64:
             try await measure(
                 work, .socket, cores, peers, metric: "calls_per_s", { try $0.inFlight(window: 64, count: count) },

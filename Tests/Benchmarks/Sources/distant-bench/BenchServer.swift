@@ -19,6 +19,7 @@ final class BenchServer: Vendable {
         Message("null", BenchServer.null)
         Message("callBack", BenchServer.callBack)
         Message("sum", BenchServer.sum)
+        Message("sumInPlace", BenchServer.sumInPlace)
         Message("note", BenchServer.note)
         Message("noted", BenchServer.noted)
         Message("length", BenchServer.length)
@@ -41,6 +42,13 @@ final class BenchServer: Vendable {
     }
 
     func sum(_ bar: Bar) -> Int64 { bar.sumOfAges }
+
+    /// The sum of the ages, without a Foo made.
+    func sumInPlace(_ bar: GraphView<Bar>) throws -> Int64 {
+        var sum: Int64 = 0
+        for foo in try bar["foos", as: GraphList<Foo>.self] { sum += try foo["age"] }
+        return sum
+    }
 
     func note(_ value: Int64) {
         noteCount.add(1, ordering: .relaxed)

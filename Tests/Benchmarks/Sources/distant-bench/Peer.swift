@@ -68,19 +68,20 @@ struct Peer: Sendable {
             expecting: { $0 + 1 })
     }
 
-    func graph(foos: Int, count: Int) -> Subject {
-        let bench = bench
+    /// - Parameter asView: Whether the other side reads the graph in place.
+    func graph(foos: Int, asView: Bool, count: Int) -> Subject {
+        let sum = bench.message(asView ? "sumInPlace" : "sum")
         // The graph is made for each sample, where it is used: its objects must not be shared between threads.
         return Subject(
             suspending: {
                 let bar = Bar(count: foos)
-                let sum = bar.sumOfAges
-                return try await Self.latency(count, { _ in try await bench.sum(bar) }, expecting: { _ in sum })
+                let expected = bar.sumOfAges
+                return try await Self.latency(count, { _ in try await sum(bar) }, expecting: { _ in expected })
             },
             blocking: {
                 let bar = Bar(count: foos)
-                let sum = bar.sumOfAges
-                return try Self.latency(count, { _ in try bench.sum.blocking(bar) }, expecting: { _ in sum })
+                let expected = bar.sumOfAges
+                return try Self.latency(count, { _ in try sum.blocking(bar) }, expecting: { _ in expected })
             })
     }
 

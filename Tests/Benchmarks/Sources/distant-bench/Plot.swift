@@ -40,7 +40,7 @@ struct Plot {
     /// The rows over the socket, in the works that other programs do, too.
     private static func isDrawn(_ line: Line) -> Bool {
         switch line.work {
-        case .nullCall, .callback, .graph100, .graph10000, .inFlight64, .oneWay, .blob1MiB, .blob64MiB:
+        case .nullCall, .callback, .graph100, .graph10000, .graphView10000, .inFlight64, .oneWay, .blob1MiB, .blob64MiB:
             line.transport == .socket && line.via != "typed" && !line.spins && line.cores != .two
         default: false
         }

@@ -7,6 +7,7 @@ enum Work: String, CaseIterable {
     case exportChurn = "export-churn"
     case graph100 = "graph-100"
     case graph10000 = "graph-10000"
+    case graphView10000 = "graph-view-10000"
     case inFlight64 = "in-flight-64"
     case oneWay = "one-way"
     case stream
@@ -64,7 +65,7 @@ struct Scale {
         case .callback, .pipeline4: 500 * factor
         case .exportChurn: 200 * factor
         case .graph100: 300 * factor
-        case .graph10000: 10 * factor
+        case .graph10000, .graphView10000: 10 * factor
         case .inFlight64: 20_000 * factor
         case .oneWay: 50_000 * factor
         case .stream: 500_000 * factor
