@@ -54,12 +54,16 @@ int port_memory_make(size_t size) {
     return memory;
 }
 
+static bool has_seals(int descriptor, int needed) {
+    int seals = fcntl(descriptor, F_GET_SEALS);
+    return seals >= 0 && (seals & needed) == needed;
+}
+
 // The file system is asked last: it could be one that a process serves, whose files have no seals.
 static bool is_sealed(int descriptor, size_t size, int needed) {
-    int seals = fcntl(descriptor, F_GET_SEALS);
     struct stat status;
     struct statfs system;
-    return seals >= 0 && (seals & needed) == needed && fstat(descriptor, &status) == 0 &&
+    return has_seals(descriptor, needed) && fstat(descriptor, &status) == 0 &&
            status.st_size == (off_t)size && fstatfs(descriptor, &system) == 0 &&
            // Not pages from a pool that may be empty when one is touched.
            system.f_type == TMPFS_MAGIC;
@@ -91,6 +95,12 @@ int port_region_make(size_t size, void **memory) {
     }
     *memory = mapped;
     return file;
+}
+
+int64_t port_region_size(int descriptor) {
+    struct stat status;
+    if (!has_seals(descriptor, F_SEAL_SHRINK | F_SEAL_GROW) || fstat(descriptor, &status) < 0) return -1;
+    return status.st_size;
 }
 
 void *port_region_take(int descriptor, size_t size) {
@@ -228,6 +238,11 @@ int port_region_make(size_t size, void **memory) {
     (void)size;
     *memory = NULL;
     errno = ENOTSUP;
+    return -1;
+}
+
+int64_t port_region_size(int descriptor) {
+    (void)descriptor;
     return -1;
 }
 

@@ -20,6 +20,8 @@ void port_memory_unmap(void *memory, size_t size);
 /// As `port_memory_make`, with `memory` mapped here, where alone it can be written from now on. A forked child does not
 /// have the mapping.
 int port_region_make(size_t size, void **memory);
+/// The size of such memory of a peer, which cannot change; -1 if it can.
+int64_t port_region_size(int descriptor);
 /// Maps such memory of a peer for reading. Null with EINVAL if it is none, of that size, whose every page is there.
 void *port_region_take(int descriptor, size_t size);
 

@@ -63,7 +63,7 @@ extension Channel {
         let wasBlocked = isBlocked.load(ordering: .relaxed)
         let action = writing.pointee.output.beginFlush(
             isWritable: isWritable, isBlocked: wasBlocked && !writing.pointee.mayPassPieces,
-            canWrite: writing.pointee.queue.canWrite)
+            canWrite: writing.pointee.canWrite)
         if case .none = action {
             queueLock.unlock(held)
             return
@@ -75,6 +75,13 @@ extension Channel {
         guard case .write = action else { return settleAndUnlock(held) }
         var budget = portion(held)
         while true {
+            if !writing.pointee.blobOffers.isEmpty {
+                sendBlobOffers(&held)
+                if writing.pointee.output.isClosed || !writing.pointee.queue.canWrite {
+                    writing.pointee.output.endFlush()
+                    return settleAndUnlock(held)
+                }
+            }
             let outcome =
                 writing.pointee.hasOnlyFrames
                 ? writeFramesAndUnlock(held, &budget) : writeOnceAndUnlock(held, &budget)
@@ -256,7 +263,7 @@ extension Channel {
                 return .blocked
             }
         }
-        if writing.pointee.queue.canWrite {
+        if writing.pointee.canWrite {
             queueLock.unlock(held)
             return .more
         }
@@ -291,7 +298,7 @@ extension Channel {
     ///
     /// Called once.
     func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
-        let descriptors = writing.pointee.queue.discard()
+        let descriptors = writing.pointee.queue.discard() + writing.pointee.takeBlobOffers()
         let spent = writing.pointee.queue.takeSpent()
         let timer = writing.pointee.regionTimer.take()
         queueLock.unlock(held)

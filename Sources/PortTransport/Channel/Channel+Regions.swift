@@ -40,11 +40,16 @@ extension Channel {
         watchRegion()
     }
 
-    private func sendRegionByte(_ byte: RegionByte, _ descriptor: CInt) -> Bool {
+    private func sendRegionByte(_ byte: RegionByte, _ descriptor: CInt) -> Bool { send(byte, descriptor) == 1 }
+
+    /// Sends a byte beside shared memory, with a descriptor unless that is negative.
+    ///
+    /// - Returns: 1, or minus an `errno`.
+    private func send(_ byte: RegionByte, _ descriptor: CInt) -> Int {
         var byte = byte.rawValue
         return withUnsafeMutableBytes(of: &byte) { bytes in
             var vector = iovec(iov_base: bytes.baseAddress, iov_len: 1)
-            return link.send(&vector, 1, descriptor < 0 ? [] : [descriptor], withCredentials: false) == 1
+            return link.send(&vector, 1, descriptor < 0 ? [] : [descriptor], withCredentials: false)
         }
     }
 
@@ -75,6 +80,60 @@ extension Channel {
         flush(isWritable: true)
     }
 
+    // MARK: Regions for blobs
+
+    /// Whether a region for blobs may be offered now.
+    package var mayOfferBlobs: Bool {
+        guard !isForked else { return false }
+        return queueLock.withLock {
+            // While the output is open the memory is mapped.
+            writing.pointee.output.isOpen && writing.pointee.output.isShared && sharedMemory?.mayOffer == true
+        }
+    }
+
+    /// Offers the peer a region for blobs, behind those that were offered before.
+    ///
+    /// The descriptor is the channel's from now on. `flushBlobOffers` sends it. The peer gets each offer; one whose
+    /// descriptor cannot be sent comes without it.
+    package func offerBlobRegion(_ descriptor: CInt) {
+        let isOpen =
+            !isForked
+            && queueLock.withLock {
+                guard writing.pointee.output.isOpen else { return false }
+                writing.pointee.blobOffers.append(descriptor)
+                return true
+            }
+        if !isOpen { port_close(descriptor) }
+    }
+
+    /// Sends what was offered at once, so that the peer can take it while this side does other things.
+    package func flushBlobOffers() { flush() }
+
+    /// Sends offers, by the thread that writes.
+    func sendBlobOffers(_ held: inout Held<WriteState>) {
+        while let descriptor = writing.pointee.blobOffers.first, !writing.pointee.output.isClosed {
+            let (isSent, isKept) = queueLock.unlocked(&held) { sendBlobOffer(descriptor) }
+            // The peer has so many left to read that the rest waits for the next flush.
+            guard isSent else {
+                if !isKept { writing.pointee.blobOffers[0] = -1 }
+                return
+            }
+            writing.pointee.blobOffers.removeFirst()
+        }
+    }
+
+    /// - Returns: Whether it is sent, and if not, whether the descriptor is still open.
+    private func sendBlobOffer(_ descriptor: CInt) -> (isSent: Bool, isKept: Bool) {
+        var sent = send(.blob, descriptor)
+        if sent == -Int(EAGAIN) || sent == -Int(EWOULDBLOCK) { return (false, descriptor >= 0) }
+        if sent < 0, descriptor >= 0 {
+            // The system does not send the descriptor. The peer has to count the offer nevertheless.
+            sent = send(.blob, -1)
+        }
+        if descriptor >= 0 { port_close(descriptor) }
+        return (sent != -Int(EAGAIN) && sent != -Int(EWOULDBLOCK), false)
+    }
+
     // MARK: Reading
 
     /// Has the peer send regions, from now on.
@@ -93,6 +152,11 @@ extension Channel {
     func receiveRegionByte(_ byte: UInt8, _ descriptors: [CInt], isLost: Bool) throws(TransportError) {
         defer { Self.closeForeign(descriptors) }
         switch RegionByte(rawValue: byte) {
+        case .blob:
+            guard isLost || descriptors.count == 1 else {
+                throw TransportError(.protocolViolation, "a region comes with one descriptor")
+            }
+            try reading.pointee.handler?.receive(blobRegion: isLost ? nil : descriptors.first)
         case .offer: try sharedMemory?.takeRegion(isLost ? nil : descriptors)
         case .release where descriptors.isEmpty && !isLost: sharedMemory?.releaseRegion()
         default:
@@ -107,5 +171,17 @@ extension Channel {
         }
         try sharedMemory.readPiece(into: target)
         return reading.pointee.reader.filled(target.count)
+    }
+}
+
+extension Channel.WriteState {
+    /// Whether there is something to write.
+    @inline(__always)
+    var canWrite: Bool { queue.canWrite || !blobOffers.isEmpty }
+
+    /// The descriptors that are left of what was to be offered.
+    mutating func takeBlobOffers() -> [CInt] {
+        defer { blobOffers = [] }
+        return blobOffers.filter { $0 >= 0 }
     }
 }

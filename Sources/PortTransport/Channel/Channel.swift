@@ -27,6 +27,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var pacing = MessagePacing()
         /// The last write found no free piece of the region, though there may be room for frames.
         var waitsForPiece = false
+        /// Regions for blobs that are to be offered, in this order.
+        ///
+        /// A negative number: the descriptor could not be sent.
+        var blobOffers: [CInt] = []
         /// While there is a region: looks whether it is still used.
         var regionTimer: TimerToken?
 
@@ -43,7 +47,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         @inline(__always)
         var isQuiet: Bool {
             queue.isIdle && output.isQuiet && !hasInterest && !pacing.isNarrow && answerMark == nil
-                && messageMark == nil
+                && messageMark == nil && blobOffers.isEmpty
         }
     }
 
@@ -248,6 +252,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
             sharedMemory?.close()
         }
         for descriptor in writing.pointee.queue.discard() { port_close(descriptor) }
+        for descriptor in writing.pointee.blobOffers where descriptor >= 0 { port_close(descriptor) }
         Self.closeForeign(reading.pointee.takeDescriptors())
         gated.pointee.blockingReader.destroy()
         writing.deinitialize(count: 1)

@@ -9,6 +9,11 @@ package protocol FrameHandler: AnyObject, Sendable {
     /// The large message `number` is complete; nil if its sender gave it up.
     func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws
 
+    /// The peer has offered a region for blobs; nil if its descriptor was lost. It stays the caller's.
+    ///
+    /// As `receive` of a frame. May call `setNeedsFlush`.
+    func receive(blobRegion descriptor: CInt?) throws(TransportError)
+
     /// The frames of one read were delivered; no lock is held. On the loop this may run a user's code; if that takes
     /// long, frames that come meanwhile are delivered by another thread, so two calls of this may overlap.
     func deliveryEnded(onLoop: Bool)
@@ -24,6 +29,11 @@ package protocol FrameHandler: AnyObject, Sendable {
 }
 
 extension FrameHandler {
+    /// Refuses it, as a handler does that knows no blobs.
+    package func receive(blobRegion descriptor: CInt?) throws(TransportError) {
+        throw TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
+    }
+
     // Here it is an object; cast to one, it would be put into another.
     var reference: ObjectAddress { ObjectAddress(self) }
 }

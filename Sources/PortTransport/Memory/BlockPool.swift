@@ -2,7 +2,7 @@ internal import CPortShims
 
 extension MessageBlock {
     /// Memory for a message of that size; nil if the system has too little.
-    static func make(count: Int) -> MessageBlock? {
+    package static func make(count: Int) -> MessageBlock? {
         count < BlockPool.smallest ? AllocatedBlock(count: count) : PooledBlock(count: count)
     }
 }

@@ -45,6 +45,11 @@ struct RegionWriter: ~Copyable {
 
     init(_ words: RegionWords) { self.words = words }
 
+    /// Whether the reader has read the last byte of the socket that is not one of these, as far as is known.
+    ///
+    /// Any thread may ask while the memory is mapped.
+    var mayOffer: Bool { words.answer.pointee.load(ordering: .acquiring) != 0 }
+
     /// Where the next bytes of a large message go.
     ///
     /// - Parameters:

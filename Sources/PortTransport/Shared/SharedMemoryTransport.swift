@@ -249,6 +249,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
         regionWriter.room(most: most) { awaitsRoom.store(true, ordering: .relaxed) }
     }
 
+    /// Whether a byte about a region may be sent on the socket.
+    var mayOffer: Bool { regionWriter.mayOffer }
+
     func pieceIsFilled() { regionWriter.filled() }
 
     func streamed(_ count: Int, send: (RegionByte, CInt) -> Bool) -> Bool { regionWriter.streamed(count, send: send) }

@@ -1,0 +1,109 @@
+internal import CPortShims
+internal import Synchronization
+
+#if canImport(Glibc)
+    internal import Glibc
+#else
+    internal import Darwin
+#endif
+
+/// Memory that only its maker can write, and that one other process reads.
+///
+/// Its maker can write it at any time, so its reader must expect that the bytes change between two looks. It is unmapped
+/// when the last reference is gone.
+package final class RegionMemory: @unchecked Sendable {
+    // The addresses never change. Who may use the bytes when is the owner's matter.
+
+    /// The most bytes of one purpose that this process makes at a time, and the most that it takes from all its peers.
+    package final class Quota: Sendable {
+        private let most: Int
+        private let used = Atomic<Int>(0)
+
+        init(_ most: Int) { self.most = most }
+
+        fileprivate func reserve(_ size: Int) -> Bool {
+            if used.add(size, ordering: .relaxed).newValue <= most { return true }
+            giveBack(size)
+            return false
+        }
+
+        fileprivate func giveBack(_ size: Int) { used.subtract(size, ordering: .relaxed) }
+    }
+
+    /// What memory is for: each purpose has quotas of its own.
+    package struct Purpose: Sendable {
+        let made: Quota
+        let taken: Quota
+
+        init(bytes: Int) {
+            made = Quota(bytes)
+            taken = Quota(bytes)
+        }
+
+        /// The pieces of large messages.
+        static let pieces = Purpose(bytes: 256 << 20)
+        /// Byte values with memory of their own.
+        package static let blobs = Purpose(bytes: 256 << 20)
+    }
+
+    package let bytes: UnsafeMutableRawBufferPointer
+    private let quota: Quota
+    /// A forked child has no such mapping, and perhaps another one in its place.
+    private let forkCount = port_fork_count()
+
+    private init(_ memory: UnsafeMutableRawPointer, _ size: Int, _ quota: Quota) {
+        bytes = UnsafeMutableRawBufferPointer(start: memory, count: size)
+        self.quota = quota
+    }
+
+    deinit {
+        if forkCount == port_fork_count() { port_memory_unmap(bytes.baseAddress, bytes.count) }
+        quota.giveBack(bytes.count)
+    }
+
+    /// Makes some, all zeros.
+    ///
+    /// Returns it and the descriptor for the peer, which the caller closes; nil if the system has no such memory or no
+    /// descriptor left, or this process has made enough.
+    package static func make(_ size: Int, for purpose: Purpose) -> (memory: RegionMemory, descriptor: CInt)? {
+        guard purpose.made.reserve(size) else { return nil }
+        var memory: UnsafeMutableRawPointer?
+        let descriptor = port_region_make(size, &memory)
+        guard descriptor >= 0, let memory else {
+            purpose.made.giveBack(size)
+            return nil
+        }
+        return (RegionMemory(memory, size, purpose.made), descriptor)
+    }
+
+    /// Maps a peer's, whose descriptor stays the caller's.
+    ///
+    /// Nil if this process cannot map it, or has taken enough.
+    /// - Parameters:
+    ///   - size: Its size; nil for any multiple of `grain` up to `most`.
+    ///   - room: The most bytes that the caller has room for.
+    /// - Throws: `protocolViolation` if the peer could change its size, take its pages away, or let another process
+    ///   write it.
+    package static func take(
+        _ descriptor: CInt, size: Int? = nil, atMost room: Int = most, for purpose: Purpose
+    ) throws(TransportError) -> RegionMemory? {
+        let size = size ?? Int(clamping: port_region_size(descriptor))
+        guard size > 0, size <= most, size % grain == 0 else { throw foreign }
+        guard size <= room, purpose.taken.reserve(size) else { return nil }
+        guard let memory = port_region_take(descriptor, size) else {
+            let number = errno
+            purpose.taken.giveBack(size)
+            guard number != EINVAL else { throw foreign }
+            return nil
+        }
+        return RegionMemory(memory, size, purpose.taken)
+    }
+
+    /// Its size is a multiple of this, so that a process cannot be made to map many small ones.
+    package static let grain = 64 << 10
+    package static let most = 64 << 20
+
+    private static var foreign: TransportError {
+        TransportError(.protocolViolation, "a region is not sealed, not allocated, or of another size")
+    }
+}
