@@ -44,6 +44,11 @@ extension ObjectEncoder {
         } catch {
             throw fail(error)
         }
+        try writePlace(of: object)
+    }
+
+    /// Writes the place of an object, which it gets now unless it has one.
+    func writePlace(of object: AnyObject) throws {
         let index: Int
         if let known = tables.place(ofExternal: object) {
             index = known
@@ -63,14 +68,20 @@ extension ObjectEncoder {
 extension ObjectDecoder {
     /// Reads an object's place in the table, and the value for it.
     func readExternal<T: ExternallyCodable>(_ type: T.Type) throws -> T {
-        guard input.take(Tag.external) else { return try readCopy(type) }
+        guard input.next == Tag.external else { return try readCopy(type) }
+        return try T.value(ofExternal: try readPlace(), owner: codingOwner)
+    }
+
+    /// Reads the place of an object, which comes next, and finds the object.
+    func readPlace() throws -> AnyObject {
+        try input.advance(1)
         let index = try input.varint()
         guard index < UInt64(externals.count) else {
             throw externals.isEmpty
                 ? ArchiveError(.unsupported, "objects by reference can only be sent over a connection")
                 : ArchiveError(.corrupt, "an object by reference that is not in the table")
         }
-        return try T.value(ofExternal: externals[Int(index)], owner: codingOwner)
+        return externals[Int(index)]
     }
 
     /// Reads a value that its owner sent as a copy.

@@ -149,6 +149,7 @@ extension ObjectDecoder {
     }
 
     func readData() throws -> Data {
+        if let object = try readExternalBytes() { return object.withBytes { Data($0) } }
         let bytes = try readRawBytes()
         guard bytes.count >= Self.smallestSlice, handsOutSlices, let owner, let start = bytes.baseAddress else {
             return Data(bytes)
@@ -164,7 +165,11 @@ extension ObjectDecoder {
     }
 
     func readBytes() throws -> [UInt8] {
-        let bytes = try readRawBytes()
+        if let object = try readExternalBytes() { return object.withBytes { Self.copy(of: $0) } }
+        return Self.copy(of: try readRawBytes())
+    }
+
+    private static func copy(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
         // The storage of all empty arrays is one object, which must not be written from several threads.
         guard !bytes.isEmpty else { return [] }
         return [UInt8](unsafeUninitializedCapacity: bytes.count) { target, count in
@@ -322,7 +327,8 @@ extension ObjectDecoder {
 extension ObjectDecoder {
     /// Reads bytes that were written as such or as a list.
     func readByteList() throws -> [UInt8] {
-        if try input.peek() == Tag.bytes { return try readBytes() }
+        let tag = try input.peek()
+        if tag == Tag.bytes || tag == Tag.external { return try readBytes() }
         return try readScalars(UInt8.self, .uint8, ValueReader<UInt8>.of(UInt8.self))
     }
 }

@@ -53,6 +53,15 @@ extension ObjectEncoder {
         }
     }
 
+    /// Writes bytes that the owner keeps where they are.
+    func write(bytes: UnsafeRawBufferPointer, keptBy owner: AnyObject) {
+        if bytes.count >= Blob.smallest && state.deferredDepth == 0 {
+            writeBlob(bytes, owner)
+        } else {
+            writeBytes(bytes)
+        }
+    }
+
     func writeBytes(_ bytes: UnsafeRawBufferPointer) {
         output.counted(Tag.bytes, bytes.count)
         output.append(bytes)

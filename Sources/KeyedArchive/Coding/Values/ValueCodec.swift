@@ -88,6 +88,9 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
                 return writer
             }
         }
+        if let bytes = type as? any ExternalByteCodable.Type, let writer = byteWriter(bytes) as? ValueWriter<T> {
+            return writer
+        }
         if let codable = type as? any Encodable.Type, let writer = codableWriter(codable) as? ValueWriter<T> {
             return writer
         }
@@ -97,6 +100,10 @@ final class ValueWriter<T>: AnyValueCoder, @unchecked Sendable {
 
 private func externalWriter<V: ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
     ValueWriter<V> { value, coder in try coder.writeExternal(value) }
+}
+
+private func byteWriter<V: ExternalByteCodable>(_ type: V.Type) -> AnyValueCoder {
+    ValueWriter<V> { value, coder in try coder.writeBytes(of: value) }
 }
 
 private func objectWriter<O: ObjectCoding>(_ type: O.Type) -> AnyValueCoder {
@@ -138,6 +145,9 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
                 return reader
             }
         }
+        if let bytes = type as? any ExternalByteCodable.Type, let reader = byteReader(bytes) as? ValueReader<T> {
+            return reader
+        }
         if let codable = type as? any Decodable.Type, let reader = codableReader(codable) as? ValueReader<T> {
             return reader
         }
@@ -147,6 +157,10 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
 
 private func externalReader<V: ExternallyCodable>(_ type: V.Type) -> AnyValueCoder {
     ValueReader<V> { coder in try coder.readExternal(V.self) }
+}
+
+private func byteReader<V: ExternalByteCodable>(_ type: V.Type) -> AnyValueCoder {
+    ValueReader<V> { coder in try coder.readBytes(of: V.self) }
 }
 
 private func objectReader<O: ObjectCoding>(_ type: O.Type) -> AnyValueCoder {
