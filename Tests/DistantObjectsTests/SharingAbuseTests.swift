@@ -22,10 +22,10 @@ import Testing
 
             static let size = 4_096 + 2 * (128 << 10)
 
-            init() async throws {
+            init(features: UInt64 = 3) async throws {
                 let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                 self.raw = raw
-                raw.send(1, RawPeer.greeting(features: 3))
+                raw.send(1, RawPeer.greeting(features: features))
                 connection = try await RawPeerConnection.adopt(
                     ours, isInitiator: false, Connection.Configuration.patient)
                 connection.vend(Directory())

@@ -55,6 +55,7 @@ extension Connection {
         do {
             if let fault = reply.tables?.fault { throw fault }
             let references = try (reply.tables?.references ?? []).map { reference in
+                if let blob = reference as? SharedBlob { return try passed(blob, into: answer) }
                 guard let proxy = reference as? DistantObject,
                     case .object(let object) = try proxy.external(for: answer.encoder.codingOwner)
                 else { return reference }
@@ -67,6 +68,15 @@ extension Connection {
         }
     }
 
+    /// Bytes of an answer, if the other answer may mention them, too.
+    private func passed(_ blob: SharedBlob, into answer: OutboundMessage) throws -> AnyObject {
+        guard case .place = blob.bytes.externalBytes(for: answer.encoder.codingOwner) else {
+            throw ConnectionError(
+                .foreignReference, "shared bytes cannot be passed on to another process as an answer; make a copy")
+        }
+        return blob
+    }
+
     /// What later messages find under the answer to a call.
     ///
     /// - Parameters:
@@ -77,9 +87,9 @@ extension Connection {
     ) -> KeptAnswer.Outcome {
         if let failure { return .failed(coder.cause(failure, of: call.message.qualifiedName)) }
         switch message.encoder.soleValue {
-        case .external(let object): return .object(object)
+        case .external(let object) where !(object is SharedBlob): return .object(object)
         case .nothing: return .failed(ConnectionError.noObject(call.message.qualifiedName, isNil: true))
-        case .other: return .failed(ConnectionError.noObject(call.message.qualifiedName, isNil: false))
+        case .external, .other: return .failed(ConnectionError.noObject(call.message.qualifiedName, isNil: false))
         }
     }
 }

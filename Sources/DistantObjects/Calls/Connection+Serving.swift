@@ -307,6 +307,7 @@ extension Connection {
     /// Frees the memory of a call's arguments, which are decoded.
     func argumentsAreDecoded(_ call: InboundCall) {
         let bulk = call.takeBody()
+        call.letGoOfBlobs()
         if bulk > 0 { consumed(bulk: bulk) }
     }
 

@@ -106,6 +106,8 @@ extension Connection {
             _ = loop.addTimer(after: configuration.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
                 self?.answersTick()
             }
+        case .watchBlobs:
+            watchBlobs()
         case .releaseFreeMemory:
             loop.perform { self.releaseFreeMemory() }
         case .endRoots:

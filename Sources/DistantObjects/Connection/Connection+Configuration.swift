@@ -160,8 +160,8 @@ extension Connection {
                 exports: state.exports.count - (state.phase == .ended ? 0 : 1), imports: state.imports.count,
                 questions: state.questions.count, answers: state.answers.count + state.answers.keptCount,
                 pending: state.pending.count,
-                streams: state.streams.outgoingCount + state.streams.incomingCount, framesIn: state.framesIn,
-                framesOut: state.sent)
+                streams: state.streams.outgoingCount + state.streams.incomingCount,
+                blobs: state.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)
         }
     }
 }

@@ -88,6 +88,7 @@ extension Connection: FrameHandler {
                 while content.port.writeNextPending(self, &actions.others) { content.send(over: channel) }
             }
             if content.port.streams.isAwaitingRoom { content.port.resumeStreams(self, &actions.others) }
+            if content.port.blobs != nil { content.port.settleBlobs(&actions.others) }
             content.port.waitingBytes.end()
             let started = onLoop ? content.port.startCall(self, &actions.others) : nil
             return EndOfRead(

@@ -14,11 +14,13 @@ public struct ConnectionStatistics: Sendable, Equatable {
     public var pending = 0
     /// Open streams in both directions.
     public var streams = 0
+    /// Regions for shared bytes, of both sides, that hold some which one of the sides uses.
+    public var blobs = 0
     /// Frames received so far, without further fragments of a message.
     public var framesIn: UInt64 = 0
     /// Frames sent so far, without further fragments of a message.
     public var framesOut: UInt64 = 0
 
     /// Whether every table is empty.
-    public var isAtRest: Bool { exports + imports + questions + answers + pending + streams == 0 }
+    public var isAtRest: Bool { exports + imports + questions + answers + pending + streams + blobs == 0 }
 }

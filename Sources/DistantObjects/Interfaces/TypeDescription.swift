@@ -123,6 +123,11 @@ protocol DescribedType {
 
 // What is invisible to a peer at an element's place, as `ByCopy`, is left out of the names of these types, too.
 
+extension SharedBytes: DescribedType {
+    /// The same as that of `Data`: each is read from what is sent as the other.
+    static var typeDescription: TypeDescription { TypeDescription(.value, "Data") }
+}
+
 extension Optional: DescribedType {
     static var typeDescription: TypeDescription {
         let wrapped = TypeDescription.of(Wrapped.self)

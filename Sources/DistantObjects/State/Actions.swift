@@ -37,6 +37,8 @@ enum Action<Host: PortHost>: @unchecked Sendable {
     case awaitAnswers(atMost: Int)
     /// Start the timer for a peer that does not read its answers.
     case startAnswerTimer
+    /// Look after a while whether regions for blobs are idle.
+    case watchBlobs
     /// Return free memory to the system after a burst of large answers.
     case releaseFreeMemory
     /// Release the root objects.
@@ -55,7 +57,7 @@ enum Action<Host: PortHost>: @unchecked Sendable {
         case .discard(let reply): reply.tables != nil
         case .recycle(let message): message.encoder.hasTables
         case .fail, .oneWay, .pong, .abort, .cancelTimer, .peerSaidGoodbye, .closeIfIdle, .flush,
-            .awaitAnswers, .startAnswerTimer, .releaseFreeMemory:
+            .awaitAnswers, .startAnswerTimer, .watchBlobs, .releaseFreeMemory:
             false
         }
     }

@@ -33,6 +33,9 @@ protocol PortHost: AnyObject {
     /// The stream of the peer that an object of a table stands for.
     static func inbox(ofReader object: AnyObject) -> StreamInbox?
 
+    /// Makes the list of blobs that this process lets go of, which has this host settle them.
+    func makeBlobReturns() -> BlobReturns
+
     /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }
     /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once it may.

@@ -90,7 +90,8 @@ extension PortState {
         let ended = answers.removeAll()
         let leftovers = Leftovers(
             exports: freed, calls: ready.removeAll() + waiting + ended.waiting, answers: ended.kept,
-            partials: Array(partials.values))
+            partials: Array(partials.values), regions: blobs?.removeAll() ?? [])
+        blobs = nil
         partials = [:]
         imports.removeAll()
         waitingBytes.end()
@@ -154,11 +155,15 @@ private final class Leftovers: @unchecked Sendable {
     let calls: [InboundCall]
     let answers: [KeptAnswer]
     let partials: [PartialMessage]
+    let regions: [AnyObject]
 
-    init(exports: [Export], calls: [InboundCall], answers: [KeptAnswer], partials: [PartialMessage]) {
+    init(
+        exports: [Export], calls: [InboundCall], answers: [KeptAnswer], partials: [PartialMessage], regions: [AnyObject]
+    ) {
         self.exports = exports
         self.calls = calls
         self.answers = answers
         self.partials = partials
+        self.regions = regions
     }
 }

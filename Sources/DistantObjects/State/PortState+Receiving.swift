@@ -88,7 +88,7 @@ extension PortState {
         case .goodbye:
             return try receiveGoodbye(&reader, &actions.others)
         case .share:
-            return try receiveShare(&reader, flags: frame.flags, host)
+            return try receiveShare(&reader, flags: frame.flags, host, &actions.others)
         case .item:
             try receiveItem(&reader, frame, host, &actions.others)
         case .end:
@@ -194,7 +194,9 @@ extension PortState {
         outbox.append(ProtocolLimits.version)
         let memory =
             sharing.phase == .never
-            ? 0 : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline | ProtocolLimits.tellsProcessor
+            ? 0
+            : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline | ProtocolLimits.tellsProcessor
+                | ProtocolLimits.blobs
         outbox.append(
             (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
                 | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises | ProtocolLimits.streams

@@ -186,6 +186,7 @@ extension PortState {
     private mutating func writeCall(
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) {
+        giveBackBlobs()
         outbox.append(questions.assignNumber(to: ticket))
         credit.use(isOneWay: false)
         writeMessage(message, message.isPromise ? [.keepAnswer, .promise] : [], host)
@@ -251,7 +252,7 @@ extension PortState {
             case .answer(let ticket):
                 outbox.append(byte: 3)
                 outbox.append(questions.number(of: ticket))
-            case nil where writeStream(object): break
+            case nil where writeStream(object) || writeBlob(object): break
             case nil:
                 writeMention(of: object, &classBytes)
             }
@@ -373,7 +374,8 @@ extension PortState {
                     context: message.name)
             }
         }
-        var tables = message.name.utf8.count + encoder.externalCount * 11
+        // A mention of a blob takes more than one of an object.
+        var tables = message.name.utf8.count + encoder.externalCount * (blobs == nil ? 11 : 20)
         encoder.forEachShape { tables += $0.definition.count + 5 }
         guard encoder.shapeCount <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
             throw ConnectionError(

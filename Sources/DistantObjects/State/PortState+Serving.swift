@@ -228,6 +228,8 @@ extension PortState {
         if encoder.byteCount > AnswerFlow.smallAnswer, answerFlow.isFull(host) { return .tooMuch }
         guard callEnded(call) else { return .ended }
         guard let question = call.question else { return .written }
+        // Before the answer, so that its receiver can use the memory for the next call.
+        giveBackBlobs()
         let keepsAnswer = call.flags.contains(.keepAnswer)
         if keepsAnswer, settle(call, question, as: kept, &actions) { return .written }
         outbox.append(question)

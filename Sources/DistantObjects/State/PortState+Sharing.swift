@@ -34,10 +34,14 @@ extension PortState {
     }
 
     mutating func receiveShare(
-        _ reader: inout WireReader, flags: UInt8, _ host: Host
+        _ reader: inout WireReader, flags: UInt8, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> DeliveryStep {
         guard let step = ShareStep(rawValue: flags) else {
             throw ProtocolViolation(.malformed, "a Share has the unknown flags \(flags)")
+        }
+        if step.isOfBlobs {
+            try receiveBlobs(&reader, step, host, &actions)
+            return .none
         }
         try reader.end()
         guard sharing.phase != .never, handshake.grants.features & ProtocolLimits.sharesMemory != 0 else {

@@ -58,6 +58,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     /// The open streams in both directions.
     var streams = StreamTable()
 
+    /// Byte values in regions of their own, in both directions; nil until there is one.
+    var blobs: BlobTable?
+
     // MARK: Waiting messages
 
     /// Encoded messages that wait for credit or room.

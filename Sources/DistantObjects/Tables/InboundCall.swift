@@ -130,6 +130,11 @@ final class InboundCall: @unchecked Sendable {
         return bulk
     }
 
+    /// Releases the references if blobs are among them: from now on only the decoded arguments keep these.
+    func letGoOfBlobs() {
+        if tables?.hasBlobs == true { tables = nil }
+    }
+
     /// Whether answers of this side are among its arguments.
     var namesAnswers: Bool { tables?.namesAnswers ?? false }
 

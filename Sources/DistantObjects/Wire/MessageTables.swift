@@ -12,11 +12,17 @@ final class MessageTables: Sendable {
     let fault: ArchiveError?
     /// Whether answers of this side are among the references.
     let namesAnswers: Bool
+    /// Whether bytes in regions of the peer are among the references.
+    let hasBlobs: Bool
 
-    init(references: [AnyObject], shapes: [Shape], fault: ArchiveError? = nil, namesAnswers: Bool = false) {
+    init(
+        references: [AnyObject], shapes: [Shape], fault: ArchiveError? = nil, namesAnswers: Bool = false,
+        hasBlobs: Bool = false
+    ) {
         self.references = references
         self.shapes = shapes
         self.fault = fault
         self.namesAnswers = namesAnswers
+        self.hasBlobs = hasBlobs
     }
 }

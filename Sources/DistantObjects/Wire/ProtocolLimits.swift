@@ -19,6 +19,8 @@ enum ProtocolLimits {
     static let carriesMetadata: UInt64 = 128
     /// The feature bit for saying in shared memory on which processor a side runs, which is done if both sides set it.
     static let tellsProcessor: UInt64 = 256
+    /// The feature bit for byte values in regions of their own, which are used if both sides set it.
+    static let blobs: UInt64 = 512
     /// The most streams of each side that are open at a time.
     static let openStreams: UInt32 = 1_024
     /// The most items, and the most bytes, that a stream's reader may have granted at a time.

@@ -8,4 +8,15 @@ package enum ShareStep: UInt8, Sendable {
     case move = 2
     /// The initiator does not use the memory and stays on the socket. Sent only if the other side knows this step.
     case decline = 3
+    /// The receiver has taken a region for blobs that the other side offered.
+    case take = 4
+    /// It has not.
+    case refuse = 5
+    /// The taker of a region lets go of some mentions of it.
+    case giveBack = 6
+    /// The maker of a region no longer uses it.
+    case release = 7
+
+    /// Whether it is about a region for blobs.
+    var isOfBlobs: Bool { rawValue >= ShareStep.take.rawValue }
 }

@@ -17,8 +17,8 @@ import Testing
         /// The connection's answer to what is offered.
         private static let answer = 256 + 8
 
-        init() async throws {
-            taker = try await SharingAbuseTests.Taker()
+        init(features: UInt64 = 3) async throws {
+            taker = try await SharingAbuseTests.Taker(features: features)
             taker.raw.send(17, flags: 2, [])
             try await taker.awaitMove()
             let memory = taker.memory

@@ -57,6 +57,7 @@ final class StateHost: PortHost {
     static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
     static func target(ofProxy object: AnyObject) -> ProxyTarget? { (object as? StateProxy)?.target }
     func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StateStreamReader(inbox, dead) }
+    func makeBlobReturns() -> BlobReturns { BlobReturns {} }
     static func inbox(ofReader object: AnyObject) -> StreamInbox? { (object as? StateStreamReader)?.inbox }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
@@ -277,6 +278,7 @@ final class StateSide {
         case .releaseFreeMemory: done.append("release memory")
         case .stream(let action): perform(action)
         case .flush: done.append("flush")
+        case .watchBlobs: done.append("watch blobs")
         case .recycle(let message): message.reset()
         case .pong, .cancelTimer, .endRoots, .ended: break
         }

@@ -1,0 +1,65 @@
+public import KeyedArchive
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The coder of a message, which knows where the message goes.
+protocol BlobSender: AnyObject {
+    /// Whether the receiver of the message finds the bytes in memory that it has mapped.
+    func mayMention(_ bytes: SharedBytes) -> Bool
+}
+
+/// Bytes as an object of a message's table.
+final class SharedBlob: ExternalByteObject, Sendable {
+    let bytes: SharedBytes
+
+    init(_ bytes: SharedBytes) { self.bytes = bytes }
+
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try bytes.withUnsafeBytes { try body($0) }
+    }
+}
+
+extension SharedBytes: ExternalByteCodable {
+    /// Fewer bytes are copied: to mention them would cost as much.
+    private static let worthwhile = 4 << 10
+
+    /// What is written into a message or an archive.
+    @_documentation(visibility: internal)
+    public func externalBytes(for owner: AnyObject?) -> ExternalBytes {
+        let blob = SharedBlob(self)
+        guard isShared, count >= Self.worthwhile, let sender = owner as? any BlobSender, sender.mayMention(self) else {
+            return .bytes(blob)
+        }
+        return .place(blob)
+    }
+
+    /// The bytes that an object of a message's table stands for.
+    ///
+    /// - Throws: `ConnectionError.wrongArgument` if it is another object.
+    @_documentation(visibility: internal)
+    public static func value(ofExternal object: AnyObject) throws -> SharedBytes {
+        guard let blob = object as? SharedBlob else {
+            throw ConnectionError(.wrongArgument, "expected bytes, found an object", context: "SharedBytes")
+        }
+        return blob.bytes
+    }
+
+    /// Encodes the bytes as a `Data`.
+    ///
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(Data(self))
+    }
+
+    /// Decodes the bytes from a `Data`.
+    ///
+    /// - Throws: What the decoder throws.
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(Data.self))
+    }
+}

@@ -1,0 +1,194 @@
+import KeyedArchive
+import PortTransport
+
+/// Where the bytes of a new blob go.
+enum BlobPlace {
+    /// Into a region that the peer knows, or was offered.
+    case region(MadeBlob)
+    /// Into a new region of that size, which is reserved.
+    case fresh(Int)
+    /// Into memory of this process.
+    case memory
+}
+
+// Byte values in regions of their own. See “Blobs” in WireProtocol.md.
+extension PortState {
+    private var knowsBlobs: Bool {
+        sharing.phase == .done && handshake.grants.features & ProtocolLimits.blobs != 0
+    }
+
+    private mutating func blobTable(_ host: Host) -> BlobTable {
+        if let blobs { return blobs }
+        let made = BlobTable(host.makeBlobReturns())
+        blobs = made
+        return made
+    }
+
+    private mutating func write(_ step: ShareStep, _ number: UInt64) {
+        write(.share, number: number, flags: step.rawValue)
+    }
+
+    // MARK: Making
+
+    /// Finds room for a blob of this side.
+    mutating func takeBlob(_ count: Int, _ host: Host, _ actions: inout [Action<Host>]) -> BlobPlace {
+        guard isOpen, knowsBlobs, !ending.saidGoodbye, let size = BlobTable.size(for: count) else { return .memory }
+        let table = blobTable(host)
+        settleHandles(&actions)
+        if let region = table.free(for: count) { return .region(MadeBlob(region, table.returns)) }
+        guard table.mayOffer(at: host.now) else { return .memory }
+        while !table.hasRoom(for: size) {
+            guard let idle = table.idle else { return .memory }
+            table.remove(idle)
+            release(idle, &actions)
+        }
+        table.reserve(size)
+        return .fresh(size)
+    }
+
+    /// No region could be made that was reserved.
+    mutating func blobWasNotMade(_ size: Int) { blobs?.giveUp(size) }
+
+    /// Enters a region that was reserved.
+    ///
+    /// The caller offers it under the same lock.
+    mutating func offerBlob(_ memory: RegionMemory, _ host: Host) -> MadeBlob {
+        // After the end it is no more than memory.
+        guard let blobs else { return MadeBlob(MadeRegion(.max, memory), host.makeBlobReturns()) }
+        return MadeBlob(blobs.offer(memory), blobs.returns)
+    }
+
+    private mutating func release(_ region: MadeRegion, _ actions: inout [Action<Host>]) {
+        write(.release, region.number)
+        actions.append(.release(region))
+    }
+
+    /// Settles blobs that nothing in this process holds any more.
+    private mutating func settleHandles(_ actions: inout [Action<Host>]) {
+        blobs?.settleHandles()
+        watchBlobs(&actions)
+    }
+
+    private func watchBlobs(_ actions: inout [Action<Host>]) {
+        guard let blobs, !blobs.isWatched, blobs.hasFree else { return }
+        blobs.isWatched = true
+        actions.append(.watchBlobs)
+    }
+
+    /// Releases the regions that were not used since the last call.
+    mutating func releaseIdleBlobs(_ actions: inout [Action<Host>]) {
+        guard phase != .ended, let blobs else { return }
+        for region in blobs.removeIdle() { release(region, &actions) }
+        blobs.isWatched = false
+        watchBlobs(&actions)
+    }
+
+    // MARK: Messages
+
+    /// Whether a message may mention the bytes instead of carrying them.
+    mutating func mayMention(_ bytes: SharedBytes) -> Bool {
+        guard let blobs else { return false }
+        return switch bytes.memory {
+        case .data, .block: false
+        case .made(let blob): blob.region.isTaken && blobs.made[blob.region.number] === blob.region
+        case .taken(let blob): blobs.taken[blob.region.number] === blob.region
+        }
+    }
+
+    /// Writes bytes of a region into a table of references.
+    ///
+    /// - Returns: False if the object stands for no such bytes.
+    mutating func writeBlob(_ object: AnyObject) -> Bool {
+        guard blobs != nil, let bytes = (object as? SharedBlob)?.bytes else { return false }
+        switch bytes.memory {
+        case .data, .block: return false
+        case .made(let blob):
+            blob.region.mentions += 1
+            outbox.append(byte: 6)
+            outbox.append(blob.region.number)
+        case .taken(let blob):
+            outbox.append(byte: 7)
+            outbox.append(blob.region.number)
+        }
+        outbox.append(bytes.range.lowerBound)
+        outbox.append(bytes.count)
+        return true
+    }
+
+    /// Enters bytes of a region that a table of references names.
+    mutating func readBlob(_ kind: UInt8, _ reader: inout WireReader) throws(ProtocolViolation) -> AnyObject {
+        let (number, offset, length) = (try reader.number(), try reader.number(), try reader.number())
+        guard let blobs else {
+            throw ProtocolViolation(.unknownName, "a message mentions a region that was not taken")
+        }
+        return SharedBlob(
+            kind == 6 ? try blobs.mention(number, offset, length) : try blobs.mentionBack(number, offset, length))
+    }
+
+    /// Gives back what this process has let go of.
+    @inline(__always)
+    mutating func giveBackBlobs() {
+        if let blobs, blobs.returns.owesMentions { writeGivenBack() }
+    }
+
+    @inline(never)
+    private mutating func writeGivenBack() {
+        guard let blobs else { return }
+        for (number, count) in blobs.giveBack() where phase != .ended {
+            outbox.append(number)
+            outbox.append(count)
+            write(.share, flags: ShareStep.giveBack.rawValue)
+        }
+    }
+
+    /// Settles all that this process has let go of.
+    mutating func settleBlobs(_ actions: inout [Action<Host>]) {
+        giveBackBlobs()
+        if phase != .ended { settleHandles(&actions) }
+    }
+
+    // MARK: Frames
+
+    mutating func receiveBlobs(
+        _ reader: inout WireReader, _ step: ShareStep, _ host: Host, _ actions: inout [Action<Host>]
+    ) throws(ProtocolViolation) {
+        guard knowsBlobs else {
+            throw ProtocolViolation(.unknownName, "a Share needs a feature that was not agreed on")
+        }
+        let table = blobTable(host)
+        let number = try reader.number()
+        let count = step == .giveBack ? try reader.number() : 0
+        try reader.end()
+        switch step {
+        case .ask, .give, .move, .decline: break
+        case .take: try table.answered(number)?.isTaken = true
+        case .refuse:
+            guard let region = try table.answered(number) else { break }
+            table.remove(region)
+            table.pauseOffers(at: host.now)
+            actions.append(.release(region))
+        case .giveBack: try table.givenBack(number, count)
+        case .release: actions.append(.release(try table.released(number)))
+        }
+        watchBlobs(&actions)
+    }
+
+    /// Enters the offer of a region.
+    ///
+    /// - Returns: The most bytes that it may have to be taken.
+    mutating func blobWasOffered(_ host: Host) throws(ProtocolViolation) -> Int {
+        guard knowsBlobs else {
+            throw ProtocolViolation(.malformed, "bytes came beside the memory that was agreed on")
+        }
+        return try blobTable(host).offered { host.mayBeWritten($0) }
+    }
+
+    /// Answers it.
+    ///
+    /// - Parameter memory: The region; nil if it is not taken.
+    mutating func answerBlob(_ memory: RegionMemory?) {
+        guard let blobs, phase != .ended, !ending.saidGoodbye else { return }
+        let number = blobs.answer(memory, in: sent + 1)
+        write(memory == nil ? .refuse : .take, number)
+    }
+}

@@ -1,0 +1,209 @@
+import DistantObjects
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+    import Glibc
+
+    /// Bytes that the receiver reads where the sender has filled them in.
+    @Suite("Bytes in shared memory", .bounded())
+    struct BlobUseTests {
+        /// The rings of both ends, and a region at both ends.
+        private static let (rings, region) = (2, 2)
+        private static let size = 1 << 20
+
+        static func pair() async throws -> (Connection, Connection, DistantObject) {
+            let (client, server) = try await Connection.pair(
+                over: .socketpair, first: SharingTests.always, second: .patient)
+            server.vend(BlobServer())
+            let root = try await client.root
+            while !client.isInSharedMemory || !server.isInSharedMemory { try await client.ping() }
+            return (client, server, root)
+        }
+
+        /// Sends bytes until they are shared, since nothing waits for the memory to be mapped.
+        @discardableResult
+        static func settle(_ client: Connection, _ root: DistantObject, _ count: Int = size) async throws -> SharedBytes
+        {
+            let deadline = ContinuousClock.now + TestTimeout.wait
+            let bytes = try client.filled(count, 1)
+            while ContinuousClock.now < deadline {
+                // Not all of them, of which the transport would make a region.
+                let look: BlobServer.Look = try await root.look(bytes[0..<5_000])
+                #expect(look.sum == 5_000)
+                if look.isShared { return bytes }
+            }
+            Issue.record("the memory is not shared")
+            return bytes
+        }
+
+        @Test("They are filled and read in place, and the memory is used again and then given back")
+        func inPlace() async {
+            await #expect(processExitsWith: .success) {
+                let (client, server, root) = try await Self.pair()
+                try await Self.settle(client, root)
+                #expect(Usage.sharedMemory() == Self.rings + Self.region)
+                for round in 0..<50 {
+                    let bytes = try client.filled(Self.size - round, UInt8(round))
+                    #expect(bytes.isShared)
+                    let look: BlobServer.Look = try await root.look(bytes)
+                    // What the method held was given back before its answer came.
+                    #expect(look == BlobServer.Look(sum: (Self.size - round) * round, isShared: true))
+                }
+                #expect(Usage.sharedMemory() == Self.rings + Self.region)
+                for round in 0..<50 {
+                    let bytes = try client.filled(Self.size, UInt8(round))
+                    let look: BlobServer.Look = try await onThread { try root.look.blocking(bytes) }
+                    #expect(look.isShared && look.sum == Self.size * round)
+                }
+                // The thread may let go of the last bytes only when the next ones are filled in.
+                #expect(Usage.sharedMemory() <= Self.rings + 2 * Self.region)
+                await eventually("the memory is given back") { Usage.sharedMemory() == Self.rings }
+                try await Self.settle(client, root)
+                #expect(Usage.sharedMemory() == Self.rings + Self.region)
+                await SharingTests.close(client, server)
+                await eventually("nothing is left") { Usage.sharedMemory() == 0 }
+            }
+        }
+
+        @Test("Bytes that one side still holds are not overwritten, and the next ones go elsewhere")
+        func held() async throws {
+            let (client, server, root) = try await Self.pair()
+            try await Self.settle(client, root)
+            for byte in 1...5 { try await root.keep(try client.filled(Self.size, UInt8(byte))) as Void }
+            let mine = try client.filled(Self.size, 6)
+            let sum: Int = try await root.keptSum()
+            #expect(sum == 15 * Self.size && BlobServer.sum(of: mine) == 6 * Self.size)
+            #expect(client.statistics.blobs > 1 && server.statistics.blobs > 0)
+            try await root.drop() as Void
+            withExtendedLifetime(mine) {}
+            await eventually("nothing is held") { server.statistics.blobs == 0 }
+            await SharingTests.close(client, server)
+        }
+
+        @Test("More than 64 MiB at a time are sent as data")
+        func tooMuch() async throws {
+            let (client, server, root) = try await Self.pair()
+            let size = 33 << 20
+            let first = try await Self.settle(client, root, size)
+            let second = try client.filled(size, 1)
+            #expect(first.isShared && !second.isShared)
+            let look: BlobServer.Look = try await root.look(second)
+            #expect(look == BlobServer.Look(sum: size, isShared: false))
+            await SharingTests.close(client, server)
+        }
+
+        @Test("They go in structures, results and streams, in parts, and back to where they came from")
+        func everywhere() async throws {
+            let (client, server, root) = try await Self.pair()
+            let bytes = try await Self.settle(client, root)
+            let small = SharedBytes(Data([1, 2]))
+            let picture = BlobServer.Picture(name: "a", layers: [bytes, bytes[10..<20], small, bytes[5..<10_005]])
+            let looks: [BlobServer.Look] = try await root.lookAt(picture)
+            #expect(looks.map(\.sum) == [Self.size, 10, 3, 10_000])
+            #expect(looks.map(\.isShared) == [true, false, false, true])
+            let sum: Int = try await root.sumOfStream(DistantStream(repeatElement(bytes, count: 20)))
+            #expect(sum == 20 * Self.size)
+            let data: Int = try await root.sumOfData(bytes)
+            let array: Int = try await root.sumOfArray(bytes)
+            #expect(data == Self.size && array == Self.size)
+            let back: SharedBytes = try await root.echo(bytes[4_096..<50_000])
+            #expect(back.isShared && BlobServer.sum(of: back) == 45_904)
+            var made: SharedBytes = try await root.make(Self.size, 2)
+            let deadline = ContinuousClock.now + TestTimeout.wait
+            while !made.isShared, ContinuousClock.now < deadline { made = try await root.make(Self.size, 2) }
+            #expect(made.isShared && BlobServer.sum(of: made) == 2 * Self.size)
+            // What came from the peer may be sent back to it, too.
+            let look: BlobServer.Look = try await root.look(made)
+            #expect(look == BlobServer.Look(sum: 2 * Self.size, isShared: true))
+            await SharingTests.close(client, server)
+        }
+
+        @Test("Over another connection they are copied")
+        func other() async throws {
+            let (client, server, root) = try await Self.pair()
+            let (second, third, other) = try await Self.pair()
+            let bytes = try await Self.settle(client, root)
+            let look: BlobServer.Look = try await other.look(bytes)
+            #expect(look == BlobServer.Look(sum: Self.size, isShared: false))
+            await SharingTests.close(client, server)
+            await SharingTests.close(second, third)
+        }
+
+        @Test("What a process has received outlives the connection, and is unmapped when it is let go")
+        func outlives() async {
+            await #expect(processExitsWith: .success) {
+                for round in 0..<4 {
+                    let (client, server, root) = try await Self.pair()
+                    var bytes: SharedBytes? = try await Self.settle(client, root)
+                    var made: SharedBytes? = try await root.make(Self.size, 2)
+                    for _ in 0..<100 where made?.isShared == false { made = try await root.make(Self.size, 2) }
+                    if round % 2 == 0 { client.invalidate() } else { server.invalidate() }
+                    _ = await client.ended
+                    _ = await server.ended
+                    #expect(client.statistics.isAtRest && server.statistics.isAtRest)
+                    #expect(made.map { BlobServer.sum(of: $0) } == 2 * Self.size)
+                    #expect(bytes.map { BlobServer.sum(of: $0) } == Self.size)
+                    (bytes, made) = (nil, nil)
+                    await eventually("nothing is left") { Usage.sharedMemory() == 0 }
+                }
+            }
+        }
+
+        @Test("Several tasks send bytes at a time, and each gets its own")
+        func mixed() async throws {
+            let (client, server, root) = try await Self.pair()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for lane in 1...4 {
+                    group.addTask {
+                        for round in 0..<40 {
+                            let count = (256 << 10) + lane * 100_000 + round
+                            let sum: Int = try await root.sum(try client.filled(count, UInt8(lane)))
+                            #expect(sum == count * lane)
+                        }
+                    }
+                }
+                group.addTask { for _ in 0..<100 { try await client.ping() } }
+                for _ in 0..<2 {
+                    group.addTask {
+                        for round in 1..<40 {
+                            let made: SharedBytes = try await root.make(300_000 + round, round)
+                            #expect(BlobServer.sum(of: made) == (300_000 + round) * round)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            await eventually("nothing is held") { server.statistics.blobs + client.statistics.blobs == 0 }
+            await SharingTests.close(client, server)
+        }
+
+        @Test("A process without free descriptors sends the bytes as data")
+        func noDescriptors() async {
+            await #expect(processExitsWith: .success) {
+                let (client, server, root) = try await Self.pair()
+                Usage.exhaustDescriptors()
+                for byte in 1..<4 {
+                    let look: BlobServer.Look = try await root.look(try client.filled(Self.size, UInt8(byte)))
+                    #expect(look == BlobServer.Look(sum: Self.size * byte, isShared: false))
+                }
+                Usage.allowDescriptors()
+                #expect(Usage.sharedMemory() == Self.rings)
+                await SharingTests.close(client, server)
+            }
+        }
+
+        @Test("A peer that knows no such memory gets the bytes as data")
+        func older() async throws {
+            let peer = try await RegionPeer(features: 3)
+            let root = try await SharingAbuseTests.root(of: peer.taker)
+            let bytes = try peer.taker.connection.filled(Self.size, 1)
+            #expect(!bytes.isShared)
+            withExtendedLifetime(root) {}
+            peer.taker.raw.close()
+            _ = await peer.taker.connection.ended
+            peer.taker.close()
+        }
+    }
+#endif
