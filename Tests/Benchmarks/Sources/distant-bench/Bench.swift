@@ -126,6 +126,11 @@ struct Bench {
                     work, transport, cores, peers, metric: "GB_per_s", { try $0.blob(length: length, count: count) },
                     { $0.blob(length: length, count: count) })
             }
+        case .sharedBlob64MiB:
+            let length = 64 << 20
+            try await measure(
+                work, .socket, cores, peers, metric: "GB_per_s", { try $0.blob(length: length, count: count) },
+                { $0.sharedBlob(length: length, count: count) })
         case .connect:
             try await measureConnect(count, cores, peers)
         case .idleConnection:

@@ -23,6 +23,7 @@ final class BenchServer: Vendable {
         Message("note", BenchServer.note)
         Message("noted", BenchServer.noted)
         Message("length", BenchServer.length)
+        Message("total", BenchServer.total)
         Message("stream", BenchServer.stream)
         Message("streamOfReferences", BenchServer.streamOfReferences)
         Message("listen", BenchServer.listen)
@@ -58,6 +59,17 @@ final class BenchServer: Vendable {
     func noted() -> Int64 { noteCount.exchange(0, ordering: .relaxed) }
 
     func length(_ bytes: Data) -> Int64 { Int64(bytes.count) }
+
+    /// The sum of the bytes, taken as words.
+    func total(_ bytes: SharedBytes) -> Int64 {
+        bytes.withUnsafeBytes { bytes in
+            bytes.withMemoryRebound(to: Int64.self) { words in
+                var sum: Int64 = 0
+                for word in words { sum &+= word }
+                return sum
+            }
+        }
+    }
 
     /// Items of 64 bytes, of a source that does not suspend.
     func stream(_ count: Int64) -> DistantStream<[UInt8]> {

@@ -206,6 +206,30 @@ struct Peer: Sendable {
             })
     }
 
+    /// Gigabytes per second, of bytes that are filled in place and all read.
+    func sharedBlob(length: Int, count: Int) -> Subject {
+        let (bench, connection) = (bench, connection)
+        @Sendable func filled(_ index: Int) throws -> SharedBytes {
+            try connection.withBlob(byteCount: length) {
+                $0.initializeMemory(as: UInt8.self, repeating: UInt8(index & 1) + 1)
+            }
+        }
+        @Sendable func sum(_ index: Int) -> Int64 {
+            Int64(length / 8) &* 0x0101_0101_0101_0101 &* (Int64(index & 1) + 1)
+        }
+        return Subject(
+            suspending: {
+                try await Self.rate(length * count) {
+                    for index in 0..<count { try Self.check(try await bench.total(try filled(index)), sum(index)) }
+                } / 1e9
+            },
+            blocking: {
+                try Self.rate(length * count) {
+                    for index in 0..<count { try Self.check(try bench.total.blocking(try filled(index)), sum(index)) }
+                } / 1e9
+            })
+    }
+
     static func rate(_ count: Int, _ body: () async throws -> Void) async throws -> Double {
         let start = floorNow()
         try await body()

@@ -14,6 +14,7 @@ enum Work: String, CaseIterable {
     case streamReferences = "stream-references"
     case blob1MiB = "blob-1MiB"
     case blob64MiB = "blob-64MiB"
+    case sharedBlob64MiB = "shared-blob-64MiB"
     case connect
     case idleConnection = "idle-connection"
     case startup
@@ -71,7 +72,7 @@ struct Scale {
         case .stream: 500_000 * factor
         case .streamReferences: 50_000 * factor
         case .blob1MiB: 100 * factor
-        case .blob64MiB: 2 * factor
+        case .blob64MiB, .sharedBlob64MiB: 2 * factor
         case .connect: 400 * factor
         case .idleConnection: 5000
         case .startup: 2 * factor
