@@ -30,6 +30,10 @@ final class BlobReturns: Sendable {
     @inline(__always)
     var owesMentions: Bool { hasMentions.load(ordering: .acquiring) }
 
+    /// Whether blobs of this side have gone.
+    @inline(__always)
+    var owesHandles: Bool { hasHandles.load(ordering: .acquiring) }
+
     /// Removes and returns the mentions to give back, by the number of the region.
     func takeMentions() -> [UInt64: UInt64] {
         hasMentions.store(false, ordering: .releasing)

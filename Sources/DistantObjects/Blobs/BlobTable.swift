@@ -47,8 +47,7 @@ final class BlobTable {
 
     /// The regions that hold something.
     var usedCount: Int {
-        settleHandles()
-        return made.values.count { !$0.isFree } + taken.values.count { $0.mentions > 0 }
+        made.values.count { !$0.isFree } + taken.values.count { $0.mentions > 0 }
     }
 
     // MARK: Making

@@ -53,7 +53,7 @@ extension Connection {
         /// system call less on each side, and none while both sides poll (`polling`). The connection uses two more
         /// descriptors on each side and 260 KiB of memory that both processes can write. While it sends many large messages
         /// it uses 4 MiB more in each direction, for a second longer than it needs them; all connections of a process
-        /// together 256 MiB. Each process does this for at most 512 connections. It works on Linux only, and not over pipes.
+        /// together 256 MiB. For `withBlob` it uses up to 64 MiB in each direction, all of them together again 256 MiB. Each process does this for at most 512 connections. It works on Linux only, and not over pipes.
         /// Turn it off for a peer that must not be able to block this process: see <doc:Trust>.
         public var sharesMemory = true
         /// Called for each event of the connection, on the loop's thread, in order.

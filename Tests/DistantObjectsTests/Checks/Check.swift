@@ -36,7 +36,7 @@ struct Check: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing + regions
+    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing + regions + blobs
 
     init(
         _ name: String, _ rule: String, of article: Article = .wireProtocol,

@@ -2,6 +2,8 @@
 // It is laid out as CopyAndReference.md shows it.
 
 import DistantObjects
+import Foundation
+import Synchronization
 
 /// The code of CopyAndReference.md.
 enum CopyAndReferenceCode {
@@ -71,6 +73,37 @@ enum CopyAndReferenceCode {
         }
     }
     // end
+
+    static func show(
+        _ width: Int, _ height: Int, on screen: DistantObject, over connection: Connection
+    ) async throws -> Int {
+        // CopyAndReference.md: fill
+        let image = try connection.withBlob(byteCount: width * height) { memory in
+            for index in memory.indices { memory[index] = UInt8(truncatingIfNeeded: index) }
+        }
+        let brightness: Int = try await screen.show(image)
+        // end
+        return brightness
+    }
+
+    final class Screen: Vendable {
+        let last = Mutex(Data())
+
+        static var messages: MessageTable<Screen> {
+            Message("show", Screen.show)
+            Message("keep", Screen.keep)
+        }
+
+        // CopyAndReference.md: show
+        func show(_ image: SharedBytes) -> Int {
+            image.withUnsafeBytes { bytes in bytes.reduce(0) { $0 + Int($1) } } / max(image.count, 1)
+        }
+        // end
+
+        // CopyAndReference.md: keep
+        func keep(_ image: SharedBytes) { last.withLock { $0 = Data(image) } }
+        // end
+    }
 
     /// Returns the account.
     final class Bank: Vendable {

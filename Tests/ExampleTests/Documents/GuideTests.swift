@@ -76,7 +76,8 @@ struct GuideTests {
     @Test("By copy and by reference: a class that is both, and a replacement")
     func copyAndReference() async throws {
         let (client, server) = try await Connection.pair(first: .patientExample, second: .patientExample)
-        server.vend(["": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank()])
+        let screen = CopyAndReferenceCode.Screen()
+        server.vend(["": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank(), "screen": screen])
         let used = try await CopyAndReferenceCode.use(client.root)
         #expect(used.title == "Atlas" && used.copy.title == "Atlas" && used.isOurs)
         let account: DistantObject = try await client.root(named: "bank").account()
@@ -84,6 +85,11 @@ struct GuideTests {
         #expect(isCovered)
         let error = await #expect(throws: ConnectionError.self) { let _: Int = try await account.balance() }
         #expect(error?.code == .noSuchMessage)
+        let shown = try await client.root(named: "screen")
+        let brightness = try await CopyAndReferenceCode.show(640, 480, on: shown, over: client)
+        #expect(brightness == 127)
+        try await shown.keep(Data([1, 2, 3])) as Void
+        #expect(screen.last.withLock { $0 } == Data([1, 2, 3]))
         await client.close()
     }
 

@@ -144,7 +144,7 @@ extension PortState {
     /// Settles all that this process has let go of.
     mutating func settleBlobs(_ actions: inout [Action<Host>]) {
         giveBackBlobs()
-        if phase != .ended { settleHandles(&actions) }
+        if let blobs, blobs.returns.owesHandles, phase != .ended { settleHandles(&actions) }
     }
 
     // MARK: Frames
