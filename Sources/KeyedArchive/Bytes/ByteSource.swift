@@ -209,7 +209,7 @@ struct ByteSource {
 
     /// Whether the next bytes, which are present, are all ASCII.
     @inline(__always)
-    private func isASCII(_ length: Int) -> Bool {
+    func isASCII(_ length: Int) -> Bool {
         var bits: UInt64 = 0
         var offset = 0
         while length &- offset >= 8 {

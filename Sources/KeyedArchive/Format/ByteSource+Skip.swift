@@ -19,6 +19,23 @@ extension ByteSource {
         return true
     }
 
+    /// As `skipShort`, but only past strings that are ASCII, which every UTF-8 reader accepts.
+    @inline(__always)
+    mutating func skipShortText() -> Bool {
+        guard let tag = next else { return false }
+        switch tag {
+        case 0...0x7F, Tag.none, Tag.isFalse, Tag.isTrue:
+            seek(to: position &+ 1)
+            return true
+        case Tag.firstString...Tag.lastString:
+            let length = Int(tag & 0x3F)
+            guard length < remaining, at(position &+ 1).isASCII(length) else { return false }
+            seek(to: position &+ 1 &+ length)
+            return true
+        default: return false
+        }
+    }
+
     /// Moves past one value without recursion.
     ///
     /// - Parameters:

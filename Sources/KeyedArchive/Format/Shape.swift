@@ -34,6 +34,8 @@ package final class Shape: @unchecked Sendable, Hashable {
     /// The address of the metatype that was last found for this shape's name.
     let namesake = Atomic<UInt>(0)
     private let positions: [String: Int]
+    /// Whether it is keyed, and no key begins with "$": then the keys are those of the user.
+    let hasPlainKeys: Bool
 
     init(name: String, version: Int, kind: Kind, layout: Layout, keys: [String]) {
         self.name = name
@@ -54,6 +56,7 @@ package final class Shape: @unchecked Sendable, Hashable {
         for key in keys { sink.string(key) }
         definition = Array(sink.bytes)
         hash = definition.hashValue
+        hasPlainKeys = layout == .keyed && !keys.contains(where: StoredKey.isReserved)
         positions =
             keys.count > 8 ? Dictionary(zip(keys, 0...), uniquingKeysWith: { first, _ in first }) : [:]
     }
@@ -68,7 +71,28 @@ package final class Shape: @unchecked Sendable, Hashable {
     package let keyNames: [String]
 
     /// The position of `key` among the keys.
-    func position(of key: String) -> Int? {
+    @inline(__always)
+    func position(of key: String) -> Int? { samePosition(as: key) ?? search(for: key) }
+
+    /// The position of a key that is stored in the same way as `key`, as short strings are; nil if there is none.
+    ///
+    /// Compares words only: strings of the same words are equal.
+    @inline(__always)
+    func samePosition(as key: String) -> Int? {
+        let words = unsafeBitCast(key, to: (UInt64, UInt64).self)
+        let stored = UnsafeRawPointer(keys).assumingMemoryBound(to: (UInt64, UInt64).self)
+        // Among many keys, `search` is faster.
+        let count = min(keyCount, 32)
+        var index = 0
+        while index < count {
+            if stored[index] == words { return index }
+            index &+= 1
+        }
+        return nil
+    }
+
+    @inline(never)
+    private func search(for key: String) -> Int? {
         if keyCount > 8 { return positions[key] }
         var index = 0
         while index < keyCount {

@@ -1,15 +1,10 @@
 extension GraphBytes {
-    /// The values at the top of the archive.
-    var values: ByteSource { source(top.lowerBound, top.upperBound) }
-
     /// Where the value of a key begins; nil if there is none.
     @inline(__always)
     func field(_ key: String, _ place: GraphPlace) throws -> ByteSource? {
-        if case .value = place.kind { throw noKeys(place) }
+        guard place.kind == .object || place.kind == .record else { throw noKeys(place) }
         return try withShape(place.shape) { shape in
-            guard shape.layout == .keyed, !StoredKey.isReserved(key) else {
-                return try otherField(StoredKey.escaped(key), shape, place)
-            }
+            guard shape.hasPlainKeys else { return try otherField(StoredKey.escaped(key), shape, place) }
             guard let position = shape.position(of: key) else { return nil }
             return try value(position, place)
         }
@@ -42,41 +37,82 @@ extension GraphBytes {
     @inline(never)
     private func noKeys(_ place: GraphPlace) -> ArchiveError {
         let found =
-            if case .object = place.kind { "an object that is a single value" } else {
+            if place.kind == .object { "an object that is a single value" } else {
                 source(place.start, place.end).next.map(Tag.describe) ?? "nothing"
             }
         return ArchiveError(.typeMismatch, "expected keys, found \(found)")
     }
 
-    // MARK: Values
-
-    /// Reads the value at a source's position.
+    /// Calls `body` with the bytes of a field; nil if there is none.
     ///
-    /// The most common types need no decoder.
+    /// - Parameter type: The type that a view is of.
     @inline(__always)
-    func read<T: Decodable>(_ type: T.Type, _ source: inout ByteSource) throws -> T {
-        if type == Int.self {
-            if let small = source.takeSmall() { return cast(Int(small)) }
-            if source.next == Tag.integer {
-                try source.advance(1)
-                return cast(Int(try source.zigzag()))
-            }
-        } else if type == String.self {
-            return cast(try source.stringValue(limits))
-        } else if type == Double.self {
-            if source.take(Tag.double) { return cast(Double(bitPattern: try source.fixed(UInt64.self))) }
-        } else if type == Bool.self {
-            if source.take(Tag.isTrue) { return cast(true) }
-            if source.take(Tag.isFalse) { return cast(false) }
-        } else if type == Int64.self {
-            if let small = source.takeSmall() { return cast(Int64(small)) }
+    func withField<R>(
+        _ key: String, _ place: GraphPlace, of type: Any.Type, _ body: (ByteSource?) throws -> R
+    ) throws -> R {
+        do {
+            if place.kind == .object { try expect(type, place.shape) }
+            return try body(try field(key, place))
+        } catch {
+            throw ArchiveError.wrapping(error, at: .key(key))
         }
-        return try decode(type, source)
     }
 
-    /// A value as the type that it is known to have.
     @inline(__always)
-    private func cast<From, To>(_ value: From) -> To {
-        withUnsafePointer(to: value) { UnsafeRawPointer($0).assumingMemoryBound(to: To.self).pointee }
+    func withRequired<R>(
+        _ key: String, _ place: GraphPlace, of type: Any.Type, _ body: (inout ByteSource) throws -> R
+    ) throws -> R {
+        try withField(key, place, of: type) { source in
+            guard var source else { throw ArchiveError(.missingKey, "no value for this key") }
+            return try body(&source)
+        }
+    }
+
+    // MARK: The most common types, which need no decoder
+
+    @usableFromInline
+    func integer(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> Int {
+        if var source = quickField(key, place, of: type), let small = source.takeSmall() { return Int(small) }
+        return try withRequired(key, place, of: type) { source in
+            guard source.next == Tag.integer else { return try decode(Int.self, source) }
+            try source.advance(1)
+            return Int(try source.zigzag())
+        }
+    }
+
+    /// Where the value of a key begins, if nothing out of the ordinary is on the way.
+    @inline(__always)
+    private func quickField(_ key: String, _ place: GraphPlace, of type: Any.Type) -> ByteSource? {
+        guard place.kind == .object, isKnown(type, place.shape) else { return nil }
+        return withShape(place.shape) { shape in
+            guard shape.hasPlainKeys, var left = shape.samePosition(as: key) else { return nil }
+            var source = source(place.start, place.end)
+            while left > 0, source.skipShort() { left &-= 1 }
+            return left == 0 ? source : nil
+        }
+    }
+
+    func bool(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> Bool {
+        try withRequired(key, place, of: type) { source in
+            if source.take(Tag.isTrue) { return true }
+            return source.take(Tag.isFalse) ? false : try decode(Bool.self, source)
+        }
+    }
+
+    func double(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> Double {
+        try withRequired(key, place, of: type) { source in
+            guard source.take(Tag.double) else { return try decode(Double.self, source) }
+            return Double(bitPattern: try source.fixed(UInt64.self))
+        }
+    }
+
+    @usableFromInline
+    func string(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> String {
+        if var source = quickField(key, place, of: type), let length = source.takeShortString(),
+            let text = try? source.text(length)
+        {
+            return text
+        }
+        return try withRequired(key, place, of: type) { try $0.stringValue(limits) }
     }
 }

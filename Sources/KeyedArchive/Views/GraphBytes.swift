@@ -6,6 +6,7 @@ import Synchronization
 /// a rule of the format is found before user code sees a view. Reading checks bounds again: the bytes may be those of a file,
 /// which another process can change.
 // Immutable after `init`, except for the atomics. The table of bodies is only asked in a way that does not change it.
+@usableFromInline
 final class GraphBytes: @unchecked Sendable {
     /// The body of the archive.
     let bytes: UnsafeRawBufferPointer
@@ -15,8 +16,8 @@ final class GraphBytes: @unchecked Sendable {
     /// The same shapes, to be used without counting references.
     private let table: UnsafeMutablePointer<Unmanaged<Shape>>
     private let bodies: BodyTable
-    /// Where the values at the top are.
-    let top: Range<Int>
+    /// The values at the top, if the table of bodies was made here.
+    let values: ByteSource
     private let externals: [AnyObject]
     /// Keeps the memory of `bytes`.
     private let owner: AnyObject
@@ -36,22 +37,23 @@ final class GraphBytes: @unchecked Sendable {
     /// - Parameters:
     ///   - bytes: The body of an archive.
     ///   - owner: Keeps the bytes in place; they do not change any more.
+    ///   - known: The table of these bytes, which this object frees from then on, with the values at the top; nil to make it.
     init(
-        _ bytes: UnsafeRawBufferPointer, owner: AnyObject, shapes: [Shape], externals: [AnyObject],
-        limits: ArchiveLimits, classes: ClassRegistry, codingOwner: AnyObject?, lent: AnyObject?
+        _ bytes: UnsafeRawBufferPointer, owner: AnyObject, known: BodyTable? = nil, shapes: [Shape],
+        externals: [AnyObject], limits: ArchiveLimits, classes: ClassRegistry, codingOwner: AnyObject?, lent: AnyObject?
     ) throws {
         receipt = try (codingOwner as? any MessageKeeper)?.keep(bytes: bytes.count)
         var source = ByteSource(bytes)
-        var bodies = try BodyTable(&source, limits: limits)
+        let bodies = try known ?? BodyTable(&source, limits: limits)
         do {
             var check = GraphCheck(
                 shapes: shapes, objectCount: bodies.count, limits: limits, externalCount: externals.count)
-            for number in 0..<bodies.count { try check.object(number, bodies.body(number)) }
+            try check.objects(bodies.borrowed)
         } catch {
-            bodies.deallocate()
+            if known == nil { bodies.deallocate() }
             throw error
         }
-        top = source.position..<source.end
+        values = source
         table = .allocate(capacity: max(shapes.count, 1))
         for (number, shape) in shapes.enumerated() {
             (table + number).initialize(to: Unmanaged.passUnretained(shape))
@@ -86,8 +88,8 @@ final class GraphBytes: @unchecked Sendable {
 
     /// Calls `body` with a shape, without counting a reference to it.
     @inline(__always)
-    func withShape<R>(_ number: Int, _ body: (Shape) throws -> R) rethrows -> R {
-        try table[number]._withUnsafeGuaranteedRef(body)
+    func withShape<R>(_ number: UInt16, _ body: (Shape) throws -> R) rethrows -> R {
+        try table[Int(number)]._withUnsafeGuaranteedRef(body)
     }
 
     // MARK: Places
@@ -116,9 +118,19 @@ final class GraphBytes: @unchecked Sendable {
     @inline(__always)
     func object(_ number: Int, _ body: ByteSource) throws -> GraphPlace {
         var body = body
-        let shape = Int(try body.fixed(UInt16.self))
-        guard shape < shapes.count else { throw Self.noSuchShape() }
-        return GraphPlace(kind: .object(number), shape: shape, start: body.position, end: body.end)
+        let shape = try body.fixed(UInt16.self)
+        guard Int(shape) < shapes.count else { throw Self.noSuchShape() }
+        return GraphPlace(
+            .object, shape: shape, number: UInt32(truncatingIfNeeded: number), start: body.position, end: body.end)
+    }
+
+    /// The place of the object that the value at a source's position refers to; moves past it.
+    func referred(_ source: inout ByteSource) throws -> GraphPlace {
+        switch try source.byte() {
+        case Tag.reference: return try object(Int(truncatingIfNeeded: try source.varint()))
+        case Tag.conditional: return try object(Int(try source.fixed(UInt32.self)))
+        case let tag: throw ArchiveError(.typeMismatch, "found \(Tag.describe(tag))")
+        }
     }
 
     /// The place of the value at a source's position, which is no reference to an object; moves past it.
@@ -126,14 +138,14 @@ final class GraphBytes: @unchecked Sendable {
         let start = source.position
         guard source.take(Tag.record) else {
             try skip(&source)
-            return GraphPlace(kind: .value, shape: 0, start: start, end: source.position)
+            return GraphPlace(.value, start: start, end: source.position)
         }
-        let shape = Int(try source.fixed(UInt16.self))
-        guard shape < shapes.count else { throw Self.noSuchShape() }
+        let shape = try source.fixed(UInt16.self)
+        guard Int(shape) < shapes.count else { throw Self.noSuchShape() }
         let content = source.position
         source.seek(to: start)
         try source.skipValue(shapes)
-        return GraphPlace(kind: .record, shape: shape, start: content, end: source.position)
+        return GraphPlace(.record, shape: shape, start: content, end: source.position)
     }
 
     private static func noSuchShape() -> ArchiveError {
@@ -144,23 +156,34 @@ final class GraphBytes: @unchecked Sendable {
 
     /// Throws unless objects of a shape may stand where a class is expected.
     @inline(__always)
-    func expect(_ type: Any.Type, _ shape: Int) throws {
-        // Addresses of metatypes have 48 bits.
-        let entry = UInt(bitPattern: ObjectIdentifier(type)) << 16 | UInt(truncatingIfNeeded: shape)
-        let known = shape & 1 == 0 ? fittingEven.load(ordering: .relaxed) : fittingOdd.load(ordering: .relaxed)
-        if known != entry { try find(type, shape, entry) }
+    func expect(_ type: Any.Type, _ shape: UInt16) throws {
+        if !isKnown(type, shape) { try find(type, shape) }
+    }
+
+    /// Whether it was found before that objects of a shape may stand where a class is expected.
+    @inline(__always)
+    func isKnown(_ type: Any.Type, _ shape: UInt16) -> Bool {
+        (shape & 1 == 0 ? fittingEven.load(ordering: .relaxed) : fittingOdd.load(ordering: .relaxed))
+            == Self.entry(type, shape)
+    }
+
+    /// Addresses of metatypes have 48 bits.
+    @inline(__always)
+    private static func entry(_ type: Any.Type, _ shape: UInt16) -> UInt {
+        UInt(bitPattern: ObjectIdentifier(type)) << 16 | UInt(shape)
     }
 
     @inline(never)
-    private func find(_ type: Any.Type, _ shape: Int, _ entry: UInt) throws {
+    private func find(_ type: Any.Type, _ shape: UInt16) throws {
         guard let expected = type as? any (AnyObject & Decodable).Type else {
             throw ArchiveError(.typeMismatch, "expected \(unqualifiedName(of: type)), found an object")
         }
-        let name = shapes[shape].name
+        let name = shapes[Int(shape)].name
         guard classes.admits(name, as: expected) else {
             throw ArchiveError(
                 .classNotAllowed, "expected \(classes.name(of: expected)), found an object of class \(name)")
         }
+        let entry = Self.entry(type, shape)
         if shape & 1 == 0 {
             fittingEven.store(entry, ordering: .relaxed)
         } else {

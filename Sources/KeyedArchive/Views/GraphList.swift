@@ -5,16 +5,8 @@
 ///
 /// An element whose class does not fit throws when it is read.
 public struct GraphList<Element: Codable>: Sendable {
-    /// How the elements are written.
-    private enum Form {
-        /// The numbers of objects, each less the one expected.
-        case references
-        /// One value after the other.
-        case values
-    }
-
-    private let graph: GraphBytes
-    private let form: Form
+    @usableFromInline let graph: GraphBytes
+    private let form: GraphCursor.Form
     /// Where the first element begins.
     private let start: Int
     private let end: Int
@@ -30,7 +22,7 @@ public struct GraphList<Element: Codable>: Sendable {
         let tag = try source.byte()
         switch tag {
         case Tag.references where Element.self is AnyClass: form = .references
-        case Tag.list, Tag.set: form = .values
+        case Tag.list, Tag.set: form = Element.self is AnyClass ? .objects : .values
         default:
             throw ArchiveError(.typeMismatch, "expected a list to view, found \(Tag.describe(tag))")
         }
@@ -38,7 +30,7 @@ public struct GraphList<Element: Codable>: Sendable {
         count = try source.elementCount(graph.limits)
         start = source.position
         end = source.end
-        guard form == .values else { return }
+        guard form != .references else { return }
         // What is read here cannot fail later.
         for index in 0..<count {
             do { _ = try GraphView<Element>(in: graph, &source) } catch {
@@ -46,44 +38,36 @@ public struct GraphList<Element: Codable>: Sendable {
             }
         }
     }
+
+    @usableFromInline
+    func cursor() -> GraphCursor {
+        GraphCursor(form, graph.source(start, end), count, graph.sequentialBodies)
+    }
 }
 
 extension GraphList: Sequence {
     /// Goes through the elements.
     public struct Iterator: IteratorProtocol {
-        private let graph: GraphBytes
-        private let form: Form
-        private var source: ByteSource
-        private var bodies: BodyTable
-        private var left: Int
-        private var expected: Int64 = 0
+        @usableFromInline let graph: GraphBytes
+        @usableFromInline var cursor: GraphCursor
 
-        fileprivate init(_ list: GraphList) {
-            graph = list.graph
-            form = list.form
-            source = graph.source(list.start, list.end)
-            // Finds bodies fastest in order.
-            bodies = graph.sequentialBodies
-            left = list.count
+        @inlinable
+        init(_ graph: GraphBytes, _ cursor: GraphCursor) {
+            self.graph = graph
+            self.cursor = cursor
         }
 
         /// The next element.
+        @inlinable
         public mutating func next() -> GraphView<Element>? {
-            guard left > 0 else { return nil }
-            left -= 1
-            guard form == .references else { return try? GraphView(in: graph, &source) }
-            // The whole list was checked.
-            guard let difference = try? source.zigzag() else { return nil }
-            let number = Int(expected &+ difference)
-            guard number >= 0, number < bodies.count else { return nil }
-            expected = Int64(number) &+ 1
-            guard let place = try? graph.object(number, bodies.body(number)) else { return nil }
+            guard let place = graph.next(&cursor) else { return nil }
             return GraphView(graph, place)
         }
     }
 
     /// Goes through the elements from the first on.
-    public func makeIterator() -> Iterator { Iterator(self) }
+    @inlinable
+    public func makeIterator() -> Iterator { Iterator(graph, cursor()) }
 
     /// The number of elements.
     public var underestimatedCount: Int { count }

@@ -20,10 +20,7 @@ extension GraphView: Codable {
             var container = encoder.singleValueContainer()
             try container.encode(self)
         } else {
-            switch content {
-            case .local(let local): try local.value.encode(to: encoder)
-            case .received: try decoded().encode(to: encoder)
-            }
+            if let local { try local.value.encode(to: encoder) } else { try decoded().encode(to: encoder) }
         }
     }
 }
@@ -32,9 +29,10 @@ extension GraphView: NativelyArchived {
     static func makeWriter() -> AnyValueCoder {
         let value = ValueWriter<Value>.of(Value.self)
         return ValueWriter<GraphView<Value>> { view, coder in
-            switch view.content {
-            case .local(let local): try value.write(local.value, coder)
-            case .received: try value.write(try view.decoded(), coder)
+            if let local = view.local {
+                try value.write(local.value, coder)
+            } else {
+                try value.write(try view.decoded(), coder)
             }
         }
     }

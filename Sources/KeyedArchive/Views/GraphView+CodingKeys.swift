@@ -2,6 +2,7 @@ extension GraphView {
     /// Reads a field by a coding key, as by the key's string.
     ///
     /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key.
+    @inlinable
     public subscript<Field: Decodable>(_ key: some CodingKey, as type: Field.Type = Field.self) -> Field {
         get throws { try self[key.stringValue, as: type] }
     }

@@ -83,16 +83,21 @@ extension GraphBytes {
         if let owner = coder.owner {
             // What is lent from now on would be changed in place under the views.
             coder.handsOutSlices = false
-            try self.init(archive, owner, of: coder)
+            let bodies = coder.state.bodies
+            try self.init(archive, owner, known: bodies, of: coder)
+            // The decoder keeps the new owner of the table.
+            coder.state.bodies = bodies.borrowed
         } else {
             let copy = ArchiveBytes([UInt8](archive))
             try self.init(copy.bytes, copy, of: coder)
         }
     }
 
-    private convenience init(_ bytes: UnsafeRawBufferPointer, _ owner: AnyObject, of coder: ObjectDecoder) throws {
+    private convenience init(
+        _ bytes: UnsafeRawBufferPointer, _ owner: AnyObject, known: BodyTable? = nil, of coder: ObjectDecoder
+    ) throws {
         try self.init(
-            bytes, owner: owner, shapes: coder.shapes, externals: coder.externals, limits: coder.limits,
+            bytes, owner: owner, known: known, shapes: coder.shapes, externals: coder.externals, limits: coder.limits,
             classes: coder.classes, codingOwner: coder.codingOwner, lent: coder.notes.slices as AnyObject)
     }
 

@@ -9,12 +9,16 @@ extension GraphView {
     ///   - type: The type expected.
     /// - Throws: `ArchiveError` if the key is missing or holds another type; the error's path ends in the key.
     /// - Complexity: Linear in the number of fields before it. See `decoded()` for types that are decoded whole.
+    @inlinable
     public subscript<Field: Decodable>(_ key: String, as type: Field.Type = Field.self) -> Field {
         get throws {
-            try read(key) { graph, source in
-                guard var source else { return try Self.missing(type) }
-                return try graph.read(type, &source)
-            }
+            // Where the type is known to the compiler, one of these is left.
+            if type == Int.self { return unsafeBitCast(try integer(key), to: Field.self) }
+            if type == Int64.self { return unsafeBitCast(Int64(try integer(key)), to: Field.self) }
+            if type == String.self { return unsafeBitCast(try string(key), to: Field.self) }
+            if type == Bool.self { return unsafeBitCast(try bool(key), to: Field.self) }
+            if type == Double.self { return unsafeBitCast(try double(key), to: Field.self) }
+            return try other(key, type)
         }
     }
 
@@ -61,27 +65,56 @@ extension GraphView {
 
     // MARK: Finding
 
-    @inline(__always)
-    func required<R>(_ key: String, _ body: (GraphBytes, inout ByteSource) throws -> R) throws -> R {
-        try read(key) { graph, source in
-            guard var source else { throw ArchiveError(.missingKey, "no value for this key") }
-            return try body(graph, &source)
+    @inlinable
+    func integer(_ key: String) throws -> Int {
+        if place.kind != .local {
+            return try unsafeDowncast(owner, to: GraphBytes.self).integer(key, place, of: Value.self)
         }
+        let (graph, place) = try archived()
+        return try graph.integer(key, place, of: Value.self)
+    }
+
+    @inlinable
+    func string(_ key: String) throws -> String {
+        if place.kind != .local {
+            return try unsafeDowncast(owner, to: GraphBytes.self).string(key, place, of: Value.self)
+        }
+        let (graph, place) = try archived()
+        return try graph.string(key, place, of: Value.self)
+    }
+
+    @usableFromInline
+    func bool(_ key: String) throws -> Bool {
+        let (graph, place) = try located()
+        return try graph.bool(key, place, of: Value.self)
+    }
+
+    @usableFromInline
+    func double(_ key: String) throws -> Double {
+        let (graph, place) = try located()
+        return try graph.double(key, place, of: Value.self)
+    }
+
+    @usableFromInline
+    func other<Field: Decodable>(_ key: String, _ type: Field.Type) throws -> Field {
+        try read(key) { graph, source in
+            guard let source else { return try Self.missing(type) }
+            return try graph.decode(type, source)
+        }
+    }
+
+    private func required<R>(_ key: String, _ body: (GraphBytes, inout ByteSource) throws -> R) throws -> R {
+        let (graph, place) = try located()
+        return try graph.withRequired(key, place, of: Value.self) { try body(graph, &$0) }
     }
 
     /// Calls `body` with the bytes of a field; nil if there is none.
-    @inline(__always)
-    func read<R>(_ key: String, _ body: (GraphBytes, ByteSource?) throws -> R) throws -> R {
+    private func read<R>(_ key: String, _ body: (GraphBytes, ByteSource?) throws -> R) throws -> R {
         let (graph, place) = try located()
-        do {
-            if case .object = place.kind { try graph.expect(Value.self, place.shape) }
-            return try body(graph, try graph.field(key, place))
-        } catch {
-            throw ArchiveError.wrapping(error, at: .key(key))
-        }
+        return try graph.withField(key, place, of: Value.self) { try body(graph, $0) }
     }
 
-    static func missing<Field>(_ type: Field.Type) throws -> Field {
+    private static func missing<Field>(_ type: Field.Type) throws -> Field {
         // An optional that is not there was encoded by leaving out its key.
         guard let optional = type as? any AnyOptional.Type, let none = optional.none as? Field else {
             throw ArchiveError(.missingKey, "no value for this key")
@@ -97,15 +130,10 @@ extension GraphView {
             self.init(graph, try graph.value(&source))
             return
         }
-        let number: Int
-        switch try source.byte() {
-        case Tag.reference: number = Int(truncatingIfNeeded: try source.varint())
-        case Tag.conditional: number = Int(try source.fixed(UInt32.self))
-        case let tag:
-            throw ArchiveError(
-                .typeMismatch, "expected \(unqualifiedName(of: Value.self)), found \(Tag.describe(tag))")
+        let place: GraphPlace
+        do { place = try graph.referred(&source) } catch let error as ArchiveError where error.code == .typeMismatch {
+            throw ArchiveError(.typeMismatch, "expected \(unqualifiedName(of: Value.self)), \(error.message)")
         }
-        let place = try graph.object(number)
         try graph.expect(Value.self, place.shape)
         self.init(graph, place)
     }

@@ -21,32 +21,44 @@
 /// To send a view of a value, wrap it: `GraphView(bar)`. A view that was received can be sent on; that decodes and encodes it.
 /// Views are equal if they are views of the same object or place of one message, so that shared references can be told.
 public struct GraphView<Value: Codable>: Sendable {
-    enum Content: Sendable {
-        /// In the bytes of a message or an archive.
-        case received(GraphBytes, GraphPlace)
-        /// A value of this process.
-        case local(LocalGraph<Value>)
-    }
-
-    let content: Content
+    /// The `GraphBytes` that are read, or the `LocalGraph` of a value of this process.
+    ///
+    /// Views are made by the thousand, so they count a single reference.
+    @usableFromInline let owner: any AnyObject & Sendable
+    @usableFromInline let place: GraphPlace
 
     /// Wraps a value to send it where a view is expected, or to read it as one.
     ///
-    /// Sending it does not copy it first. When the view is read, it is archived once.
+    /// Sending it does not copy it first. When the view is read, it is archived once; a value with objects by reference cannot
+    /// be read before it is sent.
     ///
     /// - Parameter value: Not used elsewhere any more: the view may be shared by threads. Encoding it must not change it.
-    public init(_ value: sending Value) { content = .local(LocalGraph(value)) }
+    public init(_ value: sending Value) {
+        owner = LocalGraph(value)
+        place = .local
+    }
 
-    @inline(__always)
-    init(_ graph: GraphBytes, _ place: GraphPlace) { content = .received(graph, place) }
+    @inlinable
+    init(_ graph: GraphBytes, _ place: GraphPlace) {
+        owner = graph
+        self.place = place
+    }
+
+    /// The value of this process that it wraps; nil if it was received.
+    var local: LocalGraph<Value>? {
+        place.kind == .local ? unsafeDowncast(owner, to: LocalGraph<Value>.self) : nil
+    }
 
     /// Where to read.
     @inline(__always)
     func located() throws -> (GraphBytes, GraphPlace) {
-        switch content {
-        case .received(let graph, let place): return (graph, place)
-        case .local(let local): return try local.read()
-        }
+        if place.kind != .local { return (unsafeDowncast(owner, to: GraphBytes.self), place) }
+        return try archived()
+    }
+
+    @usableFromInline
+    func archived() throws -> (GraphBytes, GraphPlace) {
+        try unsafeDowncast(owner, to: LocalGraph<Value>.self).read()
     }
 
     /// Makes the value, with its objects.
@@ -59,9 +71,10 @@ public struct GraphView<Value: Codable>: Sendable {
         let (graph, place) = try located()
         // The decoder keeps no reference to the objects it made.
         nonisolated(unsafe) let value: Value
-        switch place.kind {
-        case .object(let number): value = try graph.decode(Value.self, object: number)
-        case .record, .value: value = try graph.decode(Value.self, graph.source(place.valueStart, place.end))
+        if place.kind == .object {
+            value = try graph.decode(Value.self, object: Int(place.number))
+        } else {
+            value = try graph.decode(Value.self, graph.source(place.valueStart, place.end))
         }
         return value
     }
@@ -80,21 +93,12 @@ public struct GraphView<Value: Codable>: Sendable {
 extension GraphView: Hashable {
     /// Whether both are views of the same object or place.
     public static func == (a: GraphView, b: GraphView) -> Bool {
-        switch (a.content, b.content) {
-        case (.received(let graph, let place), .received(let other, let otherPlace)):
-            graph === other && place == otherPlace
-        case (.local(let local), .local(let other)): local === other
-        default: false
-        }
+        a.owner === b.owner && a.place == b.place
     }
 
     /// Hashes what the view is of.
     public func hash(into hasher: inout Hasher) {
-        switch content {
-        case .received(let graph, let place):
-            hasher.combine(ObjectIdentifier(graph))
-            hasher.combine(place)
-        case .local(let local): hasher.combine(ObjectIdentifier(local))
-        }
+        hasher.combine(ObjectIdentifier(owner))
+        hasher.combine(place)
     }
 }

@@ -22,9 +22,7 @@ final class LocalGraph<Value: Codable>: @unchecked Sendable {
         if let known = archived.withLock({ $0 }) { return (known.graph, known.place) }
         // User code runs here, so not under the lock.
         let view = try archive()
-        guard case .received(let graph, let place) = view.content else {
-            throw ArchiveError(.unsupported, "a view of a view")
-        }
+        let (graph, place) = try view.located()
         let made = archived.withLock { archived in
             let made = archived ?? Archived(graph: graph, place: place)
             archived = made
