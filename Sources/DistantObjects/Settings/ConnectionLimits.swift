@@ -48,7 +48,7 @@ public struct ConnectionLimits: Sendable, Equatable {
     public var unreadAnswers = 16 << 20
     /// Bytes of the connection's messages that views may keep in memory at a time.
     ///
-    /// Default: 64 MiB. A message counts in full from when a ``GraphView`` of it is decoded until the last of its views is
+    /// Default: 64 MiB. A message counts in full from when a `GraphView` of it is decoded until the last of its views is
     /// freed. Above the limit a call with such an argument is refused (`overloaded`), and a caller that awaits such a result
     /// gets that error. One message may always be kept, whatever its size.
     public var viewedBytes = 64 << 20

@@ -2,6 +2,7 @@
 // It is laid out as CopyAndReference.md shows it.
 
 import DistantObjects
+import FooBar
 import Foundation
 import Synchronization
 
@@ -44,6 +45,28 @@ enum CopyAndReferenceCode {
         let isOurs: Bool = try await library.isOurs(lent)
         // end
         return (title, copy, isOurs)
+    }
+
+    // CopyAndReference.md: view
+    final class Counter: Vendable {
+        static var messages: MessageTable<Counter> {
+            Message("sum", Counter.sum)
+        }
+
+        func sum(_ bar: GraphView<Bar>) throws -> Int {
+            var sum = 0
+            for foo in try bar["foos", as: GraphList<Foo>.self] { sum += try foo["age"] }
+            return sum
+        }
+    }
+    // end
+
+    static func count(_ counter: DistantObject, _ bar: Bar, _ other: sending Bar) async throws -> (Int, Int) {
+        // CopyAndReference.md: viewCaller
+        let sum: Int = try await counter.sum(bar)
+        let same: Int = try await counter.sum(GraphView(other))
+        // end
+        return (sum, same)
     }
 
     // CopyAndReference.md: replacement

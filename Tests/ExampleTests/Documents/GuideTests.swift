@@ -1,4 +1,5 @@
 import DistantObjects
+import FooBar
 import Foundation
 import Synchronization
 import TestSupport
@@ -77,9 +78,14 @@ struct GuideTests {
     func copyAndReference() async throws {
         let (client, server) = try await Connection.pair(first: .patientExample, second: .patientExample)
         let screen = CopyAndReferenceCode.Screen()
-        server.vend(["": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank(), "screen": screen])
+        server.vend([
+            "": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank(), "screen": screen,
+            "counter": CopyAndReferenceCode.Counter(),
+        ])
         let used = try await CopyAndReferenceCode.use(client.root)
         #expect(used.title == "Atlas" && used.copy.title == "Atlas" && used.isOurs)
+        let counted = try await CopyAndReferenceCode.count(client.root(named: "counter"), Bar(), Bar())
+        #expect(counted == (10, 10))
         let account: DistantObject = try await client.root(named: "bank").account()
         let isCovered: Bool = try await account.isCovered(50)
         #expect(isCovered)
