@@ -93,7 +93,7 @@ public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     var limits = ArchiveLimits()
     limits.chain = 50
     for limits in [ArchiveLimits(), limits] {
-        for type in 0..<4 {
+        for type in 0..<5 {
             // Each attempt uses a separate unarchiver, as decoding leaves objects behind.
             guard let unarchiver = try? KeyedUnarchiver(bytes, limits: limits) else { return 0 }
             guard let key = unarchiver.keys.first else { return 0 }
@@ -101,12 +101,36 @@ public func fuzzCompactReader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
             case 0:
                 if let node = try? unarchiver.decode(FuzzNode.self, forKey: key) { write(node) }
             case 1: _ = try? unarchiver.decode([FuzzValue].self, forKey: key)
+            case 4:
+                var steps = 50
+                if let view = try? unarchiver.decode(GraphView<FuzzNode>.self, forKey: key) { read(view, &steps) }
             case 2: _ = try? unarchiver.decode([String: [FuzzLeaf?]].self, forKey: key)
             default: _ = try? unarchiver.decode(Everyone.self, forKey: key)
             }
         }
     }
     return 0
+}
+
+/// Reads a node in place, and what it refers to; there may be cycles.
+private func read(_ view: GraphView<FuzzNode>, _ steps: inout Int) {
+    steps -= 1
+    guard steps > 0 else { return }
+    for key in ["name", "number", "children", "next", "leaf", "value", "parent", "none"] {
+        _ = try? view[key, as: Int.self]
+        _ = try? view[key, as: String?.self]
+        _ = try? view[key, as: FuzzValue.self]
+        _ = try? view[key, as: GraphView<FuzzLeaf>.self]["again", as: GraphView<FuzzValue>.self]["url", as: URL?.self]
+        if let node = try? view[key, as: GraphView<FuzzNode>?.self] { read(node, &steps) }
+        guard let list = try? view[key, as: GraphList<FuzzNode>.self] else { continue }
+        var count = 0
+        for node in list {
+            count += 1
+            read(node, &steps)
+        }
+        guard count == list.count else { fatalError("a list that was checked ends early") }
+    }
+    _ = try? view.decoded()
 }
 
 /// Archives the decoded value again, which may fail with an error.
