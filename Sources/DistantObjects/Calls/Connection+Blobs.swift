@@ -8,7 +8,8 @@ extension Connection {
     /// least 256 KiB, and both processes have room for it: no more than 64 MiB of such bytes are under way in a direction of
     /// a connection, with those that one side still holds, and 256 MiB in a process. Otherwise the bytes are in memory of
     /// this process, and are sent as a `Data` is; so are those of the first blob after a pause, as a rule, since a message
-    /// never waits until the peer has mapped the memory.
+    /// never waits until the peer has mapped the memory. On the side that has opened the connection, the first one also has the
+    /// connection share memory, if the peer agrees.
     ///
     /// ```swift
     /// let frame = try connection.withBlob(byteCount: 8_294_400) { memory in camera.copy(into: memory) }

@@ -17,7 +17,16 @@ struct Sharing {
     private var seenAt: UInt64 = 0
     private var seenFrames: UInt64 = 0
 
+    /// Whether the memory is worth it, however much the traffic is.
+    private var isWanted = false
+
     init(_ phase: Phase) { self.phase = phase }
+
+    /// Has the next frame be taken for a batch of busy traffic.
+    mutating func want() {
+        isWanted = true
+        seenFrames = 1 << 63
+    }
 
     /// Whether so many frames have come and gone since the traffic was last checked that it has to be checked again.
     ///
@@ -30,7 +39,7 @@ struct Sharing {
     /// Called after each batch of frames.
     mutating func isBusy(frames: UInt64, now: UInt64, within nanoseconds: UInt64) -> Bool {
         defer { (seenAt, seenFrames) = (now, frames) }
-        return now &- seenAt <= nanoseconds
+        return isWanted || now &- seenAt <= nanoseconds
     }
 }
 

@@ -166,6 +166,19 @@ import Testing
             #expect(client.state.blobs?.made.count == 2)
         }
 
+        @Test("The initiator asks for shared memory when its program makes bytes, however slow the traffic is")
+        func asks() throws {
+            var slow = BusyTraffic()
+            slow.nanoseconds = 0
+            let (client, server) = try StateSide.pair(busy: slow)
+            for side in [client, server] {
+                side.host.now += 1_000_000_000
+                #expect(try side.receive(StateFrame(.ping, 1)) == .none)
+                #expect(try blob(from: side, to: side) == nil)
+                #expect(try side.receive(StateFrame(.ping, 2)) == (side === client ? .expectMemory : .none))
+            }
+        }
+
         @Test("A side waits with offers when many are not answered")
         func offers() throws {
             let (client, _) = try pair()

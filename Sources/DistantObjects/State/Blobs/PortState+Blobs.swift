@@ -32,7 +32,10 @@ extension PortState {
 
     /// Finds room for a blob of this side.
     mutating func takeBlob(_ count: Int, _ host: Host, _ actions: inout [Action<Host>]) -> BlobPlace {
-        guard isOpen, knowsBlobs, !ending.saidGoodbye, let size = BlobTable.size(for: count) else { return .memory }
+        guard isOpen, !ending.saidGoodbye, let size = BlobTable.size(for: count) else { return .memory }
+        // Blobs are worth the memory, even if they are few.
+        if sharing.phase == .possible, host.isInitiator { sharing.want() }
+        guard knowsBlobs else { return .memory }
         let table = blobTable(host)
         settleHandles(&actions)
         if let region = table.free(for: count) { return .region(MadeBlob(region, table.returns)) }
