@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-enum { MessagePing = 1, MessageNested, MessageNote, MessageNoted, MessageBlob, MessageListen };
+enum { MessagePing = 1, MessageNested, MessageNote, MessageNoted, MessageBlob, MessageSum, MessageListen };
 
 typedef struct {
     int64_t kind;
@@ -66,8 +66,18 @@ static int writeAll(int descriptor, const void *bytes, size_t length) {
 
 // MARK: The launched side
 
+/// The sum of the bytes, taken as words.
+static int64_t sumOf(const void *bytes, size_t length) {
+    const uint64_t *words = bytes;
+    uint64_t sum = 0;
+    for (size_t index = 0; index < length / sizeof *words; index++) sum += words[index];
+    return (int64_t)sum;
+}
+
 /// Reads into the same memory each time: fresh pages cost more than the copy.
-static int serveBlob(size_t length) {
+///
+/// `sum`, unless it is null, receives the sum of the bytes.
+static int serveBlob(size_t length, int64_t *sum) {
     static void *bytes = NULL;
     static size_t capacity = 0;
     if (length > capacity) {
@@ -75,7 +85,9 @@ static int serveBlob(size_t length) {
         bytes = malloc(length);
         capacity = bytes == NULL ? 0 : length;
     }
-    return bytes == NULL ? ENOMEM : readAll(3, bytes, length);
+    int error = bytes == NULL ? ENOMEM : readAll(3, bytes, length);
+    if (error == 0 && sum != NULL) *sum = sumOf(bytes, length);
+    return error;
 }
 
 /// Fills in an address; returns 0 or an errno.
@@ -149,8 +161,11 @@ void floorServe(FloorTransport transport, int core) {
             break;
         }
         case MessageBlob:
-            if (serveBlob((size_t)message.argument) != 0) return;
+            if (serveBlob((size_t)message.argument, NULL) != 0) return;
             message.result = message.argument;
+            break;
+        case MessageSum:
+            if (serveBlob((size_t)message.argument, &message.result) != 0) return;
             break;
         case MessageListen:
             if (serveConnections(&message) != 0) return;
@@ -298,14 +313,16 @@ int floorOneWay(FloorPeer *peer, size_t count, uint64_t *nanoseconds) {
     return error;
 }
 
-int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanoseconds) {
+int floorBlob(FloorPeer *peer, size_t length, size_t count, int touches, uint64_t *nanoseconds) {
     char *bytes = malloc(length);
     if (bytes == NULL) return ENOMEM;
     memset(bytes, 7, length);
     uint64_t start = floorNow();
     int error = 0;
     for (size_t index = 0; index < count && error == 0; index++) {
-        Message message = {MessageBlob, (int64_t)index, (int64_t)length, 0};
+        Message message = {touches ? MessageSum : MessageBlob, (int64_t)index, (int64_t)length, 0};
+        if (touches) memset(bytes, (int)(index & 1) + 1, length);
+        int64_t expected = touches ? sumOf(bytes, 8) * (int64_t)(length / 8) : (int64_t)length;
         struct iovec parts[2] = {{&message, sizeof message}, {bytes, length}};
         ssize_t written;
         do {
@@ -318,7 +335,7 @@ int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanosecond
         size_t done = (size_t)written - sizeof message;
         error = writeAll(peer->output, bytes + done, length - done);
         if (error == 0) error = readAll(peer->input, &message, sizeof message);
-        if (error == 0 && message.result != (int64_t)length) error = EPROTO;
+        if (error == 0 && message.result != expected) error = EPROTO;
     }
     *nanoseconds = floorNow() - start;
     free(bytes);

@@ -129,7 +129,8 @@ struct Bench {
         case .sharedBlob64MiB:
             let length = 64 << 20
             try await measure(
-                work, .socket, cores, peers, metric: "GB_per_s", { try $0.blob(length: length, count: count) },
+                work, .socket, cores, peers, metric: "GB_per_s",
+                { try $0.blob(length: length, count: count, touches: true) },
                 { $0.sharedBlob(length: length, count: count) })
         case .connect:
             try await measureConnect(count, cores, peers)

@@ -43,8 +43,10 @@ final class Floor {
     }
 
     /// Gigabytes per second.
-    func blob(length: Int, count: Int) throws -> Double {
-        try rate(length * count) { floorBlob(&peer, length, count, &$0) } / 1e9
+    ///
+    /// - Parameter touches: Whether the bytes are filled in each time, and all looked at by the other side.
+    func blob(length: Int, count: Int, touches: Bool = false) throws -> Double {
+        try rate(length * count) { floorBlob(&peer, length, count, touches ? 1 : 0, &$0) } / 1e9
     }
 
     /// Connections per second, each made, used once and closed before the next one.

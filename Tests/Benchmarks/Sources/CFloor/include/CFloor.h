@@ -44,8 +44,9 @@ int floorPing(FloorPeer *peer, int nested, uint64_t *nanoseconds, size_t count);
 int floorInFlight(FloorPeer *peer, size_t window, size_t count, uint64_t *nanoseconds);
 /// `count` messages without answers, one for each system call, and a last one with an answer.
 int floorOneWay(FloorPeer *peer, size_t count, uint64_t *nanoseconds);
-/// `count` times `length` bytes one way, each read into the same memory and answered.
-int floorBlob(FloorPeer *peer, size_t length, size_t count, uint64_t *nanoseconds);
+/// `count` times `length` bytes one way, each read into the same memory and answered; if it `touches` them, the bytes are
+/// filled in before, and the other side answers with their sum.
+int floorBlob(FloorPeer *peer, size_t length, size_t count, int touches, uint64_t *nanoseconds);
 /// `count` times: connects to a socket of the other side at `path`, which must not exist yet, makes one round trip
 /// there, and closes. The other side accepts, answers, and closes.
 int floorConnect(FloorPeer *peer, const char *path, size_t count, uint64_t *nanoseconds);
