@@ -1,13 +1,13 @@
 import DistantObjects
 
-/// The other process of the tests that kill one side of a promised call or of a stream.
+/// The other process of the tests that kill one side of a promised call, of a stream, or with shared bytes.
 ///
-/// It serves the process that launched it with a `Room`, to which it also sends promises, and a `Spring`.
+/// It serves the process that launched it with a `Room`, to which it also sends promises, a `Spring` and a `Vault`.
 @main
 struct KilledPeer {
     static func main() async throws {
         let connection = try await Connection.parent()
-        connection.vend(["": Room(), "spring": Spring()])
+        connection.vend(["": Room(), "spring": Spring(), "vault": Vault()])
         _ = await connection.ended
     }
 }

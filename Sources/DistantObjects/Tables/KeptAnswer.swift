@@ -105,6 +105,8 @@ final class KeptAnswer: @unchecked Sendable {
 extension MessageTables {
     /// The same tables with the objects of kept answers in the place of these answers.
     func resolved() -> MessageTables {
-        MessageTables(references: references.map { ($0 as? KeptAnswer)?.object ?? $0 }, shapes: shapes, fault: fault)
+        MessageTables(
+            references: references.map { ($0 as? KeptAnswer)?.object ?? $0 }, shapes: shapes, fault: fault,
+            hasBlobs: hasBlobs)
     }
 }
