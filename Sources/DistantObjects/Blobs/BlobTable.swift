@@ -83,6 +83,13 @@ final class BlobTable {
         madeBytes + size <= Self.mostBytes && made.count + reserved < Self.mostRegions
     }
 
+    /// Whether there would be room if all that is free were released.
+    func mayHaveRoom(for size: Int) -> Bool {
+        let free = made.values.filter { $0.isFree && $0.isTaken }
+        return madeBytes - free.reduce(0) { $0 + $1.size } + size <= Self.mostBytes
+            && made.count - free.count + reserved < Self.mostRegions
+    }
+
     /// Counts a region that is about to be made.
     func reserve(_ size: Int) {
         madeBytes += size
@@ -154,7 +161,7 @@ final class BlobTable {
     }
 
     /// Whether there are regions that may become idle.
-    var hasFree: Bool { made.values.contains { $0.isFree } }
+    var hasFree: Bool { made.values.contains { $0.isFree && $0.isTaken } }
 
     // MARK: Taking
 

@@ -39,9 +39,8 @@ extension PortState {
         let table = blobTable(host)
         settleHandles(&actions)
         if let region = table.free(for: count) { return .region(MadeBlob(region, table.returns)) }
-        guard table.mayOffer(at: host.now) else { return .memory }
-        while !table.hasRoom(for: size) {
-            guard let idle = table.idle else { return .memory }
+        guard table.mayOffer(at: host.now), table.mayHaveRoom(for: size) else { return .memory }
+        while !table.hasRoom(for: size), let idle = table.idle {
             table.remove(idle)
             release(idle, &actions)
         }
