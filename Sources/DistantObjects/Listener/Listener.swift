@@ -114,9 +114,9 @@ public final class Listener: AsyncSequence, Sendable {
 
 /// The queue of connections whose handshake is done and that are not taken yet.
 private final class AcceptQueue: Sendable {
-    private struct State {
-        var ready = Fifo<Connection>()
-        var waiting = Fifo<(UInt64, CheckedContinuation<Connection?, Never>)>()
+    private struct State: ~Copyable {
+        var ready = Ring<Connection>()
+        var waiting = Ring<(UInt64, CheckedContinuation<Connection?, Never>)>()
         var nextWaiter: UInt64 = 0
         var isEnded = false
         var counts: PeerCounts

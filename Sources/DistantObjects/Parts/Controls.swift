@@ -1,3 +1,5 @@
+import PortTransport
+
 /// The pings and barriers of this side, and the answers to the peer's.
 struct Controls {
     /// What most connections never need, in an object of its own.
@@ -5,10 +7,10 @@ struct Controls {
         /// Those that are sent and not answered, by token.
         var sent: [UInt64: ControlWait] = [:]
         /// Those that wait because too many are unanswered.
-        var waiting = Fifo<(kind: FrameKind, wait: ControlWait)>()
+        var waiting = Ring<(kind: FrameKind, wait: ControlWait)>()
         var nextToken: UInt64 = 0
         /// The frame numbers of this side's answers that may not be written yet.
-        var unwrittenPongs = Fifo<UInt64>()
+        var unwrittenPongs = Ring<UInt64>()
     }
 
     private lazy var waits = Waits()

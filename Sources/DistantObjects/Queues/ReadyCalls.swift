@@ -1,7 +1,9 @@
+import PortTransport
+
 /// Calls and one-way messages of the peer that can start, each kind in order.
-struct ReadyCalls {
-    private var calls = Fifo<InboundCall>()
-    private var oneWays = Fifo<InboundCall>()
+struct ReadyCalls: ~Copyable {
+    private var calls = Ring<InboundCall>()
+    private var oneWays = Ring<InboundCall>()
 
     @inline(__always)
     var isEmpty: Bool { calls.isEmpty && oneWays.isEmpty }

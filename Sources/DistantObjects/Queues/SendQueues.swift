@@ -1,3 +1,5 @@
+import PortTransport
+
 /// Messages that wait at their sender for the peer's credit or for room in the channel.
 ///
 /// There are four queues, because calls and one-way messages have separate credits, and small and large messages have
@@ -8,7 +10,7 @@
 ///
 /// Calls that are passed on have a sixth. They need no credit, and wait only for each other: the peer's credit may depend on
 /// them.
-struct SendQueues<Waiter, RoomWaiter> {
+struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
     private enum Kind: Int, CaseIterable {
@@ -33,8 +35,12 @@ struct SendQueues<Waiter, RoomWaiter> {
         }
     }
 
+    private final class Queue: @unchecked Sendable {  // Guarded by the connection's lock.
+        var messages = Ring<Pending>()
+    }
+
     /// One for each kind; empty while nothing waits, so that an idle connection needs no memory for them.
-    private var queues: [Fifo<Pending>] = []
+    private var queues: [Queue] = []
     private var nextOrder: UInt64 = 0
     private(set) var count = 0
 
@@ -45,18 +51,18 @@ struct SendQueues<Waiter, RoomWaiter> {
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     func isEmpty(before message: OutboundMessage, oneWay: Bool) -> Bool {
         guard !queues.isEmpty else { return true }
-        if message.role == .passedOn { return queues[Kind.passedOn.rawValue].isEmpty }
+        if message.role == .passedOn { return queue(.passedOn).messages.isEmpty }
         let others = Kind(oneWay: oneWay, large: message.isLarge)
-        return queues[others.rawValue].isEmpty && queues[Kind.promises.rawValue].isEmpty
+        return queue(others).messages.isEmpty && queue(.promises).messages.isEmpty
     }
 
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     mutating func append(_ message: OutboundMessage, _ kind: Pending.Kind, oneWay: Bool) {
-        if queues.isEmpty { queues = Kind.allCases.map { _ in Fifo() } }
+        if queues.isEmpty { queues = Kind.allCases.map { _ in Queue() } }
         let pending = Pending(message: message, kind: kind, order: nextOrder)
         nextOrder += 1
         count += 1
-        queues[Kind(message, oneWay: oneWay).rawValue].append(pending)
+        queue(Kind(message, oneWay: oneWay)).messages.append(pending)
     }
 
     /// Removes and returns the oldest message that may be sent.
@@ -68,7 +74,7 @@ struct SendQueues<Waiter, RoomWaiter> {
     ///   - fits: Whether there is room for a large message of the given size.
     mutating func popFirst(calls: Bool, oneWays: Bool, passedOn: Bool, fits: (Int) -> Bool) -> Pending? {
         guard !queues.isEmpty else { return nil }
-        let firstPromise = queues[Kind.promises.rawValue].first?.order ?? .max
+        let firstPromise = queue(.promises).messages.first?.order ?? .max
         var best: (kind: Kind, order: UInt64)?
         for kind in Kind.allCases {
             let maySend =
@@ -77,13 +83,13 @@ struct SendQueues<Waiter, RoomWaiter> {
                 case .oneWays, .largeOneWays: oneWays
                 case .passedOn: passedOn
                 }
-            guard maySend, let first = queues[kind.rawValue].first, kind == .passedOn || first.order <= firstPromise,
+            guard maySend, let first = queue(kind).messages.first, kind == .passedOn || first.order <= firstPromise,
                 best.map({ first.order < $0.order }) ?? true,
                 !first.message.isLarge || fits(first.message.encoder.byteCount)
             else { continue }
             best = (kind, first.order)
         }
-        guard let best, let first = queues[best.kind.rawValue].popFirst() else { return nil }
+        guard let best, let first = queue(best.kind).messages.popFirst() else { return nil }
         removed(1)
         return first
     }
@@ -91,7 +97,7 @@ struct SendQueues<Waiter, RoomWaiter> {
     /// Removes and returns a message that is given up.
     mutating func removeFirst(where matches: (Pending) -> Bool) -> Pending? {
         for index in queues.indices {
-            guard let first = queues[index].removeFirst(where: matches) else { continue }
+            guard let first = queues[index].messages.removeFirst(where: matches) else { continue }
             removed(1)
             return first
         }
@@ -101,10 +107,13 @@ struct SendQueues<Waiter, RoomWaiter> {
     /// Removes and returns all messages, in the order they were added.
     mutating func removeAll() -> [Pending] {
         var all: [Pending] = []
-        for index in queues.indices { all += queues[index].removeAll() }
+        for index in queues.indices { all += queues[index].messages.removeAll() }
         removed(count)
         return all.sorted { $0.order < $1.order }
     }
+
+    /// The queue for a kind; there are some.
+    private func queue(_ kind: Kind) -> Queue { queues[kind.rawValue] }
 
     private mutating func removed(_ number: Int) {
         count -= number

@@ -1,9 +1,11 @@
+import PortTransport
+
 /// The queue of actions that run user code: event handlers, cancellations of methods, last releases.
 ///
 /// They run on the loop, one at a time and in order. A thread that reads while it waits for an answer adds them here instead
 /// of running them.
 struct UserWork<Host: PortHost>: ~Copyable {
-    private var waiting = Fifo<Action<Host>>()
+    private var waiting = Ring<Action<Host>>()
     /// Whether a thread runs the actions, or a job on the loop will.
     private var isBusy = false
     /// Whether the end of the connection was added.
@@ -34,7 +36,7 @@ struct UserWork<Host: PortHost>: ~Copyable {
     mutating func next() -> Action<Host>? {
         if let next = waiting.popFirst() { return next }
         // An idle connection keeps no memory for a queue that it seldom needs.
-        waiting = Fifo()
+        waiting = Ring()
         isBusy = false
         return nil
     }

@@ -59,7 +59,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     var endFrame: UInt64 = 0
     var reading = Reading.unread
     /// Frames that have arrived, or whose fragments arrive.
-    var frames = Fifo<StreamItems>()
+    var frames = Ring<StreamItems>()
     /// What follows the frames, once it is known.
     var end: StreamEnd?
     /// The task that waits for a frame.
@@ -125,7 +125,8 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     ///
     /// - Returns: The frames that are dropped.
     func cut(_ error: any Error) -> [StreamItems] {
-        var (kept, dropped) = (Fifo<StreamItems>(), [StreamItems]())
+        var kept = Ring<StreamItems>()
+        var dropped: [StreamItems] = []
         while let frame = frames.popFirst() {
             if dropped.isEmpty, frame.body.isComplete { kept.append(frame) } else { dropped.append(frame) }
         }

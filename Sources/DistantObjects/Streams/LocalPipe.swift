@@ -1,3 +1,4 @@
+import PortTransport
 import Synchronization
 
 /// A stream that is read in the process that made it.
@@ -15,9 +16,9 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
         case stopped
     }
 
-    private struct State {
+    private struct State: ~Copyable {
         var phase = Phase.open
-        var elements = Fifo<Element>()
+        var elements = Ring<Element>()
         /// Sources and readers that wait, each of which checks again what it waits for.
         var waiters: [UnsafeContinuation<Void, Never>] = []
         var task: Task<Void, Never>?

@@ -1,4 +1,5 @@
 import KeyedArchive
+import PortTransport
 
 /// The answer to a call of the peer that later messages of the peer name, as their target or as an argument.
 ///
@@ -25,9 +26,9 @@ final class KeptAnswer: @unchecked Sendable {
 
     @exclusivity(unchecked) private(set) var state = State.pending
     /// Messages to the answer, until it is known.
-    @exclusivity(unchecked) private var messages = Fifo<InboundCall>()
+    @exclusivity(unchecked) private var messages = Ring<InboundCall>()
     /// Messages that are the first of their mailbox, have the answer as an argument and wait until it is known.
-    @exclusivity(unchecked) private var dependents = Fifo<InboundCall>()
+    @exclusivity(unchecked) private var dependents = Ring<InboundCall>()
     /// The number of messages that name it, each as often as it does, without the cancelled ones.
     ///
     /// Counted until the answer is known.

@@ -1,3 +1,5 @@
+import PortTransport
+
 /// The messages to one object that have not started.
 ///
 /// Read and written under the connection's lock.
@@ -5,7 +7,7 @@ final class Mailbox: @unchecked Sendable {
     /// Whether a message to the object is ready, or has started and its first job has not returned.
     @exclusivity(unchecked) var isBusy = false
     /// The messages that wait behind it, in the order of their openers.
-    @exclusivity(unchecked) var waiting = Fifo<InboundCall>()
+    @exclusivity(unchecked) var waiting = Ring<InboundCall>()
     /// Whether the object was released while messages to it waited.
     ///
     /// If it is exported again, its new messages queue behind those.

@@ -78,11 +78,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         init(limits: FrameReader.Limits) { reader = FrameReader(limits: limits) }
 
         /// Those that no frame has claimed.
-        mutating func takeDescriptors() -> [CInt] {
-            var taken: [CInt] = []
-            while let descriptor = descriptors.popFirst() { taken.append(descriptor) }
-            return taken
-        }
+        mutating func takeDescriptors() -> [CInt] { descriptors.removeAll() }
     }
 
     struct GateState: ~Copyable {

@@ -195,11 +195,7 @@ package struct OutboundQueue: ~Copyable {
         queuedBytes -= max(bulk.total, 1) - bulk.offset
         let left = bulk.total - bulk.offset
         if bulk.isAnswer { messageAnswers -= left } else { unsentOwnMessages -= left }
-        var kept = Ring<LargeMessage>()
-        while let next = messages.popFirst() {
-            if next !== bulk { kept.append(next) }
-        }
-        messages = kept
+        _ = messages.removeFirst { $0 === bulk }
         spent.append(bulk)
         aborted.append(bulk.number)
         if aborted.count > 1_024 { aborted.removeFirst(512) }
