@@ -1,3 +1,5 @@
+import KeyedArchive
+
 /// Reads the header and tables of a frame.
 ///
 /// Every read is checked against the remaining bytes.
@@ -11,8 +13,12 @@ package struct WireReader {
 
     var remaining: Int { bytes.count - offset }
 
+    private static var cutOff: ProtocolViolation {
+        ProtocolViolation(.malformed, "a frame ends in the middle of a field")
+    }
+
     mutating func byte() throws(ProtocolViolation) -> UInt8 {
-        guard offset < bytes.count else { throw ProtocolViolation(.malformed, "a frame ends in the middle of a field") }
+        guard offset < bytes.count else { throw Self.cutOff }
         let value = bytes[offset]
         offset += 1
         return value
@@ -38,16 +44,14 @@ package struct WireReader {
 
     @inline(never)
     private mutating func longNumber() throws(ProtocolViolation) -> UInt64 {
-        var value: UInt64 = 0
-        var shift: UInt64 = 0
-        while true {
-            let next = try byte()
-            // The tenth group has only one bit left.
-            if shift == 63, next > 1 { throw ProtocolViolation(.malformed, "a number does not fit in 64 bits") }
-            value |= UInt64(next & 0x7F) << shift
-            if next < 0x80 { return value }
-            shift += 7
-            if shift > 63 { throw ProtocolViolation(.malformed, "a number does not fit in 64 bits") }
+        do throws(Varint.Fault) {
+            guard let base = bytes.baseAddress else { throw .cutOff }
+            return try Varint.read(base, at: &offset, end: bytes.count)
+        } catch {
+            switch error {
+            case .cutOff: throw Self.cutOff
+            case .tooLarge: throw ProtocolViolation(.malformed, "a number does not fit in 64 bits")
+            }
         }
     }
 

@@ -13,24 +13,30 @@
 #endif
 
 /// A growing buffer of bytes that its owner deallocates: no reference counting, no bounds checks.
-struct ByteSink {
-    private(set) var base: UnsafeMutableRawPointer
-    var count = 0
-    private(set) var capacity: Int
+package struct ByteSink {
+    /// The memory; while there is none, a stand-in for its address.
+    package private(set) var base = Self.none
+    package var count = 0
+    package private(set) var capacity = 0
 
-    init(capacity: Int = 256) {
-        self.capacity = capacity
-        base = Self.allocate(nil, capacity)
+    private static var none: UnsafeMutableRawPointer { UnsafeMutableRawPointer(bitPattern: 16).unsafelyUnwrapped }
+
+    /// - Parameter capacity: The bytes to have memory for; if 0, there is none until some are written.
+    package init(capacity: Int = 256) {
+        if capacity > 0 { grow(to: capacity) }
     }
 
-    func deallocate() { free(base) }
+    package func deallocate() {
+        if capacity > 0 { free(base) }
+    }
 
-    /// Allocates memory, or moves the content of `old` to memory of another size.
+    /// Allocates memory, or moves the content to larger memory.
     ///
     /// For large memory the system remaps pages instead of copying them: growing does not need twice the memory.
-    private static func allocate(_ old: UnsafeMutableRawPointer?, _ size: Int) -> UnsafeMutableRawPointer {
-        guard let memory = realloc(old, max(size, 1)) else { fatalError("no memory for \(size) bytes") }
-        return memory
+    private mutating func grow(to size: Int) {
+        guard let memory = realloc(capacity > 0 ? base : nil, size) else { fatalError("no memory for \(size) bytes") }
+        base = memory
+        capacity = size
     }
 
     /// Whether the memory is small enough to keep in any case.
@@ -38,7 +44,8 @@ struct ByteSink {
 
     private static let small = 4096
 
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+    /// The bytes written.
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
     @inline(__always)
     mutating func reserve(_ more: Int) {
@@ -47,24 +54,32 @@ struct ByteSink {
 
     @inline(never)
     private mutating func grow(_ more: Int) {
-        let larger = max(capacity * 2, count + more)
-        base = Self.allocate(base, larger)
-        capacity = larger
+        grow(to: max(64, capacity * 2, count + more))
     }
 
     /// Empties the sink, and frees memory that was hardly used or is more than `most`.
     mutating func reset(most: Int) {
         let isRoomy = !isSmall && (count < capacity / 8 || capacity > most)
         count = 0
-        if isRoomy {
-            deallocate()
-            capacity = 256
-            base = Self.allocate(nil, capacity)
-        }
+        if isRoomy { self = replacement(capacity: 256) }
+    }
+
+    /// Empties the sink, and frees memory of more than `most` bytes.
+    @inline(__always)
+    package mutating func reset(keeping most: Int) {
+        count = 0
+        if capacity > most { self = replacement(capacity: 0) }
+    }
+
+    /// Frees the memory, and returns a sink to take the place of this one.
+    @inline(never)
+    private func replacement(capacity: Int) -> ByteSink {
+        deallocate()
+        return ByteSink(capacity: capacity)
     }
 
     @inline(__always)
-    mutating func byte(_ byte: UInt8) {
+    package mutating func byte(_ byte: UInt8) {
         reserve(1)
         base.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
         count &+= 1
@@ -78,17 +93,9 @@ struct ByteSink {
     }
 
     @inline(__always)
-    mutating func varint(_ value: UInt64) {
-        reserve(10)
-        var value = value
-        var at = count
-        while value >= 0x80 {
-            base.storeBytes(of: UInt8(truncatingIfNeeded: value) | 0x80, toByteOffset: at, as: UInt8.self)
-            at &+= 1
-            value >>= 7
-        }
-        base.storeBytes(of: UInt8(truncatingIfNeeded: value), toByteOffset: at, as: UInt8.self)
-        count = at &+ 1
+    package mutating func varint(_ value: UInt64) {
+        reserve(Varint.longest)
+        count &+= Varint.write(value, to: base + count)
     }
 
     @inline(__always)
@@ -104,12 +111,7 @@ struct ByteSink {
     }
 
     mutating func patchPadded(_ value: Int, at position: Int) {
-        var value = UInt64(truncatingIfNeeded: value)
-        for index in 0..<Self.paddedWidth {
-            let more: UInt8 = index == Self.paddedWidth - 1 ? 0 : 0x80
-            base.storeBytes(of: UInt8(value & 0x7F) | more, toByteOffset: position + index, as: UInt8.self)
-            value >>= 7
-        }
+        Varint.write(UInt64(truncatingIfNeeded: value), padding: Self.paddedWidth, to: base + position)
     }
 
     @inline(__always)
@@ -118,7 +120,7 @@ struct ByteSink {
     }
 
     @inline(__always)
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, bytes.count > 0 else { return }
         reserve(bytes.count)
         (base + count).copyMemory(from: start, byteCount: bytes.count)

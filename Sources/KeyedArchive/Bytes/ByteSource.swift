@@ -89,21 +89,20 @@ struct ByteSource {
 
     @inline(__always)
     mutating func varint() throws -> UInt64 {
-        let first = try byte()
-        if first < 0x80 { return UInt64(first) }
-        return try longVarint(first)
+        guard let first = next, first < 0x80 else { return try longVarint() }
+        position &+= 1
+        return UInt64(first)
     }
 
-    private mutating func longVarint(_ first: UInt8) throws -> UInt64 {
-        var result = UInt64(first & 0x7F)
-        var shift: UInt64 = 7
-        while true {
-            let next = try byte()
-            guard shift < 63 || next < 2 else { throw ArchiveError(.corrupt, "a number of more than 64 bits") }
-            result |= UInt64(next & 0x7F) << shift
-            if next < 0x80 { return result }
-            shift += 7
-            guard shift < 64 else { throw ArchiveError(.corrupt, "a number of more than 64 bits") }
+    @inline(never)
+    private mutating func longVarint() throws -> UInt64 {
+        do {
+            return try Varint.read(base, at: &position, end: end)
+        } catch {
+            switch error {
+            case .cutOff: throw Self.truncated()
+            case .tooLarge: throw ArchiveError(.corrupt, "a number of more than 64 bits")
+            }
         }
     }
 

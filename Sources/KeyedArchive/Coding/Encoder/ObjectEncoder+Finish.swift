@@ -109,10 +109,11 @@ extension ObjectEncoder {
     package var soleValue: SoleValue {
         guard let parts = plainParts, let bytes = soleBytes(parts.header, parts.values) else { return .other }
         if bytes.count == 1, bytes[0] == Tag.none { return .nothing }
-        guard bytes[0] == Tag.external else { return .other }
-        var index = 0
-        for place in 1..<bytes.count { index |= Int(bytes[place] & 0x7F) << (7 * (place - 1)) }
-        return externals.indices.contains(index) ? .external(externals[index]) : .other
+        var source = ByteSource(bytes, from: 1)
+        guard bytes[0] == Tag.external, let index = try? Int(exactly: source.varint()),
+            externals.indices.contains(index)
+        else { return .other }
+        return .external(externals[index])
     }
 
     /// The values of a short archive without objects.
