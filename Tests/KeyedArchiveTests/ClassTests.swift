@@ -131,6 +131,40 @@ struct ClassTests {
         #expect(copy[0] !== copy[1])
     }
 
+    /// Reads an object whose replacement does not fit, and goes on.
+    final class Patient: ObjectCoding {
+        var numbers: [Int] = []
+        var failure: ArchiveError.Code?
+        var money: Money?
+
+        init() {}
+        init(coder: ObjectDecoder) throws {
+            numbers.append(try coder.decode(Int.self, forKey: "last"))
+            do { _ = try coder.decode(Frozen.self, forKey: "frozen") } catch let error as ArchiveError {
+                failure = error.code
+            }
+            for key in ["first", "second", "last"] { numbers.append(try coder.decode(Int.self, forKey: key)) }
+            money = try coder.decode(Money.self, forKey: "again")
+        }
+        func encode(with coder: ObjectEncoder) throws {
+            let frozen = Frozen("250")
+            try coder.encode(1, forKey: "first")
+            try coder.encode(2, forKey: "second")
+            try coder.encode(frozen, forKey: "frozen")
+            try coder.encode(frozen, forKey: "again")
+            try coder.encode(3, forKey: "last")
+        }
+    }
+
+    @Test("After a replacement that does not fit, the object around it reads on, and others may use the replacement")
+    func unfitReplacement() throws {
+        for copy in try roundTrip([Patient(), Patient()]) {
+            #expect(copy.failure == .classNotAllowed)
+            #expect(copy.numbers == [3, 1, 2, 3])
+            #expect(copy.money?.cents == 250)
+        }
+    }
+
     @Test("A conditional reference to a replaced object is its replacement")
     func conditionalReplacement() throws {
         let money = Money(1)

@@ -67,18 +67,19 @@ extension ObjectDecoder {
         }
         let outer = enter(number, source)
         let object: T
+        let replacement: (any ObjectCoding)?
         do {
             try openShape(shape)
             object = try T(coder: self)
-            let replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
+            replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
             if input.remaining > 0 { try frame.checkEnd() }
-            if let replacement, replacement !== object {
-                leave(number, outer, replacement)
-                try delivered(number)
-                return try checked(replacement, type)
-            }
         } catch {
             throw abandon(number, outer, error)
+        }
+        if let replacement, replacement !== object {
+            leave(number, outer, replacement)
+            try delivered(number)
+            return try checked(replacement, type)
         }
         leave(number, outer, object)
         try delivered(number)
