@@ -97,6 +97,27 @@ import Testing
             taker.close()
         }
 
+        @Test("A peer may say that it runs on any processor, and is answered all the same")
+        func processor() async throws {
+            let taker = try await Taker(features: 3 + 256)
+            taker.raw.send(17, flags: 2, [])
+            try await taker.awaitMove()
+            var count = 0
+            for processor in [1, 2, 3, 1_025, 1 << 31, UInt32.max, 0] {
+                let ping = RawPeer.frame(11, [1])
+                (taker.memory + 4_096 + count).copyMemory(from: ping, byteCount: ping.count)
+                count += ping.count
+                taker.memory.storeBytes(of: processor, toByteOffset: 12, as: UInt32.self)
+                taker.say(UInt64(count))
+                await eventually("the ping is answered") {
+                    taker.memory.load(fromByteOffset: 128, as: UInt64.self) >= UInt64(count)
+                }
+            }
+            taker.raw.close()
+            _ = await taker.connection.ended
+            taker.close()
+        }
+
         @Test("Frames in the memory are checked by the same rules as those on the socket")
         func garbage() async throws {
             let taker = try await Taker()
