@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import PortTransport
+@_spi(Queues) @testable import PortTransport
 
 @Suite("Queues in rings", .bounded())
 struct RingTests {

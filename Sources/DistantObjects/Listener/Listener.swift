@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 import Synchronization
 
 /// Listens on a Unix domain socket, and gives a `Connection` for each process that connects.

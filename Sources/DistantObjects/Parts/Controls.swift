@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// The pings and barriers of this side, and the answers to the peer's.
 struct Controls {

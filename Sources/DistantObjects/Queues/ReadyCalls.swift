@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// Calls and one-way messages of the peer that can start, each kind in order.
 struct ReadyCalls: ~Copyable {

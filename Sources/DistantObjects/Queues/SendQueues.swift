@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// Messages that wait at their sender for the peer's credit or for room in the channel.
 ///

@@ -1,4 +1,5 @@
 import KeyedArchive
+@_spi(Queues) import PortTransport
 
 // Promises: messages that name the answer to an earlier call before it is known.
 //

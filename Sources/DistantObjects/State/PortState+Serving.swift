@@ -1,5 +1,5 @@
 import KeyedArchive
-import PortTransport
+@_spi(Queues) import PortTransport
 
 // Calls of the peer. Each is entered, becomes ready once the earlier messages to its object have started, is started, and is
 // answered.

@@ -1,5 +1,5 @@
 import KeyedArchive
-import PortTransport
+@_spi(Queues) import PortTransport
 
 // Streams of the peer that this side reads.
 extension PortState {

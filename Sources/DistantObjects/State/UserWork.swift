@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// The queue of actions that run user code: event handlers, cancellations of methods, last releases.
 ///

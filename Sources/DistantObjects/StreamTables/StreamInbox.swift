@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 import Synchronization
 
 /// The items of one frame, which the reader decodes one after the other.

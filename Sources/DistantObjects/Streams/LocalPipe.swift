@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 import Synchronization
 
 /// A stream that is read in the process that made it.

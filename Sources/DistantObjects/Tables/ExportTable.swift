@@ -1,3 +1,5 @@
+@_spi(Queues) import PortTransport
+
 /// The objects of this process that the peer may refer to: slots, each with a generation.
 struct ExportTable {
     private struct Slot {

@@ -1,5 +1,5 @@
 import KeyedArchive
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// The answer to a call of the peer that later messages of the peer name, as their target or as an argument.
 ///

@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// The messages to one object that have not started.
 ///

@@ -5,8 +5,8 @@
 /// Appending and removing the first are O(1) amortised. It is one word and has no memory before its first use, because a
 /// connection has many and uses few. An `Array` would move its elements at each removal from the front, or check for
 /// uniqueness at each access.
-public struct Ring<Element>: ~Copyable {
-    // All is public, because code of another module is specialised only if it is.
+@_spi(Queues) public struct Ring<Element>: ~Copyable {
+    // All is public, because code of another module is specialised only if it is. It is no interface for users of the library.
 
     @usableFromInline var block: UnsafeMutablePointer<RingHeader>?
 

@@ -2,7 +2,7 @@ import KeyedArchive
 import Testing
 
 @testable import DistantObjects
-@testable import PortTransport
+@_spi(Queues) @testable import PortTransport
 
 @Suite("The state: streams")
 struct StreamStateTests {
