@@ -245,6 +245,8 @@ struct StreamTests {
         let pair = try await StreamPair()
         let own = DistantStream(0..<5)
         let back: DistantStream<Int> = try await pair.remote.same(own)
+        // Behind what the client sends when the stream comes back.
+        try await pair.client.ping()
         let frames = pair.server.statistics.framesIn
         #expect(try await back.all() == [0, 1, 2, 3, 4])
         #expect(pair.server.statistics.framesIn == frames)
