@@ -60,9 +60,9 @@ import Testing
                     shared += look.isShared ? 1 : 0
                 }
                 // A machine that stands still for a second or two has the memory given back, and offered again.
-                #expect(shared > 50)
-                // The thread may let go of the last bytes only when the next ones are filled in.
-                #expect(Usage.sharedMemory() <= Self.rings + 2 * Self.region)
+                #expect(shared > 0)
+                // What is held at a time is a few regions; each round has not made one of its own.
+                #expect(Usage.sharedMemory() <= Self.rings + 8 * Self.region)
                 await eventually("the memory is given back") { Usage.sharedMemory() == Self.rings }
                 try await Self.settle(client, root)
                 await SharingTests.close(client, server)
