@@ -203,6 +203,9 @@ import Testing
         func noDescriptors() async {
             await #expect(processExitsWith: .success) {
                 let (client, server, root) = try await Self.pair()
+                // Each side has closed what the switch to shared memory brought before it answers.
+                try await client.ping()
+                try await server.ping()
                 Usage.exhaustDescriptors()
                 for byte in 1..<4 {
                     let look: BlobServer.Look = try await root.look(try client.filled(Self.size, UInt8(byte)))
