@@ -45,6 +45,9 @@ final class BlobTable {
 
     init(_ returns: BlobReturns) { self.returns = returns }
 
+    /// What messages of the peer and this process hold: mentions of the peer's regions, and blobs in those of this side.
+    var held: Int { made.values.reduce(mentions) { $0 + $1.handles } }
+
     /// The regions that hold something.
     var usedCount: Int {
         made.values.count { !$0.isFree } + taken.values.count { $0.mentions > 0 }

@@ -9,13 +9,13 @@ extension PortState {
         _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>], namesAnswers: Bool = false
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
-        let before = (imports.count, blobs?.mentions ?? 0)
+        let before = (imports.count, blobs?.held ?? 0)
         var hasAnswers = namesAnswers
         let references = try readReferences(&reader, host, &hasAnswers)
         let (shapes, unreadable) = try readShapes(&reader)
         // A message that waits in a queue must not keep too many references, so they are released at once.
-        let mentions = blobs?.mentions ?? 0
-        if imports.isOverLimit && imports.count > before.0 || mentions > limits.references && mentions > before.1 {
+        let held = blobs?.held ?? 0
+        if imports.isOverLimit && imports.count > before.0 || held > limits.references && held > before.1 {
             actions.append(.release(MessageTables(references: references, shapes: [])))
             let fault = ArchiveError(.limit, "more than \(limits.references) references are held on this connection")
             return MessageTables(references: [], shapes: [], fault: fault)
@@ -23,7 +23,7 @@ extension PortState {
         guard !references.isEmpty || !shapes.isEmpty || unreadable != nil else { return nil }
         return MessageTables(
             references: references, shapes: shapes, fault: unreadable, namesAnswers: hasAnswers,
-            hasBlobs: mentions > before.1)
+            hasBlobs: held > before.1)
     }
 
     private mutating func readReferences(

@@ -211,6 +211,24 @@ import Testing
             #expect(server.state.blobs?.mentions == 0)
         }
 
+        @Test("References to bytes that are sent back count as well")
+        func manyBack() throws {
+            var limits = ConnectionLimits()
+            limits.references = 3
+            let (client, server) = try pair(limits: limits)
+            let taken = try send(try #require(try blob(from: client, to: server)), from: client, to: server)
+            try client.receive(server.takeFrames())
+            let message = try StateSide.message("take") { try $0.encode([taken, taken, taken, taken]) }
+            _ = try server.call(1, message)
+            try client.receive(server.takeFrames())
+            let call = try #require(client.start())
+            #expect(call.tables?.fault != nil)
+            client.done = []
+            _ = settle(client)
+            #expect(client.state.blobs?.held == 0)
+            withExtendedLifetime(taken) {}
+        }
+
         enum Fault: CaseIterable, Sendable {
             case answerOutOfTurn, answerToNothing, givesBackTooMuch, givesBackTwice, givesBackNothing, givesBackUnknown
             case releasesUsed, releasesUnknown, mentionsUnknown, mentionsBeyond, mentionsNothing, mentionsFar
