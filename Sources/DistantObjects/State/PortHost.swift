@@ -2,7 +2,7 @@
 ///
 /// The state calls its host only with the lock held, and only if the answer decides a transition. In programs the host is
 /// `Connection`; the state's tests have one without sockets, threads or a clock.
-protocol PortHost: AnyObject {
+protocol PortHost: AnyObject, AnswerMeter {
     /// Waits for the answer to a call.
     associatedtype Waiter
     /// Waits until a one-way message has been written.
@@ -40,10 +40,6 @@ protocol PortHost: AnyObject {
     var isQueueFull: Bool { get }
     /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once it may.
     func hasRoom(forLargeMessage byteCount: Int) -> Bool
-    /// Bytes of answers that are unsent.
-    var unsentAnswers: Int { get }
-    /// Bytes of answers ever written.
-    var writtenAnswers: UInt64 { get }
     /// Whether a frame was written completely.
     func isWritten(_ number: UInt64) -> Bool
     /// Whether every byte of a frame may have reached the peer.

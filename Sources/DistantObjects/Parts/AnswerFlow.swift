@@ -59,27 +59,27 @@ struct AnswerFlow {
 
     /// Whether calls have to wait.
     @inline(__always)
-    mutating func isHolding(_ host: some PortHost) -> Bool {
+    mutating func isHolding(_ host: some AnswerMeter) -> Bool {
         if phase == .open, unsent <= limit { return false }
         return checkUnsent(host)
     }
 
     /// Whether so many bytes are unsent that credit for calls is held back.
-    mutating func isAboveLimit(_ host: some PortHost) -> Bool {
+    mutating func isAboveLimit(_ host: some AnswerMeter) -> Bool {
         guard unsent > limit else { return false }
         unsent = host.unsentAnswers
         return unsent > limit
     }
 
     /// Whether so many bytes are unsent that even the answer of a call that has run is dropped.
-    mutating func isFull(_ host: some PortHost) -> Bool {
+    mutating func isFull(_ host: some AnswerMeter) -> Bool {
         guard unsent > hardLimit else { return false }
         unsent = host.unsentAnswers
         return unsent > hardLimit
     }
 
     @inline(never)
-    private mutating func checkUnsent(_ host: some PortHost) -> Bool {
+    private mutating func checkUnsent(_ host: some AnswerMeter) -> Bool {
         unsent = host.unsentAnswers
         if phase == .open {
             guard unsent > limit else { return false }
@@ -103,7 +103,7 @@ struct AnswerFlow {
     }
 
     /// Checks whether the answers are sent that piled up while calls were held.
-    mutating func checkDraining(_ host: some PortHost) -> Draining {
+    mutating func checkDraining(_ host: some AnswerMeter) -> Draining {
         guard isDraining, phase == .open else { return .notDraining }
         unsent = host.unsentAnswers
         guard unsent == 0 else { return .draining }
@@ -114,7 +114,7 @@ struct AnswerFlow {
     /// Notes that the peer has given bulk credit, so it has decoded a large message.
     mutating func creditCame() { gotCredit = true }
 
-    private mutating func remember(_ host: some PortHost) {
+    private mutating func remember(_ host: some AnswerMeter) {
         written = host.writtenAnswers
         unsentBefore = unsent
         gotCredit = false
@@ -129,13 +129,13 @@ struct AnswerFlow {
     /// Counts one tick of the time for which calls may wait.
     ///
     /// - Returns: Whether the caller has to start a timer for the next tick.
-    mutating func tick(_ host: some PortHost) -> Bool {
+    mutating func tick(_ host: some AnswerMeter) -> Bool {
         isTicking = false
         updatePhase(host)
         return phase != .open && startTicking()
     }
 
-    private mutating func updatePhase(_ host: some PortHost) {
+    private mutating func updatePhase(_ host: some AnswerMeter) {
         _ = checkUnsent(host)
         switch phase {
         case .open: return
@@ -156,4 +156,12 @@ struct AnswerFlow {
             remember(host)
         }
     }
+}
+
+/// Says how far the channel has written answers.
+protocol AnswerMeter {
+    /// Bytes of answers that are unsent.
+    var unsentAnswers: Int { get }
+    /// Bytes of answers ever written.
+    var writtenAnswers: UInt64 { get }
 }
