@@ -40,16 +40,23 @@ extension Connection {
         try Self.blocking("close", configuration) { await self.close(within: limit) }
     }
 
-    /// Runs the body in a task on the loop, and blocks until it returns.
-    private static func blocking<Result: Sendable>(
-        _ name: String, _ configuration: Configuration, _ body: @escaping @Sendable () async throws -> Result
-    ) throws -> Result {
+    /// Checks that the calling thread may block: it runs no task and belongs to no event loop.
+    ///
+    /// - Parameter name: What blocks, for the error.
+    static func checkMayBlock(_ name: String) throws {
         guard currentTask() == 0, !EventLoop.isOnThread else {
             throw ConnectionError(
                 .wouldBlock,
                 "a blocking function would stop a connection's loop or a task: use the async function here",
                 context: name)
         }
+    }
+
+    /// Runs the body in a task on the loop, and blocks until it returns.
+    private static func blocking<Result: Sendable>(
+        _ name: String, _ configuration: Configuration, _ body: @escaping @Sendable () async throws -> Result
+    ) throws -> Result {
+        try checkMayBlock(name)
         let loop = try configuration.loop ?? eventLoop(configuration)
         let outcome = AwaitedResult<Result>()
         Task.detached(executorPreference: loop) {

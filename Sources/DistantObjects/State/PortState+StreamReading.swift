@@ -127,22 +127,22 @@ extension PortState {
     /// Has the reader wait for the next frame or the end.
     ///
     /// - Returns: False if it need not wait.
-    mutating func hold(_ waiter: UnsafeContinuation<Void, Never>, for inbox: StreamInbox) -> Bool {
+    mutating func hold(_ waiter: StreamWaiter, for inbox: StreamInbox) -> Bool {
         guard !inbox.hasNext, inbox.waiter == nil else { return false }
         inbox.waiter = waiter
         return true
     }
 
-    /// Has a task wait until the reader has come to the end.
+    /// Has a task or thread wait until the reader has come to the end.
     ///
     /// - Returns: False if it has.
-    mutating func holdUntilEnd(_ waiter: UnsafeContinuation<Void, Never>, of inbox: StreamInbox) -> Bool {
+    mutating func holdUntilEnd(_ waiter: StreamWaiter, of inbox: StreamInbox) -> Bool {
         guard inbox.reading != .done else { return false }
         inbox.finalWaiters.append(waiter)
         return true
     }
 
-    /// Resumes the tasks that wait for the end of a stream, which check again whether they still have to wait.
+    /// Resumes all that wait for the end of a stream, and check again whether they still have to wait.
     mutating func wakeFinalWaiters(of inbox: StreamInbox, _ actions: inout [Action<Host>]) {
         for waiter in inbox.finalWaiters { actions.append(.stream(.resume(waiter))) }
         inbox.finalWaiters = []

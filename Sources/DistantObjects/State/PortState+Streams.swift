@@ -195,7 +195,7 @@ extension PortState {
     /// Has a sender wait until there is credit and room, or the stream has ended.
     ///
     /// - Returns: False if it need not wait.
-    mutating func hold(_ waiter: UnsafeContinuation<Void, Never>, for stream: StreamOutbox) -> Bool {
+    mutating func hold(_ waiter: StreamWaiter, for stream: StreamOutbox) -> Bool {
         guard stream.stop == nil, stream.allowance == 0 || stream.awaitsRoom else { return false }
         stream.waiters.append(waiter)
         return true
@@ -214,20 +214,27 @@ extension PortState {
     }
 
     /// Writes the End of a stream whose task has ended, with its final value or the error that it threw.
-    mutating func endStream(_ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage) {
+    ///
+    /// What still waits for room in it, or sends later, gets an error: no item may follow the End.
+    mutating func endStream(
+        _ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage, _ actions: inout [Action<Host>]
+    ) {
         guard stream.phase == .running else { return }
-        guard !stream.readerHasEnded else { return endStream(stream, .init(.cancelled, "")) }
+        guard !stream.readerHasEnded else { return endStream(stream, .init(.cancelled, ""), &actions) }
         outbox.append(stream.number)
         writeTables(of: message.encoder)
         stream.phase = .ended
+        stream.stop = ConnectionError(.cancelled, "the stream has ended, because its closure has returned")
         stream.producer = nil
         write(.end, flags: status.rawValue, with: message.encoder)
+        wake(stream, &actions)
     }
 
     /// Writes the End of a stream whose task has ended with an error of the library.
-    mutating func endStream(_ stream: StreamOutbox, _ error: ConnectionError) {
+    mutating func endStream(_ stream: StreamOutbox, _ error: ConnectionError, _ actions: inout [Action<Host>]) {
         guard stream.phase == .running else { return }
         writeEnd(stream, error)
+        wake(stream, &actions)
         if stream.readerHasEnded { streams.remove(stream) }
     }
 

@@ -62,10 +62,10 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     var frames = Ring<StreamItems>()
     /// What follows the frames, once it is known.
     var end: StreamEnd?
-    /// The task that waits for a frame.
-    var waiter: UnsafeContinuation<Void, Never>?
-    /// Tasks that wait for the final value.
-    var finalWaiters: [UnsafeContinuation<Void, Never>] = []
+    /// The reader that waits for a frame.
+    var waiter: StreamWaiter?
+    /// What waits for the final value.
+    var finalWaiters: [StreamWaiter] = []
     /// Items and bytes that the producer may still send.
     private(set) var items = 0
     private(set) var bytes = 0

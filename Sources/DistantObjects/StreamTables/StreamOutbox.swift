@@ -31,7 +31,7 @@ final class StreamOutbox: @unchecked Sendable {
     /// The object that runs the sequence, once it runs.
     var producer: AnyObject?
     /// Senders that wait for credit or room.
-    var waiters: [UnsafeContinuation<Void, Never>] = []
+    var waiters: [StreamWaiter] = []
     /// Whether it is in the list of streams that wait for room in the channel.
     var awaitsRoom = false
 

@@ -1,3 +1,4 @@
+import Dispatch
 @_spi(Queues) import PortTransport
 import Synchronization
 
@@ -16,11 +17,23 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
         case stopped
     }
 
+    private enum Waiter: Sendable {
+        case task(UnsafeContinuation<Void, Never>)
+        case thread(DispatchSemaphore)
+
+        func resume() {
+            switch self {
+            case .task(let continuation): continuation.resume()
+            case .thread(let semaphore): semaphore.signal()
+            }
+        }
+    }
+
     private struct State: ~Copyable {
         var phase = Phase.open
         var elements = Ring<Element>()
         /// Sources and readers that wait, each of which checks again what it waits for.
-        var waiters: [UnsafeContinuation<Void, Never>] = []
+        var waiters: [Waiter] = []
         var task: Task<Void, Never>?
         /// Counts the changes, so that none is missed between a check and the wait.
         var version = 0
@@ -64,30 +77,25 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
     }
 
     override func awaitRoom() async throws {
-        try await wait { state in
-            guard case .open = state.phase else {
-                throw ConnectionError(.cancelled, "the reader of the stream has stopped")
-            }
-            return state.elements.count < Self.capacity ? () : nil
+        try await wait(for: Self.room)
+    }
+
+    override func awaitRoomBlocking(within limit: Duration?) throws {
+        try waitBlocking(until: limit.map { DispatchTime(after: $0) }, for: Self.room)
+    }
+
+    private static func room(_ state: inout State) throws -> Void? {
+        guard case .open = state.phase else {
+            throw ConnectionError(.cancelled, "the reader of the stream has stopped")
         }
+        return state.elements.count < capacity ? () : nil
     }
 
     // MARK: The reader
 
     func next() async throws -> Element? {
         do {
-            let taken = try await wait { state -> Taken? in
-                if let element = state.elements.popFirst() { return Taken(element: element) }
-                switch state.phase {
-                case .open: return nil
-                case .stopped: return Taken(element: nil)
-                case .ended(let outcome):
-                    let isRead = state.isRead
-                    state.isRead = true
-                    if !isRead { _ = try outcome.get() }
-                    return Taken(element: nil)
-                }
-            }
+            let taken = try await wait(for: Self.take)
             change { _ in }
             return taken.element
         } catch {
@@ -97,14 +105,38 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
         }
     }
 
+    /// The next element, as `next()`: blocks the calling thread.
+    func nextBlocking(until end: DispatchTime?) throws -> Element? {
+        defer { change { _ in } }
+        return try waitBlocking(until: end, for: Self.take).element
+    }
+
+    private static func take(_ state: inout State) throws -> Taken? {
+        if let element = state.elements.popFirst() { return Taken(element: element) }
+        switch state.phase {
+        case .open: return nil
+        case .stopped: return Taken(element: nil)
+        case .ended(let outcome):
+            let isRead = state.isRead
+            state.isRead = true
+            if !isRead { _ = try outcome.get() }
+            return Taken(element: nil)
+        }
+    }
+
     /// The final value, once the reader has seen the end.
-    func final() async throws -> any Sendable {
-        try await wait { state in
-            switch state.phase {
-            case .open: return nil
-            case .ended(let outcome): return state.isRead ? try outcome.get() : nil
-            case .stopped: throw ConnectionError(.cancelled, "the stream was not read to its end")
-            }
+    func final() async throws -> any Sendable { try await wait(for: Self.finalValue) }
+
+    /// The final value, as `final()`: blocks the calling thread.
+    func finalBlocking(until end: DispatchTime?) throws -> any Sendable {
+        try waitBlocking(until: end, for: Self.finalValue)
+    }
+
+    private static func finalValue(_ state: inout State) throws -> (any Sendable)? {
+        switch state.phase {
+        case .open: return nil
+        case .ended(let outcome): return state.isRead ? try outcome.get() : nil
+        case .stopped: throw ConnectionError(.cancelled, "the stream was not read to its end")
         }
     }
 
@@ -140,7 +172,7 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
 
     private struct Changed<Value: Sendable>: Sendable {
         let value: Value
-        let waiters: [UnsafeContinuation<Void, Never>]
+        let waiters: [Waiter]
         let dropped: [Element]
     }
 
@@ -154,7 +186,7 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
                 await withUnsafeContinuation { continuation in
                     let waits = state.withLock { state in
                         guard state.version == version, !Task.isCancelled else { return false }
-                        state.waiters.append(continuation)
+                        state.waiters.append(.task(continuation))
                         return true
                     }
                     if !waits { continuation.resume() }
@@ -163,5 +195,35 @@ final class LocalPipe<Element: Codable & Sendable>: StreamSink<Element>, @unchec
                 change { _ in }
             }
         }
+    }
+
+    /// Waits as `wait(for:)` does, and blocks the calling thread.
+    ///
+    /// - Throws: What `poll` throws; `ConnectionError.deadlineExceeded`.
+    private func waitBlocking<Value: Sendable>(
+        until end: DispatchTime?, for poll: (inout State) throws -> Value?
+    ) throws -> Value {
+        while true {
+            let (value, version) = try state.withLock { (try poll(&$0), $0.version) }
+            if let value { return value }
+            let semaphore = DispatchSemaphore(value: 0)
+            let waits = state.withLock { state in
+                guard state.version == version else { return false }
+                state.waiters.append(.thread(semaphore))
+                return true
+            }
+            guard waits, semaphore.wait(timeout: end ?? .distantFuture) == .timedOut else { continue }
+            // This removes the waiter, and has the others check again.
+            change { _ in }
+            throw ConnectionError(.deadlineExceeded, "the stream did not go on in time")
+        }
+    }
+}
+
+extension DispatchTime {
+    /// The time after a duration from now.
+    init(after limit: Duration) {
+        let (sum, isFar) = DispatchTime.now().uptimeNanoseconds.addingReportingOverflow(limit.nanoseconds)
+        self = isFar ? .distantFuture : DispatchTime(uptimeNanoseconds: sum)
     }
 }

@@ -1,3 +1,4 @@
+import Dispatch
 import KeyedArchive
 import PortTransport
 import Synchronization
@@ -131,18 +132,55 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
         }
     }
 
+    /// The final value, as `final()`: blocks the calling thread.
+    func blockingFinal(within limit: Duration?) throws -> Final {
+        switch origin {
+        case .local(let stream):
+            let end = limit.map { DispatchTime(after: $0) }
+            if stream.claim() {
+                stream.startLocally()
+                let reader = LocalReader(stream.pipe)
+                while try reader.nextBlocking(until: end) != nil {}
+            }
+            guard let value = try stream.pipe.finalBlocking(until: end) as? Final else { throw DeadStream.used.error }
+            return value
+        case .remote(let handle):
+            let deadline = limit.map { Deadline(after: $0, at: handle.connection.now) }
+            if handle.begin() { try Self.skipBlocking(handle, until: deadline) }
+            try handle.waitForEndBlocking(until: deadline)
+            return try Self.final(of: handle)
+        case .dead(let dead): throw dead.reason.error
+        }
+    }
+
     /// Reads a stream without decoding its items.
     private static func skip(_ handle: StreamHandle) async throws {
         var last: StreamItems?
-        while true {
-            switch try await handle.next(after: last) {
-            case .items(let items):
-                if items.body.bulk > 0 { handle.connection.consumed(bulk: items.body.bulk) }
-                last = items
-            case .end(let end):
-                return handle.connection.took(end)
-            case .nothing: last = nil
-            }
+        repeat { last = skip(try await handle.next(after: last), of: handle) } while !handle.isDone
+    }
+
+    private static func skipBlocking(_ handle: StreamHandle, until deadline: Deadline?) throws {
+        var last: StreamItems?
+        do {
+            repeat {
+                last = skip(try handle.nextBlocking(after: last, until: deadline), of: handle)
+            } while !handle.isDone
+        } catch {
+            handle.stop(error)
+            throw error
+        }
+    }
+
+    /// - Returns: The frame that is consumed now.
+    private static func skip(_ next: StreamInbox.Next, of handle: StreamHandle) -> StreamItems? {
+        switch next {
+        case .items(let items):
+            if items.body.bulk > 0 { handle.connection.consumed(bulk: items.body.bulk) }
+            return items
+        case .end(let end):
+            handle.connection.took(end)
+            return nil
+        case .nothing: return nil
         }
     }
 

@@ -55,7 +55,7 @@ final class StreamHandle: Sendable {
     private func waitForFrame() async {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                let waits = connection.state.withLock { $0.hold(continuation, for: inbox) }
+                let waits = connection.state.withLock { $0.hold(.task(continuation), for: inbox) }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
@@ -67,12 +67,12 @@ final class StreamHandle: Sendable {
     ///
     /// - Throws: `CancellationError` if the calling task is cancelled.
     func waitForEnd() async throws {
-        while !connection.state.withLock({ _ in inbox.reading == .done }) {
+        while !isDone {
             try Task.checkCancellation()
             await withTaskCancellationHandler {
                 await withUnsafeContinuation { continuation in
                     let waits = connection.state.withLock { state in
-                        !Task.isCancelled && state.holdUntilEnd(continuation, of: inbox)
+                        !Task.isCancelled && state.holdUntilEnd(.task(continuation), of: inbox)
                     }
                     if !waits { continuation.resume() }
                 }
@@ -87,6 +87,9 @@ final class StreamHandle: Sendable {
         connection.transition { state, actions in state.stopReading(inbox, error, &actions) }
         connection.channel.setNeedsFlush()
     }
+
+    /// Whether the reader has come to the end, or has given up.
+    var isDone: Bool { connection.state.withLock { _ in inbox.reading == .done } }
 
     /// How the stream has ended, for a reader that is done.
     var end: StreamEnd? { connection.state.withLock { _ in inbox.end } }

@@ -83,7 +83,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
             end(ConnectionError(.notEncodable, "the stream threw an error that cannot be sent", mayHaveRun: true))
             return connection.coder.recycle(message)
         }
-        connection.state.withLock { $0.endStream(outbox, .thrown, with: message) }
+        end(.thrown, with: message)
         connection.coder.recycle(message)
     }
 
@@ -99,11 +99,17 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
                     .notEncodable, "the final value cannot be sent: \(sentence(for: error))", mayHaveRun: true))
             return connection.coder.recycle(message)
         }
-        connection.state.withLock { $0.endStream(outbox, status, with: message) }
+        end(status, with: message)
         connection.coder.recycle(message)
     }
 
-    private func end(_ error: ConnectionError) { connection.state.withLock { $0.endStream(outbox, error) } }
+    private func end(_ status: ReturnStatus, with message: OutboundMessage) {
+        connection.transition { state, actions in state.endStream(outbox, status, with: message, &actions) }
+    }
+
+    private func end(_ error: ConnectionError) {
+        connection.transition { state, actions in state.endStream(outbox, error, &actions) }
+    }
 
     private func isSendable(_ message: OutboundMessage) -> Bool {
         (try? connection.state.withLock { try $0.checkSize(of: message) }) != nil
@@ -263,12 +269,25 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let waits = connection.state.withLock { state in
-                    !Task.isCancelled && state.hold(continuation, for: outbox)
+                    !Task.isCancelled && state.hold(.task(continuation), for: outbox)
                 }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
             connection.transition { state, actions in state.wakeSenders(of: outbox, &actions) }
+        }
+    }
+
+    /// Waits until another element may be sent, as `awaitRoom()`: blocks the calling thread.
+    ///
+    /// - Throws: `ConnectionError.deadlineExceeded`.
+    func awaitRoomBlocking(within limit: Duration?) throws {
+        let deadline = limit.map { Deadline(after: $0, at: connection.now) }
+        while try !batch.withLock({ try hasRoom(&$0) }) {
+            try connection.block(
+                until: deadline, "there was no room for the element",
+                hold: { $0.hold($1, for: outbox) },
+                withdraw: { _, call in outbox.waiters.removeAll { $0.isThread(in: call) } })
         }
     }
 }
@@ -296,7 +315,7 @@ extension Connection {
     /// Performs an action of a stream.
     func perform(_ action: StreamAction) {
         switch action {
-        case .resume(let continuation): continuation.resume()
+        case .resume(let waiter): waiter.resume(self)
         case .start(let stream):
             guard let source = stream.source as? any ProducingSource else { return }
             let producer = StreamProducer(self, stream)
@@ -347,6 +366,10 @@ final class ConnectionSink<Element: Codable & Sendable>: StreamSink<Element>, Ba
     }
 
     override func awaitRoom() async throws { try await producer.awaitRoom() }
+
+    override func awaitRoomBlocking(within limit: Duration?) throws {
+        try producer.awaitRoomBlocking(within: limit)
+    }
 
     func writeOneByOne(_ batch: inout StreamProducer.Batch) throws {
         let rest = elements

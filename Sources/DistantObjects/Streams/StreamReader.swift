@@ -1,3 +1,4 @@
+import Dispatch
 import KeyedArchive
 import PortTransport
 
@@ -19,6 +20,15 @@ class StreamReader<Element: Codable & Sendable>: @unchecked Sendable {  // Used 
         isReported = true
         throw error
     }
+
+    /// The next element, as `next()`: blocks the calling thread.
+    ///
+    /// - Throws: `ConnectionError.deadlineExceeded`. The stream goes on then.
+    func nextBlocking(within limit: Duration?) throws -> Element? {
+        if isReported { return nil }
+        isReported = true
+        throw error
+    }
 }
 
 /// Reads a stream of this process.
@@ -35,6 +45,12 @@ final class LocalReader<Element: Codable & Sendable>: StreamReader<Element>, @un
     deinit { pipe.stop() }
 
     override func next() async throws -> Element? { try await pipe.next() }
+
+    override func nextBlocking(within limit: Duration?) throws -> Element? {
+        try nextBlocking(until: limit.map { DispatchTime(after: $0) })
+    }
+
+    func nextBlocking(until end: DispatchTime?) throws -> Element? { try pipe.nextBlocking(until: end) }
 }
 
 /// Reads a stream of the peer.
@@ -79,16 +95,29 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
                 isDone = true
                 throw error
             }
-            switch next {
-            case .nothing: continue
-            case .items(let items): try begin(items)
-            case .end(let end):
-                isDone = true
-                handle.connection.took(end)
-                if let error = handle.connection.error(of: end) { throw error }
-            }
+            try take(next)
         }
         return nil
+    }
+
+    override func nextBlocking(within limit: Duration?) throws -> Element? {
+        let deadline = limit.map { Deadline(after: $0, at: handle.connection.now) }
+        while !isDone {
+            if let element = try arrived() { return element }
+            try take(handle.nextBlocking(after: finishFrame(), until: deadline))
+        }
+        return nil
+    }
+
+    private func take(_ next: StreamInbox.Next) throws {
+        switch next {
+        case .nothing: break
+        case .items(let items): try begin(items)
+        case .end(let end):
+            isDone = true
+            handle.connection.took(end)
+            if let error = handle.connection.error(of: end) { throw error }
+        }
     }
 
     private func begin(_ items: StreamItems) throws {

@@ -13,8 +13,9 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
     /// Elements that are sent without a suspension between them travel together. Waits while the reader has asked for no
     /// more, so that a slow reader costs no memory.
     ///
-    /// - Throws: `ConnectionError.cancelled` if the reader has stopped, `.closed` if the connection has ended or is closing;
-    ///   `.tooLarge` or `.notEncodable` if the element cannot be sent, in which case the next one can; `CancellationError`.
+    /// - Throws: `ConnectionError.cancelled` if the reader has stopped or the stream has ended, `.closed` if the connection has
+    ///   ended or is closing; `.tooLarge` or `.notEncodable` if the element cannot be sent, in which case the next one can;
+    ///   `CancellationError`.
     public func send(_ element: Element) async throws {
         while true {
             switch try sink.offer(element) {
@@ -23,6 +24,20 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
             case .full: try await sink.awaitRoom()
             }
         }
+    }
+
+    /// Sends an element as `send` does, from a thread that runs no task: blocks it while the reader has asked for no more.
+    ///
+    /// - Throws: As `send`; `ConnectionError.wouldBlock` on an event loop's thread and in a task, `.deadlineExceeded` if the
+    ///   element could not be sent in that time. If it throws, the element was not sent.
+    public func blockingSend(_ element: Element, deadline: Duration? = nil) throws {
+        try Connection.checkMayBlock("a stream's writer")
+        guard case .full = try sink.offer(element) else { return }
+        let start = ContinuousClock.now
+        repeat {
+            // Another thread may take the room.
+            try sink.awaitRoomBlocking(within: deadline.map { max($0, .zero) - start.duration(to: .now) })
+        } while try sink.offer(element) == .full
     }
 }
 
@@ -39,4 +54,5 @@ enum StreamOffer {
 class StreamSink<Element: Codable & Sendable>: @unchecked Sendable {  // Subclasses protect their state by a lock.
     func offer(_ element: Element) throws -> StreamOffer { .full }
     func awaitRoom() async throws {}
+    func awaitRoomBlocking(within limit: Duration?) throws {}
 }

@@ -31,7 +31,8 @@ struct StateStream: ExternallyCodable {
 extension StateSide {
     func perform(_ action: StreamAction) {
         switch action {
-        case .resume(let continuation): continuation.resume()
+        case .resume(.task(let continuation)): continuation.resume()
+        case .resume(.thread): break
         case .start(let stream):
             started.append(stream)
             done.append("start \(stream.number)")
@@ -79,7 +80,7 @@ extension StateSide {
     func end(_ stream: StreamOutbox) throws {
         let message = try Self.message("") { _ in }
         messages.append(message)
-        transition { state, _ in state.endStream(stream, .result, with: message) }
+        transition { state, actions in state.endStream(stream, .result, with: message, &actions) }
     }
 
     func stop(_ inbox: StreamInbox) {

@@ -109,6 +109,44 @@ struct StreamWriterTests {
         await pair.client.close()
     }
 
+    @Test("A writer that is kept beyond its closure gets an error, and the connection goes on")
+    func kept() async throws {
+        let kept = Locked<StreamWriter<String>?>(nil)
+        let (pair, stream) = try await texts { writer in
+            try await writer.send("in time")
+            kept.withLock { $0 = writer }
+        }
+        #expect(try await stream.all() == ["in time"])
+        let writer = try #require(kept.withLock { $0 })
+        for _ in 0..<3 { await expectCode(.cancelled) { try await writer.send("late") } }
+        await expectCode(.cancelled) { try await onThread { try writer.blockingSend("late") } }
+        try await pair.client.ping()
+        await pair.client.close()
+    }
+
+    @Test("A task that waits for room when the closure returns gets an error")
+    func keptWaiting() async throws {
+        let task = Locked<Task<Void, any Error>?>(nil)
+        let full = Signal()
+        let (pair, stream) = try await texts { writer in
+            task.withLock {
+                $0 = Task {
+                    for number in 0... {
+                        if number == 8_192 { full.send() }
+                        try await writer.send("late")
+                    }
+                }
+            }
+            await full.wait()
+        }
+        var iterator = stream.makeAsyncIterator()
+        while try await iterator.next() != nil {}
+        let waiting = try #require(task.withLock { $0 })
+        await expectCode(.cancelled) { try await waiting.value }
+        try await pair.client.ping()
+        await pair.client.close()
+    }
+
     @Test("Objects with shared parts are copied within each element", arguments: [1, 300])
     func graphs(count: Int) async throws {
         let pair = try await StreamPair()

@@ -27,6 +27,7 @@ final class Streaming: Vendable {
     static var messages: MessageTable<Streaming> {
         Message("count", Streaming.count)
         Message("endless", Streaming.endless)
+        Message("endlessFinal", Streaming.endlessFinal)
         Message("held", Streaming.held)
         Message("slow", Streaming.slow)
         Message("failing", Streaming.failing)
@@ -36,6 +37,7 @@ final class Streaming: Vendable {
         Message("sum", Streaming.sum)
         Message("take", Streaming.take)
         Message("kept", Streaming.kept)
+        Message("keptFinal", Streaming.keepFinal)
         Message("doubled", Streaming.doubled)
         Message("takeNothing", Streaming.takeNothing)
         Message("blobs", Streaming.blobs)
@@ -52,6 +54,7 @@ final class Streaming: Vendable {
     /// The elements that `endless` has sent.
     let sent = Atomic<Int>(0)
     let keptStream = Locked<DistantStream<Int>?>(nil)
+    let keptFinal = Locked<DistantStream<Int>.WithFinal<Int>?>(nil)
 
     func count(_ number: Int) -> DistantStream<Int> { DistantStream(0..<number) }
 
@@ -71,6 +74,10 @@ final class Streaming: Vendable {
                 throw error
             }
         }
+    }
+
+    func endlessFinal() -> DistantStream<Int>.WithFinal<Int> {
+        DistantStream<Int>.WithFinal { writer in while true { try await writer.send(1) } }
     }
 
     /// A stream of `AsyncStream`, which notes when it is released.
@@ -134,6 +141,8 @@ final class Streaming: Vendable {
     }
 
     func kept(_ numbers: DistantStream<Int>) { keptStream.withLock { $0 = numbers } }
+
+    func keepFinal(_ numbers: DistantStream<Int>.WithFinal<Int>) { keptFinal.withLock { $0 = numbers } }
 
     func doubled(_ numbers: DistantStream<Int>) -> DistantStream<Int> { DistantStream(numbers.map { $0 * 2 }) }
 

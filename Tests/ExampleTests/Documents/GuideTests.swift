@@ -133,6 +133,32 @@ struct GuideTests {
         await client.close()
     }
 
+    @Test("Streams: a thread without a task reads a log and writes it")
+    func blockingStreams() async throws {
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        try server.vend(StreamsCode.Log())
+        let log = try await client.root(as: StreamsCode.LogInterface.self)
+        let more = Mutex(["five", "four"])
+        let lines = Mutex<[String]>([])
+        let counts: Result<[Int], any Error> = await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(
+                    returning: Result {
+                        try StreamsCode.block(log, { more.withLock { $0.popLast() } }) { line in
+                            lines.withLock { $0.append(line) }
+                        }
+                    })
+            }
+        }
+        do {
+            #expect(try counts.get() == [3, 5])
+            #expect(lines.withLock { $0 } == ["one", "two"])
+        } catch let error as ConnectionError where error.code == .deadlineExceeded {
+            // Ten seconds may pass on a busy machine.
+        }
+        await client.close()
+    }
+
     @Test("When the other side fails: a killed worker is restarted once for all callers")
     func relaunch() async throws {
         let scratch = try TemporaryFolder()

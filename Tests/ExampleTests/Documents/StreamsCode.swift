@@ -75,4 +75,22 @@ enum StreamsCode {
         // end
         return [count, searched]
     }
+
+    static func block(
+        _ log: Remote<LogInterface>, _ nextLine: @escaping @Sendable () -> String?, _ show: (String) -> Void
+    ) throws -> [Int] {
+        // Streams.md: read
+        let found: DistantStream<String>.WithFinal<Summary> = try log.search.blocking("o")
+        var iterator = found.makeBlockingIterator()
+        while let line = try iterator.next(deadline: .seconds(10)) { show(line) }
+        let searched = try found.blockingFinal().searched
+        // end
+        // Streams.md: send
+        let count = try log.append.blocking(
+            DistantStream.onThread { writer in
+                while let line = nextLine() { try writer.blockingSend(line) }
+            })
+        // end
+        return [searched, count]
+    }
 }

@@ -1,0 +1,10 @@
+/// What waits for items of a stream, for its end, or for room: a task, or a thread that runs none.
+enum StreamWaiter {
+    case task(UnsafeContinuation<Void, Never>)
+    case thread(BlockingCall)
+
+    /// Whether it is a thread that waits in that call.
+    func isThread(in call: BlockingCall) -> Bool {
+        if case .thread(let own) = self { own === call } else { false }
+    }
+}
