@@ -175,7 +175,7 @@ struct NameTests {
         func unarchiverDidFinish(_ unarchiver: NSCodingUnarchiver) { events.append("did finish") }
     }
 
-    @Test("Delegates are told of each object, and replace some")
+    @Test("Delegates are notified of each object, and replace some")
     func delegates() throws {
         let (writing, reading) = (Watcher(), Watcher())
         let archiver = NSCodingArchiver()

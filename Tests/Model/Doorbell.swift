@@ -6,15 +6,15 @@
 struct Doorbell {
     /// The protocol, and variants in which the search must find a fault.
     enum Variant: String, CaseIterable {
-        case bells = "bells"
-        case writerWithoutFence = "bells, writer looks without a fence"
-        case readerWithoutLook = "bells, reader sleeps without a second look"
-        case threadWithoutLook = "bells, thread leaves without a look"
-        case answersForNobody = "bells, answers ring for no loop"
-        case writerSaysLooks = "bells, writer says that the thread looks"
-        case signalWithoutWord = "bells, thread told by a flag alone"
+        case doorbells = "doorbells"
+        case writerWithoutFence = "doorbells, writer looks without a fence"
+        case readerWithoutLook = "doorbells, reader sleeps without a second look"
+        case threadWithoutLook = "doorbells, thread leaves without a look"
+        case answersForNobody = "doorbells, answers ring for no loop"
+        case writerSaysLooks = "doorbells, writer says that the thread looks"
+        case signalWithoutWord = "doorbells, thread notified by a flag alone"
 
-        var expected: Verdict { self == .bells ? .safe : .stuck }
+        var expected: Verdict { self == .doorbells ? .safe : .stuck }
     }
 
     enum Word: Int { case written, readerWaits, answerWaits }

@@ -214,7 +214,7 @@ struct ChannelStateTests {
         expect(output.bound == .lastFinish && output.queueIsEmpty() == [])
         output.finish()
         expect(output.queueIsEmpty() == [.finishOutput, .endChannel])
-        // Finished before the input ends, and told of it after that.
+        // Finished before the input ends, and notified of it after that.
         output = OutputLifecycle()
         output.finish()
         _ = output.queueIsEmpty()

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Child processes", .bounded())
 struct ChildProcessTests {
-    @Test("A child starts in the directory it is given, and writes its errors where it is told")
+    @Test("A child starts in the directory it is given, and writes its errors to the descriptor it is given")
     func surroundings() async throws {
         let directory = try TemporaryFolder()
         let path = directory.path + "/errors"

@@ -49,7 +49,7 @@ struct DescriptorTests {
         do {
             let (a, b, here, there) = try await channels(.socketpair)
             names = Self.names(a, b)
-            // All in one turn, so that several messages of 253 descriptors at most have to be made of it.
+            // All in one iteration, so that several messages of 253 descriptors at most have to be made of it.
             var sent: [[Int]] = []
             for index in 0..<300 {
                 let count = [0, 0, 2, 1, 5][index % 5]
@@ -154,7 +154,7 @@ struct DescriptorTests {
             close(theirs)
             await here.waitForEnd()
         }
-        // Another thread of the loop may have told of the end.
+        // Another thread of the loop may have reported the end.
         await Self.expectClosed(names)
     }
 }

@@ -65,7 +65,7 @@ struct HeldThreadTests {
         others.loop.perform {
             for size in sizes { a.send(pattern(size, seed: size)) }
         }
-        // In the same turn; but in that of a successor if the first piece takes so long that it is taken over.
+        // In the same iteration; but in that of a successor if the first piece takes so long that it is taken over.
         others.loop.perform { others.a.send([0]) }
         await others.there.wait(forItems: 1)
         for _ in 0..<100 { await others.exchange() }

@@ -72,7 +72,7 @@ struct OutboundQueueTests {
         let (outstanding, first, isEmpty) = (queue.outstanding, queue.firstMessage, queue.isEmpty)
         #expect(outstanding == 0)
         #expect(first == nil)
-        #expect(!isEmpty, "the peer has yet to be told")
+        #expect(!isEmpty, "the peer has yet to be notified")
     }
 
     /// Plans and accounts for one write of which the kernel takes `limit` bytes; returns what it planned.

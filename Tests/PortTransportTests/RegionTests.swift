@@ -104,7 +104,7 @@ import Testing
             #expect(!ends.writer.streamed(64 << 20, send: ends.send))
         }
 
-        @Test("Pieces are used again once they are read, and the writer is told")
+        @Test("Pieces are used again once they are read, and the writer is notified")
         func usedAgain() throws {
             let ends = try Ends()
             defer { ends.close() }

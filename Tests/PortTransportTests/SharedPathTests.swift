@@ -8,7 +8,7 @@ import Testing
 #if canImport(Glibc)
     import Glibc
 
-    /// The memory and bells themselves, beneath a channel, with a peer that may do anything to them.
+    /// The memory and doorbells themselves, beneath a channel, with a peer that may do anything to them.
     @Suite("Memory shared with a peer", .bounded())
     struct SharedPathTests {
         /// Both ends of one, and what the peer has of it.
@@ -133,7 +133,7 @@ import Testing
             #expect(Self.write(ends.taker, bytes, bound: 100) == -Int(EAGAIN))
         }
 
-        /// Whether an edge-triggered poller hears a bell.
+        /// Whether an edge-triggered poller hears a doorbell.
         final class Listener {
             var poller = port_poller()
 
@@ -159,7 +159,7 @@ import Testing
             let ends = try Ends()
             defer { ends.close() }
             let (maker, taker) = (Listener(ends.maker.doorbell), Listener(ends.taker.doorbell))
-            // Nobody has looked yet, and so nobody has to be told.
+            // Nobody has looked yet, and so nobody has to be notified.
             #expect(Self.write(ends.maker, [1]) == 1)
             #expect(!taker.hears)
             #expect(Self.read(ends.taker, 10).1 == [1])
@@ -208,7 +208,7 @@ import Testing
             await woken
             #expect(!doorbell.hears)
             #expect(ends.taker.hasInputOrAwaitsAnswer())
-            // It leaves without having read, and is told that somebody must.
+            // It leaves without having read, and learns that somebody must.
             #expect(ends.taker.hasInputAfterAwaiting())
             drain()
             #expect(!ends.taker.hasInputAfterAwaiting())
@@ -235,7 +235,7 @@ import Testing
             ends.taker.isPeerFinished.store(true, ordering: .releasing)
             #expect(ends.taker.hasInputOrAwaitsAnswer())
             #expect(Self.read(ends.taker, 10).1 == [1, 2])
-            // No bell rings for the end, which is still to be read.
+            // No doorbell rings for the end, which is still to be read.
             #expect(!ends.taker.isDrained)
             // What it goes on to write is not read.
             #expect(Self.write(ends.maker, [3]) == 1)
@@ -328,7 +328,7 @@ import Testing
         func blockingBell() throws {
             let ends = try Ends()
             defer { ends.close() }
-            // The peer fills the bell that the taker rings, and makes it wait for room.
+            // The peer fills the doorbell that the taker rings, and makes it wait for room.
             let flags = fcntl(ends.maker.doorbell, F_GETFL)
             let bytes = [UInt8](repeating: 0, count: 8_192)
             while Glibc.write(ends.maker.doorbell, bytes, bytes.count) > 0 {}

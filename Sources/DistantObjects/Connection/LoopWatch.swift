@@ -1,7 +1,7 @@
 import PortTransport
 import Synchronization
 
-/// A connection, which is told of events of its loop.
+/// A connection, which is notified of events of its loop.
 protocol LoopUser: AnyObject, Sendable {
     var loop: any PortLoop { get }
     func report(_ event: ConnectionEvent)

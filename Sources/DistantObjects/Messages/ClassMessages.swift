@@ -10,7 +10,7 @@ final class ClassMessages: Sendable {
     private let description: ClassDescription
     /// The messages, in the order of the description.
     private let bodies: [MessageBody]
-    /// What a peer is told of the class; `nil` if its names are too long for that.
+    /// What a peer learns of the class; `nil` if its names are too long for that.
     let described: DescribedClass?
     /// What an object of the class is refused with: its table lists what the class cannot answer, or lacks what it has to.
     let mismatch: ConnectionError?

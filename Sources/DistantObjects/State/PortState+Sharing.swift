@@ -67,7 +67,7 @@ extension PortState {
             sharing.phase = .never
             return .dropMemory
         default:
-            throw ProtocolViolation(.outOfStep, "a Share says \(step) out of its turn")
+            throw ProtocolViolation(.outOfStep, "a Share says \(step) out of step")
         }
     }
 

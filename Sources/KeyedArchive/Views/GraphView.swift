@@ -19,7 +19,7 @@
 /// is to be kept for long.
 ///
 /// To send a view of a value, wrap it: `GraphView(bar)`. A view that was received can be sent on; that decodes and encodes it.
-/// Views are equal if they are views of the same object or place of one message, so that shared references can be told.
+/// Views are equal if they are views of the same object or place of one message, so that shared references can be recognised.
 public struct GraphView<Value: Codable>: Sendable {
     /// The `GraphBytes` that are read, or the `LocalGraph` of a value of this process.
     ///

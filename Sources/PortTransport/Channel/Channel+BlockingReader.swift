@@ -116,8 +116,8 @@ extension Channel {
     /// Counts the signals so far.
     package var signals: UInt64 { readerSignals.load(ordering: .acquiring) }
 
-    /// Waits for a signal after the first `count`, without reading; for a thread that `readWhileWaiting` has told the
-    /// end.
+    /// Waits for a signal after the first `count`, without reading; for a thread that has learned the end from
+    /// `readWhileWaiting`.
     ///
     /// - Returns: False at the deadline.
     package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {

@@ -105,16 +105,16 @@ extension Channel {
     /// `writeOnceAndUnlock` for what is most frequent: nothing but whole frames, in one piece of memory.
     @inline(__always)
     private func writeFramesAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
-        let lane = writing.pointee.queue.planOnlyFrames()
+        let frames = writing.pointee.queue.planOnlyFrames()
         let shared = writing.pointee.output.isShared ? sharedMemory : nil
         let content = writing.pointee.content
-        var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: lane.baseAddress), iov_len: lane.count)
+        var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: frames.baseAddress), iov_len: frames.count)
         let written = queueLock.unlocked(&held) {
             shared?.write(&vector, 1, bound: SharedMemoryTransport.capacity, content: content)
                 ?? link.send(&vector, 1, [], withCredentials: false)
         }
         writing.pointee.queue.advanceOnlyFrames(max(0, written))
-        if written == lane.count, writing.pointee.isQuiet, !frameQueueIsFull.load(ordering: .relaxed) {
+        if written == frames.count, writing.pointee.isQuiet, !frameQueueIsFull.load(ordering: .relaxed) {
             writing.pointee.content = []
             writing.pointee.output.endFlush()
             queueLock.unlock(held)
@@ -123,7 +123,7 @@ extension Channel {
         let spent = writing.pointee.queue.takeSpent()
         defer { withExtendedLifetime(spent) {} }
         budget -= max(Self.smallestCost, written)
-        return settleWriteAndUnlock(held, written, lane.count)
+        return settleWriteAndUnlock(held, written, frames.count)
     }
 
     /// What a write has come to, and what the caller frees without the lock.

@@ -56,7 +56,7 @@ extension Channel {
             if !isPolled, outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { rearmInput() }
             return delivered ? handler : nil
         case .endOfFile, .failed:
-            // The handler is notified of the frames before it is told the end.
+            // The handler gets the frames before the end.
             if delivered { loop.schedule(.notify, on: self) }
             settle(outcome)
             return nil

@@ -210,7 +210,7 @@ extension Channel {
         guard let held = lockReading(or: .input), let (outcome, handler) = readSocketAndUnlock(context, held) else {
             return nil
         }
-        // The handler is notified of the frames before it is told the end.
+        // The handler gets the frames before the end.
         if handler != nil { loop.schedule(.notify, on: self) }
         // A peer may have left more than one read budget.
         if case .more = outcome { rearmInput() }

@@ -181,7 +181,7 @@ extension OutboundQueue {
             vectors[plan.vectors] = iovec(iov_base: start, iov_len: count)
             plan.vectors += 1
             plan.bytes += count
-            plan.lane = count
+            plan.frames = count
         }
         return count == draining.count
     }
@@ -200,9 +200,9 @@ extension OutboundQueue {
             }
         }
         if fragment != nil { advanceFragment(&left) }
-        let lane = min(left, plan.lane)
-        if lane > 0 { advanceFrames(lane) }
-        left -= lane
+        let frames = min(left, plan.frames)
+        if frames > 0 { advanceFrames(frames) }
+        left -= frames
         if let piece = plan.piece {
             // Its bytes are in the region, even if nothing of it was written.
             fragment = piece

@@ -40,7 +40,7 @@ package struct OutboundQueue: ~Copyable {
         var piece: Fragment?
         /// The continuations are of a message that takes pieces, if there is a region.
         var takesPieces: Bool { bulk.map { $0.total >= LargeMessage.smallestForPieces } ?? false }
-        var lane = 0
+        var frames = 0
         var descriptorFrames = 0
     }
 

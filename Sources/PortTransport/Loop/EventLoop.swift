@@ -76,7 +76,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var token: UInt64 = 1
         /// The leader is, or is about to be, asleep in the poller, and was not woken yet.
         var sleeping = false
-        /// The leader polls, and has to be told of work by `hasNews`.
+        /// The leader polls, and has to be notified of work by `hasNews`.
         var looking = false
         var phase = Phase.none
         /// Counts what the leader begins: works, reads and writes.
@@ -145,7 +145,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     let takeoverNanoseconds: UInt64
     /// The code of the `PollingMode`.
     let polling: Atomic<UInt64>
-    /// Told to a leader that polls: it has to look at its state again.
+    /// Notifies a leader that polls: it has to look at its state again.
     let hasNews = Atomic<Bool>(false)
     /// Counts the watchdog's ticks: a leader that sees a new one has run jobs for a while and polls.
     let ticks = Atomic<UInt64>(0)

@@ -22,7 +22,7 @@ enum LifeState: UInt8 {
     case ending
     /// It is over, and no handler was ever there.
     case discarded
-    /// The handler has been told the end, or is being told.
+    /// The handler has been notified of the end, or is being notified.
     case over
 
     @inline(__always)

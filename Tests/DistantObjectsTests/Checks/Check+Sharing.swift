@@ -38,7 +38,7 @@ import Testing
             Check("what a peer says of its processor", "Any value is allowed.", of: .frames) {
                 try await SharingAbuseTests().processor()
             },
-            Check("the end of a bell that is sent", "Its reading end is what its maker sends", of: .frames) {
+            Check("the end of a doorbell that is sent", "Its reading end is what its maker sends", of: .frames) {
                 let taker = try await SharingAbuseTests.Taker()
                 for bell in taker.descriptors[1...] { #expect(fcntl(bell, F_GETFL) & O_ACCMODE == O_RDONLY) }
                 taker.raw.close()

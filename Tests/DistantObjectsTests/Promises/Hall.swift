@@ -22,7 +22,7 @@ struct NoRoom: Error, Codable, Equatable {
     var name: String
 }
 
-/// A room, which notes what it is told.
+/// A room, which notes what it is sent.
 final class Hall: Vendable, Implements {
     typealias I = HallInterface
 

@@ -23,7 +23,7 @@ final class StateProxy: ByReferenceCodable, Sendable {
     func external(for owner: AnyObject?) throws -> ExternalValue { .object(self) }
 }
 
-/// What freed proxies stood for, before the other side is told.
+/// What freed proxies stood for, before the other side is notified.
 final class DeadProxies: @unchecked Sendable {
     // Used by one thread.
     var targets: [ProxyTarget] = []

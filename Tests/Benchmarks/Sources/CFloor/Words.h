@@ -7,7 +7,7 @@
 int floorMakeWords(void **shared);
 /// Tells the other side to end, and unmaps.
 void floorEndWords(void *shared);
-/// Answers through the memory that is descriptor 3, until told to end.
+/// Answers through the memory that is descriptor 3, until the memory says to end.
 void floorServeWords(int polls);
 
 #endif

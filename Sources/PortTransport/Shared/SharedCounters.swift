@@ -1,0 +1,67 @@
+internal import CPortShims
+internal import Synchronization
+
+/// The counters of one direction of bytes in memory that two processes share, as `Frames.md` lays them out.
+///
+/// Two lines of a processor's cache: the writer changes the first, except that the reader takes back the writer's
+/// request; the reader changes the second in the same way.
+struct SharedCounters {
+    /// Bytes written ever.
+    let written: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Not 0: the writer wants to be notified of room.
+    let writerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+    /// 1 + the processor on which the writer ran when it wrote last; 0: it does not say.
+    let writerProcessor: UnsafeMutablePointer<Atomic<UInt32>>
+    /// Bytes read ever.
+    let taken: UnsafeMutablePointer<Atomic<UInt64>>
+    /// Not 0: the reader wants to be notified of bytes.
+    let readerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+    /// Whether a thread of the reader's looks for answers, as `AnswerThread` numbers it.
+    let answerWaits: UnsafeMutablePointer<Atomic<UInt32>>
+
+    static let size = 128
+
+    init(at address: UnsafeMutableRawPointer) {
+        written = address.assumingMemoryBound(to: Atomic<UInt64>.self)
+        writerWaits = (address + 8).assumingMemoryBound(to: Atomic<UInt32>.self)
+        writerProcessor = (address + 12).assumingMemoryBound(to: Atomic<UInt32>.self)
+        taken = (address + 64).assumingMemoryBound(to: Atomic<UInt64>.self)
+        readerWaits = (address + 72).assumingMemoryBound(to: Atomic<UInt32>.self)
+        answerWaits = (address + 76).assumingMemoryBound(to: Atomic<UInt32>.self)
+    }
+
+    /// Takes a request back; true if there was one, and so the doorbell has to be rung.
+    @inline(__always)
+    static func takeRequest(_ request: UnsafeMutablePointer<Atomic<UInt32>>) -> Bool {
+        // No exchange: only this side takes it back, and the other looks once more after its request.
+        guard request.pointee.load(ordering: .relaxed) != 0 else { return false }
+        request.pointee.store(0, ordering: .relaxed)
+        return true
+    }
+}
+
+/// What the blocking reader does, which looks for answers in place of the loop.
+enum AnswerThread {
+    static let none: UInt32 = 0
+    /// It sleeps until the word is something else.
+    static let sleeps: UInt32 = 1
+    /// It will look before it sleeps or leaves.
+    static let looks: UInt32 = 2
+}
+
+/// What a writer writes, as far as it decides which reader is notified.
+struct RingContent: OptionSet {
+    let rawValue: UInt8
+
+    /// What a thread may wait for.
+    static let answers = RingContent(rawValue: 1)
+    static let others = RingContent(rawValue: 2)
+}
+
+/// The thread that a ring's writer has to wake.
+enum RingReceiver {
+    /// The thread that waits for an answer.
+    case answerThread
+    /// The thread that polls the doorbell.
+    case doorbell
+}
