@@ -30,6 +30,27 @@ struct OwnerEndTests {
         cancelled.cancel()
     }
 
+    @Test("A handler learns once that the owner's process was killed, also from a remote of an interface")
+    func killed() async throws {
+        let process = try await KilledProcess("killed-peer", over: .socket)
+        let root = try await process.connection.root
+        let (called, also) = (Signal(), Signal())
+        let ends = Mutex<[ConnectionEnd]>([])
+        root.onEnd { end in
+            ends.withLock { $0.append(end) }
+            called.send()
+        }
+        try Remote<EmptyInterface>(root).onEnd { _ in also.send() }
+        process.kill()
+        await process.expectEnd()
+        await called.wait()
+        await also.wait()
+        #expect(called.count == 1 && also.count == 1)
+        #expect(ends.withLock { $0.allSatisfy(RawPeerConnection.isLost) })
+    }
+
+    private struct EmptyInterface: Interface {}
+
     @Test("Both sides find each other's roots as soon as the connection is open")
     func roots() async throws {
         for _ in 0..<20 {

@@ -64,8 +64,8 @@ public struct CallContext: Sendable {
     ///   - metadata: Added to the current metadata; a value takes the place of one with the same key.
     ///   - body: Its calls, one-way messages and promises carry the metadata.
     /// - Returns: What the body returns.
-    /// - Throws: `ConnectionError.tooLarge` if all keys and values have more than about 4,096 bytes in UTF-8; what the
-    ///   body throws.
+    /// - Throws: `ConnectionError.tooLarge` if all keys and values have more than 4,096 bytes in UTF-8, counting a byte or two for the
+    ///   length of each; what the body throws.
     public static func with<Result>(
         metadata: [String: String], _ body: () async throws -> Result
     ) async throws -> Result {

@@ -63,6 +63,16 @@ extension Attack {
         return bytes
     }
 
+    /// A table of four references, each with a class of its own whose description is as long as one may be.
+    private static func longClasses(_ slot: UInt64) -> [UInt8] {
+        var bytes = Raw.number(4)
+        for number in 1...4 as ClosedRange<UInt64> {
+            bytes += [2] + Raw.number(slot + number) + [0, 0] + Raw.number(12_288)
+            bytes += [UInt8](repeating: 9, count: 12_288)
+        }
+        return bytes
+    }
+
     static let references = [
         Attack(
             name: "more references than bytes", rule: "a number, count or text beyond its limit or the frame's end",
@@ -123,6 +133,10 @@ extension Attack {
             name: "more classes than may be described",
             rule: "Classes are numbered like names, at most 4,096", reason: 6, features: 16,
             bytes: (0..<5).flatMap { Raw.frame(2, Raw.call(question: $0, references: manyClasses($0 * 1_000))) }),
+        Attack(
+            name: "more bytes of descriptions than allowed",
+            rule: "descriptions of one sender together have at most 4 MiB (4,194,304 bytes)", reason: 6, features: 16,
+            bytes: (0..<86).flatMap { Raw.frame(2, Raw.call(question: $0, references: longClasses($0 * 4))) }),
         Attack(
             name: "a shape never interned", rule: "an interned name, shape or class", reason: 4,
             bytes: Raw.frame(2, Raw.call(shapes: [1, 40]))),

@@ -238,6 +238,24 @@ struct StatePromiseTests {
         withExtendedLifetime(promises) {}
     }
 
+    @Test("A call that is passed on stays behind an earlier one that has no room")
+    func passedOnOrder() throws {
+        let (client, server) = try StateSide.pair()
+        client.host.hasRoomForLargeMessages = false
+        for (waiter, size) in [(1, 100_000), (2, 1)] {
+            let text = String(repeating: "x", count: size)
+            let message = try StateSide.message("take") { try $0.encode(text) }
+            message.role = .passedOn
+            client.messages.append(message)
+            _ = try client.call(waiter, message)
+        }
+        #expect(client.takeKinds() == [] && client.state.pending.count == 2)
+        client.host.hasRoomForLargeMessages = true
+        client.endTurn()
+        #expect(client.takeFrames().map(\.form) == [.withFragments, .withValues])
+        withExtendedLifetime(server) {}
+    }
+
     @Test("A side accepts as many calls without credit as it has used numbers")
     func beyondCredit() throws {
         var limits = ConnectionLimits()

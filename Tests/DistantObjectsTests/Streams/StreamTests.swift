@@ -50,6 +50,22 @@ struct StreamTests {
             count += 1
         }
         #expect(count == 1_000)
+        // The other way, with objects of this side.
+        let own = DistantStream<DistantObject> { writer in
+            for _ in 0..<300 { try await writer.send(DistantObject(standingFor: Directory())) }
+        }
+        #expect(try await pair.remote.echoes(own) == 300)
+        await pair.rest()
+        await pair.close()
+    }
+
+    @Test("One frame carries many items of a source that does not suspend", arguments: StreamPair.Transport.allCases)
+    func batches(_ transport: StreamPair.Transport) async throws {
+        let pair = try await StreamPair(transport)
+        let stream: DistantStream<Int> = try await pair.remote.count(20_000)
+        let before = pair.client.statistics.framesIn
+        #expect(try await stream.all().count == 20_000)
+        #expect(pair.client.statistics.framesIn - before < 400)
         await pair.rest()
         await pair.close()
     }
@@ -236,6 +252,33 @@ struct StreamTests {
         try await pair.client.barrier()
         pair.object.keptStream.withLock { $0 = nil }
         await eventually("all sources are released") { released.count == 4 && pair.object.released.count == 2 }
+        await pair.rest()
+        await pair.close()
+    }
+
+    @Test("A stream in a call that is cancelled is given up, as an argument and as a result that comes too late")
+    func cancelledCall() async throws {
+        let pair = try await StreamPair()
+        let released = Signal()
+        func source() -> DistantStream<Int> {
+            let guarded = Guarded(released)
+            return DistantStream { writer in
+                try await writer.send(1)
+                withExtendedLifetime(guarded) {}
+            }
+        }
+        let sending = Task { [stream = source()] in try await pair.remote.message("hold")(stream) }
+        await pair.object.started.wait()
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        pair.object.gate.send()
+        await released.wait()
+        let receiving = Task { try await pair.remote.message("heldLater")() as DistantStream<Int> }
+        await pair.object.started.wait(for: 2)
+        receiving.cancel()
+        await #expect(throws: CancellationError.self) { try await receiving.value }
+        pair.object.gate.send()
+        await pair.object.released.wait()
         await pair.rest()
         await pair.close()
     }

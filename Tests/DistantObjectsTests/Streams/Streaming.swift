@@ -29,6 +29,9 @@ final class Streaming: Vendable {
         Message("endless", Streaming.endless)
         Message("endlessFinal", Streaming.endlessFinal)
         Message("held", Streaming.held)
+        Message("heldLater", Streaming.heldLater)
+        Message("hold", Streaming.hold)
+        Message("echoes", Streaming.echoes)
         Message("slow", Streaming.slow)
         Message("failing", Streaming.failing)
         Message("objects", Streaming.objects)
@@ -51,6 +54,7 @@ final class Streaming: Vendable {
     let released = Signal()
     let started = Signal()
     let cancelled = Signal()
+    let gate = Signal()
     /// The elements that `endless` has sent.
     let sent = Atomic<Int>(0)
     let keptStream = Locked<DistantStream<Int>?>(nil)
@@ -86,6 +90,28 @@ final class Streaming: Vendable {
         continuation.onTermination = { [released] _ in released.send() }
         continuation.yield(1)
         return DistantStream(stream)
+    }
+
+    /// As `held`, however the call has ended meanwhile.
+    func heldLater() async -> DistantStream<Int> {
+        started.send()
+        await gate.wait(for: 2)
+        return held()
+    }
+
+    /// Keeps a stream unread, however the call has ended meanwhile.
+    func hold(_ numbers: DistantStream<Int>) async {
+        started.send()
+        await gate.wait()
+        withExtendedLifetime(numbers) {}
+    }
+
+    /// Calls each object of a stream.
+    @concurrent
+    func echoes(_ objects: DistantStream<DistantObject>) async throws -> Int {
+        var count = 0
+        for try await object in objects { count += try await object.echo(1) as Int }
+        return count
     }
 
     /// Sends each number after the one before was acknowledged by `release`.
