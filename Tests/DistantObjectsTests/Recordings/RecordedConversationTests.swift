@@ -12,7 +12,7 @@ import Testing
 /// Conversations that were recorded with earlier versions, and have to go on like that with this one.
 @Suite("Conversations with earlier versions", .bounded())
 struct RecordedConversationTests {
-    private static let names = ["before-descriptions", "promises-and-streams"]
+    private static let names = ["before-descriptions", "interfaces", "promises-and-streams"]
 
     private func configuration(_ name: String) -> Connection.Configuration {
         var configuration = Connection.Configuration.patient
@@ -26,10 +26,14 @@ struct RecordedConversationTests {
 
     /// What the client says in a recording.
     private func converse(_ client: Connection, _ name: String) async throws {
-        if name == "before-descriptions" { try await converse(client) } else { try await Chronicle.converse(client) }
+        switch name {
+        case "before-descriptions": try await converse(client)
+        case "interfaces": try await Catalog.converse(client)
+        default: try await Chronicle.converse(client)
+        }
     }
 
-    private var roots: [String: any Vendable] { ["": Directory(), "chronicle": Chronicle(0)] }
+    private var roots: [String: any Vendable] { ["": Directory(), "catalog": Catalog(), "chronicle": Chronicle(0)] }
 
     /// The oldest recording uses everything that the first version has.
     private func converse(_ client: Connection) async throws {
