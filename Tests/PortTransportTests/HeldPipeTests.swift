@@ -7,7 +7,7 @@
     @testable import PortTransport
 
     /// A peer that is in a system call with a pipe, and so has its lock, without end.
-    @Suite("A pipe that its peer holds", .serialized)
+    @Suite("A pipe that its peer holds", .serialized, .bounded())
     struct HeldPipeTests {
         /// A page whose first use waits until `release`, as the kernel asks this process what is in it.
         ///
