@@ -99,7 +99,10 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
             if stream.claim() {
                 stream.startLocally()
                 let reader = LocalReader(stream.pipe)
-                while try reader.nextBlocking(until: end) != nil {}
+                while try reader.nextBlocking(until: end) != nil {
+                    // A fast sequence never makes the thread wait.
+                    if let end, end < .now() { throw Self.late }
+                }
             }
             guard let value = try stream.pipe.finalBlocking(until: end) as? Final else { throw DeadStream.used.error }
             return value
@@ -110,6 +113,10 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
             return try Self.final(of: handle)
         case .dead(let dead): throw dead.reason.error
         }
+    }
+
+    private static var late: ConnectionError {
+        ConnectionError(.deadlineExceeded, "the final value did not come in time", context: "the stream")
     }
 
     /// Reads a stream without decoding its items.
@@ -123,6 +130,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
         do {
             repeat {
                 last = skip(try handle.nextBlocking(after: last, until: deadline), of: handle)
+                if let deadline, !deadline.isAfter(handle.connection.now), !handle.isDone { throw late }
             } while !handle.isDone
         } catch {
             handle.stop(error)
