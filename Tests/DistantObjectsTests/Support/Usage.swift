@@ -69,15 +69,15 @@ enum Usage {
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
 
-        /// Uses up the descriptors: every attempt to open one fails until one is closed.
+        /// Uses up the descriptors: every attempt to open one fails, even while others are being closed.
         static func exhaustDescriptors() {
             startTimers()
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            limit.rlim_cur = rlim_t(open.keys.max() ?? 0) + 1
+            // New ones would be below the limit, where only the standard ones are.
+            limit.rlim_cur = 3
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            // Takes the free ones below the limit.
-            while dup(0) >= 0 {}
+            while dup(2) >= 0 {}
         }
 
         /// Makes Dispatch open its descriptors for timers.
