@@ -268,7 +268,7 @@ struct AppleWriter {
 extension AppleWriter {
     /// Finds the bodies of objects whose class is `Codable` but not `ObjectCoding`; they are written at each use.
     fileprivate mutating func findPlainBodies(_ encoder: ObjectEncoder) throws {
-        let isPlain = encoder.tables.objects.map { if case .plain = $0 { true } else { false } }
+        let isPlain = encoder.tables.objects.arePlain
         guard isPlain.contains(true) else { return }
         var lengths = ByteSource(encoder.tables.lengths.bytes)
         var start = encoder.state.valuesEnd
@@ -290,7 +290,8 @@ extension AppleWriter {
 extension ObjectEncoder {
     /// The names of an encoded object's superclasses, nearest first.
     func superclasses(of number: Int) -> [String] {
-        guard case .coding(let object) = tables.objects[number] else { return [] }
+        let object = tables.objects[number]
+        guard object is any ObjectCoding else { return [] }
         var names: [String] = []
         var type: AnyClass? = _getSuperclass(Swift.type(of: object))
         while let next = type, names.count < 64 {

@@ -43,16 +43,14 @@ extension ObjectEncoder {
     /// The classes of the encoded objects, by the names they were written with.
     func classesMet() -> ClassRegistry {
         var registry = ClassRegistry()
-        for object in tables.objects {
-            switch object {
-            case .coding(let object):
-                registry.setClass(
-                    type(of: object), forName: record(for: type(of: object), kind: .object).takeUnretainedValue().name)
-            case .plain(let object):
-                if let type = type(of: object) as? any (AnyObject & Decodable).Type {
-                    registry.setClass(type, forName: unqualifiedName(of: type))
-                }
-            case .taken: break
+        tables.objects.forEach { kind, object in
+            switch kind {
+            case .coding:
+                guard let type = type(of: object) as? any ObjectCoding.Type else { return }
+                registry.setClass(type, forName: record(for: type, kind: .object).takeUnretainedValue().name)
+            case .plain:
+                guard let type = type(of: object) as? any (AnyObject & Decodable).Type else { return }
+                registry.setClass(type, forName: unqualifiedName(of: type))
             }
         }
         return registry

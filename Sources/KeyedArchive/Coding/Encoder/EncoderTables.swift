@@ -3,9 +3,7 @@
 /// Most messages have none of these, and little to reset afterwards.
 struct EncoderTables: ~Copyable {
     var identity = IdentityTable()
-    /// The encoded objects, in order of their numbers.
-    var objects = ContiguousArray<QueuedObject>()
-    var nextBody = 0
+    var objects = ObjectQueue()
     /// The lengths of the bodies.
     var lengths = ByteSink(capacity: 64)
     var shapes: [Shape] = []
@@ -41,9 +39,7 @@ struct EncoderTables: ~Copyable {
     mutating func removeAll() {
         lengths.reset(most: 256 << 10)
         identity.removeAll(most: 128 << 10)
-        let count = objects.count
-        objects.removeAll(keepingCapacity: count <= 64 << 10 && count >= objects.capacity / 8)
-        nextBody = 0
+        objects.removeAll()
         shapes.removeAll(keepingCapacity: true)
         takeBlobs()
         if !conditionals.isEmpty { conditionals = [] }
@@ -91,12 +87,4 @@ struct EncoderTables: ~Copyable {
         lengths.deallocate()
         identity.deallocate()
     }
-}
-
-/// An object with its number, waiting for its body to be written.
-enum QueuedObject {
-    case coding(any ObjectCoding)
-    case plain(any AnyObject & Encodable)
-    /// The place of an object whose body is being written.
-    case taken
 }

@@ -29,8 +29,11 @@ extension ObjectEncoder {
         return false
     }
 
+    /// The number of an object, which is queued if it is new.
+    ///
+    /// - Parameter keeper: What keeps the object alive until the archive is done; nil if the queue has to.
     @inline(__always)
-    func number<T: ObjectCoding>(of object: T) throws -> UInt32 {
+    func number<T: ObjectCoding>(of object: T, keptBy keeper: AnyObject? = nil) throws -> UInt32 {
         let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let address = self.address(object)
         let (isNew, number) = tables.identity.insert(address, number: next)
@@ -41,7 +44,7 @@ extension ObjectEncoder {
             return try take(replacement, for: object)
         }
         if tables.objects.count != Int(number) { return try take(object, for: object) }
-        tables.objects.append(.coding(object))
+        tables.objects.append(object, keptBy: keeper)
         return number
     }
 
@@ -51,13 +54,13 @@ extension ObjectEncoder {
     }
 
     /// Enters `replacement` under the addresses of both objects; it is not asked for a replacement itself.
-    private func take(_ replacement: any ObjectCoding, for object: any ObjectCoding) throws -> UInt32 {
+    private func take<T: ObjectCoding>(_ replacement: T, for object: any ObjectCoding) throws -> UInt32 {
         // `replacementObject(for:)` may have encoded other objects, so the number is found again.
         let next = UInt32(truncatingIfNeeded: tables.objects.count)
         let old = address(object)
         if replacement === object {
             tables.identity.update(old, number: next)
-            tables.objects.append(.coding(object))
+            tables.objects.append(replacement)
             return next
         }
         if hasDelegate { delegate?.archiver(willReplace: object, with: replacement) }
@@ -65,7 +68,7 @@ extension ObjectEncoder {
         let address = self.address(replacement)
         let (isNew, number) = tables.identity.insert(address, number: next)
         tables.identity.update(old, number: number)
-        if isNew { tables.objects.append(.coding(replacement)) }
+        if isNew { tables.objects.append(replacement) }
         return number
     }
 
@@ -82,7 +85,7 @@ extension ObjectEncoder {
         let (isNew, number) = tables.identity.insert(address, number: next)
         if isNew {
             guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
-            tables.objects.append(.plain(object))
+            tables.objects.append(plain: object)
         }
         output.reference(UInt64(number))
     }
@@ -97,19 +100,25 @@ extension ObjectEncoder {
         try checkCount(objects.count)
         output.counted(Tag.references, objects.count)
         makeRoom(for: objects.count)
+        // The array keeps the objects alive, so that none has to be retained.
+        let keeper = objects.count >= Self.smallestKept ? ArrayOwner(objects) : nil
         try objects.withUnsafeBufferPointer { elements in
             guard let base = elements.baseAddress else { return }
-            // A class instance is its reference. The array keeps it alive, so no reference is counted here.
+            // A class instance is its reference.
             try base.withMemoryRebound(to: Unmanaged<T>.self, capacity: elements.count) { references in
                 var expected: Int64 = 0
                 for index in 0..<elements.count {
-                    let met = Int64(try references[index]._withUnsafeGuaranteedRef { try number(of: $0) })
+                    let met = Int64(
+                        try references[index]._withUnsafeGuaranteedRef { try number(of: $0, keptBy: keeper) })
                     output.zigzag(met - expected)
                     expected = met + 1
                 }
             }
         }
     }
+
+    /// From this count on, it costs less to keep an array than to retain its elements.
+    private static var smallestKept: Int { 8 }
 
     /// Reserves room for objects that are probably new, if they outnumber the known ones.
     ///
@@ -119,7 +128,7 @@ extension ObjectEncoder {
         let known = tables.objects.count
         guard count > max(known, 16) else { return }
         let more = min(count, state.objectLimit - known)
-        tables.objects.reserveCapacity(known + more)
+        tables.objects.reserve(more)
         tables.identity.reserve(more)
     }
 
@@ -139,33 +148,34 @@ extension ObjectEncoder {
     // MARK: Bodies
 
     func writeBodies() throws {
-        while tables.nextBody < tables.objects.count {
+        while let kind = tables.objects.nextKind {
+            switch kind {
+            case .coding(let type): try writeRun(of: type)
+            case .plain(let type): try writePlainRun(of: type)
+            }
+        }
+    }
+
+    /// Writes the bodies of objects in a row that were encoded as the same type.
+    private func writeRun<T: ObjectCoding>(of type: T.Type) throws {
+        while let object = tables.objects.takeNextInRun(type) {
             let start = output.count &+ tables.blobBytes
-            // Taken out meanwhile: a copy would count a reference. It goes back, as the table knows objects by address.
-            var queued = QueuedObject.taken
-            swap(&queued, &tables.objects[tables.nextBody])
-            tables.objects[tables.nextBody] = try writeBody(of: consume queued)
-            tables.nextBody += 1
+            try object._withUnsafeGuaranteedRef { try writeBody($0) }
+            tables.lengths.varint(UInt64(output.count &+ tables.blobBytes &- start))
+        }
+    }
+
+    private func writePlainRun<T: AnyObject & Encodable>(of type: T.Type) throws {
+        while let object = tables.objects.takeNextInRun(type) {
+            let start = output.count &+ tables.blobBytes
+            try object._withUnsafeGuaranteedRef { try writeBody(plain: $0) }
             tables.lengths.varint(UInt64(output.count &+ tables.blobBytes &- start))
         }
     }
 
     @inline(__always)
-    private func writeBody(of queued: consuming QueuedObject) throws -> QueuedObject {
-        switch consume queued {
-        case .coding(let object):
-            try writeBody(object)
-            return .coding(object)
-        case .plain(let object):
-            try writeBody(plain: object)
-            return .plain(object)
-        case .taken: return .taken
-        }
-    }
-
-    @inline(__always)
-    private func writeBody(_ object: any ObjectCoding) throws {
-        let type: any ObjectCoding.Type = Swift.type(of: object)
+    private func writeBody<T: ObjectCoding>(_ object: T) throws {
+        let type: T.Type = Swift.type(of: object)
         let serial = state.nextSerial()
         if let shape = scope.reopenBody(of: type, serial: serial, at: output.count) {
             output.fixed(shape)
@@ -182,7 +192,7 @@ extension ObjectEncoder {
     }
 
     @inline(never)
-    private func openBody(of type: any ObjectCoding.Type, _ serial: Int) {
+    private func openBody(of type: Any.Type, _ serial: Int) {
         replaceScope(EncoderScope(of: type, serial: serial, .closed, isBody: true))
         if isSequential {
             openSequential(record(for: type, kind: .object))

@@ -4,8 +4,8 @@
     import Foundation
 #endif
 
-/// Keeps an array alive while its memory waits to be sent.
-private final class ArrayOwner<Element> {
+/// Keeps an array alive while its memory, or its elements, wait to be written.
+final class ArrayOwner<Element> {
     let array: [Element]
     init(_ array: [Element]) { self.array = array }
 }
