@@ -18,6 +18,8 @@ struct DecoderNotes: ~Copyable {
     var waiting: [Int: [PendingReference]] = [:]
     /// Objects that only references asked for; made last.
     var postponed: [Int] = []
+    /// Arrays that keep objects alive whose slots do not.
+    var keepers: [AnyObject] = []
     /// Slices of the archive that decoded values use, by address.
     var slices: [UnsafeRawPointer: Data] = [:]
     var list: ClassList? {

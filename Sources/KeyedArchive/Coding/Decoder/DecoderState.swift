@@ -5,8 +5,10 @@ struct DecoderState: ~Copyable {
     var serials = 1
     var objectCount = 0
     var bodies = BodyTable()
-    /// For each object a `SlotState`, or the address of the finished object, which is retained.
-    var slots: ZeroedMemory<UInt>
+    /// For each object what is known of it.
+    var slots: ZeroedMemory<ObjectSlot>
+    /// How many of the slots own their objects.
+    var owned = 0
     /// The shapes, which the decoder retains, without the cost of an array.
     var shapes: UnsafeMutablePointer<ShapeEntry>
     var shapeCount: Int
@@ -61,10 +63,4 @@ enum ResolvedClass {
         case .plain(let type): type
         }
     }
-}
-
-enum SlotState {
-    static let empty: UInt = 0
-    static let building: UInt = 1
-    static let failed: UInt = 2
 }

@@ -23,7 +23,7 @@ extension ObjectDecoder {
         while let last = path.last {
             if references.count > last.references {
                 let next = references.removeLast()
-                guard seen[next] == 0, state.slots[next] == SlotState.empty, classToMake(next) != nil else {
+                guard seen[next] == 0, state.slots[next] == .empty, classToMake(next) != nil else {
                     continue
                 }
                 guard path.count - 1 <= limits.chain else { throw tooLong() }
@@ -37,7 +37,7 @@ extension ObjectDecoder {
     }
 
     private func makeAhead(_ number: Int) throws {
-        guard state.slots[number] == SlotState.empty, let type = classToMake(number) else { return }
+        guard state.slots[number] == .empty, let type = classToMake(number) else { return }
         var source = body(number)
         let (shape, _) = try readShape(&source)
         do {

@@ -23,12 +23,14 @@ extension ObjectDecoder {
     }
 
     /// The object with a number, made if it does not exist yet.
+    ///
+    /// - Parameter isKept: Whether the caller keeps the object alive until the archive is read, should it be made now.
     @inline(__always)
-    func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type) throws -> T {
+    func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type, isKept: Bool = false) throws -> T {
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         let number = Int(truncatingIfNeeded: number)
         if let object = try existing(number) { return try checked(object, type) }
-        return try make(number, type)
+        return try make(number, type, isKept: isKept)
     }
 
     @inline(never)
@@ -38,14 +40,12 @@ extension ObjectDecoder {
     @inline(__always)
     func existing(_ number: Int) throws -> AnyObject? {
         let slot = state.slots[number]
-        if slot == SlotState.empty { return nil }
-        guard slot > SlotState.failed, let object = UnsafeRawPointer(bitPattern: slot) else {
-            throw unavailable(number)
-        }
+        if slot == .empty { return nil }
+        guard let object = slot.object else { throw unavailable(number) }
         if let heights = notes.heights {
             frame.height = max(frame.height, heights[number] + 1)
         }
-        return Unmanaged<AnyObject>.fromOpaque(object).takeUnretainedValue()
+        return object.takeUnretainedValue()
     }
 
     @inline(never)
@@ -55,7 +55,7 @@ extension ObjectDecoder {
             .cycle, "an object refers to itself through others: one of the classes must use decodeReference")
     }
 
-    private func make<T: ObjectCoding>(_ number: Int, _ type: T.Type) throws -> T {
+    private func make<T: ObjectCoding>(_ number: Int, _ type: T.Type, isKept: Bool) throws -> T {
         var source = body(number)
         let (shape, shapeNumber) = try readShape(&source)
         let found = try resolve(shapeNumber, type, .coding(type))
@@ -77,11 +77,16 @@ extension ObjectDecoder {
             throw abandon(number, outer, error)
         }
         if let replacement, replacement !== object {
-            leave(number, outer, replacement)
+            leave(number, outer, owning: replacement)
             try delivered(number)
             return try checked(replacement, type)
         }
-        leave(number, outer, object)
+        if isKept, notes.heights == nil, notes.waiting.isEmpty {
+            // Nothing can fail any more, so the caller gets the object.
+            leave(number, outer, ObjectSlot(borrowing: object))
+            return object
+        }
+        leave(number, outer, owning: object)
         try delivered(number)
         return object
     }
@@ -108,7 +113,7 @@ extension ObjectDecoder {
         } catch {
             throw abandon(number, outer, error)
         }
-        leave(number, outer, result)
+        leave(number, outer, owning: result)
         try delivered(number)
         return result
     }
@@ -135,15 +140,21 @@ extension ObjectDecoder {
     @inline(__always)
     private func enter(_ number: Int, _ source: ByteSource) -> DecoderFrame {
         let outer = frame
-        state.slots[number] = SlotState.building
+        state.slots[number] = .building
         state.depth &+= 1
         frame = DecoderFrame(closedAt: source, serial: state.nextSerial(), object: number)
         return outer
     }
 
     @inline(__always)
-    private func leave(_ number: Int, _ outer: DecoderFrame, _ object: AnyObject) {
-        state.slots[number] = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
+    private func leave(_ number: Int, _ outer: DecoderFrame, owning object: AnyObject) {
+        state.owned &+= 1
+        leave(number, outer, ObjectSlot(owning: object))
+    }
+
+    @inline(__always)
+    private func leave(_ number: Int, _ outer: DecoderFrame, _ slot: ObjectSlot) {
+        state.slots[number] = slot
         let height = frame.height
         frame.dispose()
         frame = outer
@@ -160,7 +171,7 @@ extension ObjectDecoder {
         frame.dispose()
         frame = outer
         state.depth &-= 1
-        state.slots[number] = SlotState.failed
+        state.slots[number] = .failed
         notes.failures[number] = error
         return error
     }
@@ -175,10 +186,11 @@ extension ObjectDecoder {
     /// Removes an object whose chain of references is too long: nothing may refer to it.
     @inline(never)
     private func refuse(_ number: Int) -> ArchiveError {
-        if let object = UnsafeRawPointer(bitPattern: state.slots[number]) {
-            state.slots[number] = SlotState.failed
+        if let object = state.slots[number].object {
+            state.slots[number] = .failed
+            state.owned &-= 1
             notes.failures[number] = tooLong()
-            Unmanaged<AnyObject>.fromOpaque(object).release()
+            object.release()
         }
         return tooLong()
     }

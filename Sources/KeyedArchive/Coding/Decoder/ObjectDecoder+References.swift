@@ -41,7 +41,7 @@ extension ObjectDecoder {
         _ number: Int, _ type: T.Type, _ key: String, _ deliver: @escaping (T) -> Void
     ) throws {
         let slot = state.slots[number]
-        if slot > SlotState.failed || slot == SlotState.failed, let object = try existing(number) {
+        if slot != .empty, slot != .building, let object = try existing(number) {
             return deliver(try checked(object, type))
         }
         try scanChains()
@@ -51,15 +51,14 @@ extension ObjectDecoder {
             build: { coder in _ = try coder.object(UInt64(number), as: type) },
             deliver: { coder, object in deliver(try coder.checked(object, type)) })
         notes.waiting[number, default: []].append(pending)
-        if slot == SlotState.empty { notes.postponed.append(number) }
+        if slot == .empty { notes.postponed.append(number) }
     }
 
     /// Delivers a new object to the closures that wait for it.
     @inline(never)
     func deliver(_ number: Int) throws {
         guard let waiting = notes.waiting.removeValue(forKey: number) else { return }
-        guard let address = UnsafeRawPointer(bitPattern: state.slots[number]) else { return }
-        let object = Unmanaged<AnyObject>.fromOpaque(address).takeUnretainedValue()
+        guard let object = state.slots[number].object?.takeUnretainedValue() else { return }
         for pending in waiting { try withList(pending) { try pending.deliver(self, object) } }
     }
 
@@ -79,7 +78,7 @@ extension ObjectDecoder {
     /// Makes the objects that only `decodeReference` asked for.
     func drainReferences() throws {
         while let number = notes.postponed.popLast() {
-            guard state.slots[number] == SlotState.empty, let first = notes.waiting[number]?.first else {
+            guard state.slots[number] == .empty, let first = notes.waiting[number]?.first else {
                 continue
             }
             try withList(first) { try first.build(self) }

@@ -207,11 +207,18 @@ public final class ObjectDecoder {
         frame.dispose()
         let count = state.objectCount
         state.objectCount = 0
-        for index in 0..<count where state.slots[index] > SlotState.failed {
-            if let object = UnsafeRawPointer(bitPattern: state.slots[index]) {
-                Unmanaged<AnyObject>.fromOpaque(object).release()
-            }
+        var index = 0
+        while state.owned > 0, index < count {
+            let slot = state.slots[index]
+            index += 1
+            guard slot.isOwner, let object = slot.object else { continue }
+            state.owned -= 1
+            object.release()
         }
+        guard !notes.keepers.isEmpty else { return }
+        // Taken out first: releasing them runs users' code.
+        var keepers: [AnyObject] = []
+        swap(&keepers, &notes.keepers)
     }
 
     deinit {

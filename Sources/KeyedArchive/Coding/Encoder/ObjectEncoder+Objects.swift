@@ -101,7 +101,7 @@ extension ObjectEncoder {
         output.counted(Tag.references, objects.count)
         makeRoom(for: objects.count)
         // The array keeps the objects alive, so that none has to be retained.
-        let keeper = objects.count >= Self.smallestKept ? ArrayOwner(objects) : nil
+        let keeper = objects.count >= smallestKept ? ArrayOwner(objects) : nil
         try objects.withUnsafeBufferPointer { elements in
             guard let base = elements.baseAddress else { return }
             // A class instance is its reference.
@@ -118,7 +118,7 @@ extension ObjectEncoder {
     }
 
     /// From this count on, it costs less to keep an array than to retain its elements.
-    private static var smallestKept: Int { 8 }
+    private var smallestKept: Int { 8 }
 
     /// Reserves room for objects that are probably new, if they outnumber the known ones.
     ///

@@ -274,6 +274,9 @@ extension ObjectDecoder {
         min(count, max(16, (64 << 10) / max(MemoryLayout<T>.stride, 1)))
     }
 
+    /// From this count on, it costs less to keep an array than to retain its elements.
+    private var smallestKept: Int { 8 }
+
     /// Reads an array of objects.
     func readObjects<T: ObjectCoding>(_ type: T.Type) throws -> [T] {
         guard input.take(Tag.references) else {
@@ -284,20 +287,37 @@ extension ObjectDecoder {
             return result
         }
         let count = try input.elementCount(limits)
-        var expected: Int64 = 0
+        let isKept = count >= smallestKept
         // No more than the table of objects already takes for bytes that are present.
-        return try [T](unsafeUninitializedCapacity: count) { target, made in
-            while made < count {
-                let number = expected &+ (try input.zigzag())
-                do {
-                    let object = try object(UInt64(bitPattern: number), as: type)
-                    target.initializeElement(at: made, to: object)
-                } catch {
-                    throw ArchiveError.wrapping(error, at: .index(made))
-                }
-                made &+= 1
-                expected = number &+ 1
+        let result = try [T](unsafeUninitializedCapacity: count) { target, made in
+            do {
+                try readReferences(into: target, &made, isKept: isKept)
+            } catch {
+                // The array releases its elements now, but the archive may refer to them again.
+                if isKept { notes.keepers.append(ArrayOwner(Array(target[..<made]))) }
+                throw error
             }
+        }
+        // As long as the archive is read, it may refer to the objects again. Keeping the array costs less than each.
+        if isKept { notes.keepers.append(ArrayOwner(result)) }
+        return result
+    }
+
+    @inline(__always)
+    private func readReferences<T: ObjectCoding>(
+        into target: UnsafeMutableBufferPointer<T>, _ made: inout Int, isKept: Bool
+    ) throws {
+        var expected: Int64 = 0
+        while made < target.count {
+            let number = expected &+ (try input.zigzag())
+            do {
+                let object = try object(UInt64(bitPattern: number), as: T.self, isKept: isKept)
+                target.initializeElement(at: made, to: object)
+            } catch {
+                throw ArchiveError.wrapping(error, at: .index(made))
+            }
+            made &+= 1
+            expected = number &+ 1
         }
     }
 
