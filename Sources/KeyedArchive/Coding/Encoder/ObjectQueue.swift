@@ -3,7 +3,9 @@
 /// Objects of one type in a row are a *run*: what they have in common is stored once, and each takes one word. The queue
 /// keeps its objects alive until `removeAll()`, as the archive knows them by address.
 struct ObjectQueue: ~Copyable {
-    /// How the objects of a run are written, with the type that they were encoded as. Each may be of a subclass.
+    /// How the objects of a run are written, with the type that they were encoded as.
+    ///
+    /// Each may be of a subclass.
     enum Kind {
         case coding(any ObjectCoding.Type)
         case plain(any (AnyObject & Encodable).Type)
