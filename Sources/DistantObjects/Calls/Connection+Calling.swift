@@ -62,8 +62,9 @@ extension Connection {
         // A timer would have to be started first, which ends a call that is suspended.
         let polls = message.deadline == nil
         let handed = Unmanaged.passRetained(message)
-        return try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { continuation in
+        // These forms of the functions do not switch executors; see “Workarounds”.
+        return try await _unsafeInheritExecutor_withTaskCancellationHandler {
+            try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
                 writeOrQueueCall(handed.takeRetainedValue(), ticket, in: nil, .task(continuation), isBlocking: polls)
                 // To suspend the task and to wake a thread for it costs more than a call whose answer comes at once.
                 if polls, !channel.flushAndPoll(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }

@@ -49,7 +49,7 @@ extension PortState {
     // MARK: The answering side
 
     /// The answer that a call leaves for later messages; nil if it leaves none.
-    func answerToKeep(_ question: UInt32, _ flags: CallFlags) -> KeptAnswer? {
+    mutating func answerToKeep(_ question: UInt32, _ flags: CallFlags) -> KeptAnswer? {
         guard knowsPromises, flags.contains(.keepAnswer), !flags.contains(.oneWay) else { return nil }
         return KeptAnswer(question, isPromise: flags.contains(.promise))
     }

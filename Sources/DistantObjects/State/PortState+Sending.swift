@@ -148,7 +148,7 @@ extension PortState {
 
     /// Whether a message is one that is passed on, and needs no credit.
     @inline(never)
-    private func mayPassOn(_ message: OutboundMessage) -> Bool {
+    private mutating func mayPassOn(_ message: OutboundMessage) -> Bool {
         message.role == .passedOn && credit.mayPassOn(asked: answers.numbers)
     }
 

@@ -120,7 +120,7 @@ extension PortState {
 
     /// Checks that a message, or the opener of one in fragments, has the right size.
     @inline(__always)
-    func checkBody(
+    mutating func checkBody(
         of frame: borrowing InboundFrame, _ reader: WireReader, _ tables: MessageTables?,
         _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
@@ -129,7 +129,7 @@ extension PortState {
     }
 
     @inline(never)
-    private func checkOpener(
+    private mutating func checkOpener(
         _ reader: WireReader, isWhole: Bool, _ tables: MessageTables?, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         do throws(ProtocolViolation) {

@@ -188,7 +188,7 @@ extension PortState {
         return .written(stream.allowance)
     }
 
-    private func isFull(for message: OutboundMessage, _ host: Host) -> Bool {
+    private mutating func isFull(for message: OutboundMessage, _ host: Host) -> Bool {
         host.isQueueFull || message.isLarge && !host.hasRoom(forLargeMessage: message.encoder.byteCount)
     }
 

@@ -177,7 +177,7 @@ extension Channel {
 extension Channel.WriteState {
     /// Whether there is something to write.
     @inline(__always)
-    var canWrite: Bool { queue.canWrite || !blobOffers.isEmpty }
+    var canWrite: Bool { mutating get { queue.canWrite || !blobOffers.isEmpty } }
 
     /// The descriptors that are left of what was to be offered.
     mutating func takeBlobOffers() -> [CInt] {

@@ -109,7 +109,9 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var doorbellInterest: UInt32?
 
         /// The loop, or a blocking reader, may still read.
-        var mayRead: Bool { !input.isEnded && !life.hasEnd }
+        ///
+        /// `mutating`, because otherwise its callers copy the whole state first.
+        var mayRead: Bool { mutating get { !input.isEnded && !life.hasEnd } }
     }
 
     /// What the poller watches for room.

@@ -1,18 +1,22 @@
 package import CPortShims
 
 extension OutboundQueue {
+    // What only reads, and is not always inlined, is `mutating`, too: otherwise its callers copy the whole queue first.
+
     /// Whether a large message may go on now.
     @inline(__always)
-    var messageMayGo: Bool { messages.count > 0 && firstMessageMayGo }
+    var messageMayGo: Bool { mutating get { messages.count > 0 && firstMessageMayGo } }
 
     var firstMessageMayGo: Bool {
-        if fragment != nil || messages[0].isStarted { return true }
-        return outstanding == 0 || outstanding + UInt64(messages[0].total) <= window
+        mutating get {
+            if fragment != nil || messages[0].isStarted { return true }
+            return outstanding == 0 || outstanding + UInt64(messages[0].total) <= window
+        }
     }
 
     /// Whether anything can be written without more credit.
     @inline(__always)
-    package var canWrite: Bool { filling.count + draining.count > 0 || messageMayGo }
+    package var canWrite: Bool { mutating get { filling.count + draining.count > 0 || messageMayGo } }
 
     /// Whether there is nothing to write but whole frames without descriptors.
     @inline(__always)

@@ -71,7 +71,7 @@ extension PortState {
         watchBlobs(&actions)
     }
 
-    private func watchBlobs(_ actions: inout [Action<Host>]) {
+    private mutating func watchBlobs(_ actions: inout [Action<Host>]) {
         guard let blobs, !blobs.isWatched, blobs.hasFree else { return }
         blobs.isWatched = true
         actions.append(.watchBlobs)
