@@ -22,7 +22,7 @@ extension Connection {
         _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
     ) async throws -> Reply {
         guard let scope = connection._withUnsafeGuaranteedRef({ CallScope.current(on: $0) }) else {
-            return try await connection.takeUnretainedValue().sendCallOutsideScope(message)
+            return try await sendCallOutsideScope(message, over: connection)
         }
         // The scope's cancellation handler runs last, after the user's own.
         if Task.isCancelled {
@@ -34,7 +34,7 @@ extension Connection {
         let isOnActor = isIsolated()
         let waits = !isOnActor && message.deadline == nil && scope._withUnsafeGuaranteedRef { $0.mayWait() }
         // Unmanaged, because the closure would retain the message.
-        let handed = Unmanaged.passRetained(message)
+        let handed = Unmanaged.passRetained(consume message)
         if waits {
             let reply = try connection._withUnsafeGuaranteedRef { connection in
                 try connection.sendCallInJob(handed.takeRetainedValue(), from: scope)
@@ -57,21 +57,32 @@ extension Connection {
     ///
     /// It is not inlined, because that would enlarge the async frame of every call beyond the memory that a task has at hand.
     @inline(never)
-    private func sendCallOutsideScope(_ message: consuming OutboundMessage) async throws -> Reply {
-        let ticket = try reserve(message)
-        // A timer would have to be started first, which ends a call that is suspended.
-        let polls = message.deadline == nil
-        let handed = Unmanaged.passRetained(message)
+    private static func sendCallOutsideScope(
+        _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
+    ) async throws -> Reply {
+        let ticket = try connection._withUnsafeGuaranteedRef { try $0.reserve(message) }
+        let handed = Unmanaged.passRetained(consume message)
         // These forms of the functions do not switch executors; see “Workarounds”.
         return try await _unsafeInheritExecutor_withTaskCancellationHandler {
             try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
-                writeOrQueueCall(handed.takeRetainedValue(), ticket, in: nil, .task(continuation), isBlocking: polls)
-                // To suspend the task and to wake a thread for it costs more than a call whose answer comes at once.
-                if polls, !channel.flushAndPoll(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
+                connection._withUnsafeGuaranteedRef {
+                    $0.sendReserved(handed.takeRetainedValue(), ticket, .task(continuation))
+                }
             }
         } onCancel: {
-            giveUp(ticket, CancellationError())
+            connection._withUnsafeGuaranteedRef { $0.giveUp(ticket, CancellationError()) }
         }
+    }
+
+    /// Sends a call of a task that has no scope and suspends for the answer.
+    @inline(__always)
+    private func sendReserved(_ message: consuming OutboundMessage, _ ticket: Ticket, _ waiter: consuming AnswerWaiter)
+    {
+        // A timer would have to be started first, which ends a call that is suspended.
+        let polls = message.deadline == nil
+        writeOrQueueCall(message, ticket, in: nil, waiter, isBlocking: polls)
+        // To suspend the task and to wake a thread for it costs more than a call whose answer comes at once.
+        if polls, !channel.flushAndPoll(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
     }
 
     private func isAnswered(_ ticket: Ticket) -> Bool { state.withLock { !$0.questions.isOpen(ticket) } }
