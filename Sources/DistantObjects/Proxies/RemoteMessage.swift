@@ -218,34 +218,31 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
-        let message = try finished(message)
         guard let connection = place.connection else {
+            let message = try finished(message)
             return try await LocalCall.result(of: message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
-        connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
-        let reply: Reply
-        do { reply = try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
+        let reply = try await reply(to: message, over: connection)
         return try connection._withUnsafeGuaranteedRef { try $0.coder.result(of: reply, from: name) }
     }
 
     /// Sends the message over a connection, and returns its answer as it came.
+    @inline(__always)
     func reply(to message: consuming OutboundMessage, over connection: Unmanaged<Connection>) async throws -> Reply {
         let message = try finished(message)
         connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
-        do { return try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
+        do { return try await Connection.sendCall(consume message, over: connection) } catch { throw named(error) }
     }
 
     @usableFromInline
     func completion(of message: consuming OutboundMessage) async throws {
-        let message = try finished(message)
         guard let connection = place.connection else {
+            let message = try finished(message)
             return try await LocalCall.run(message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
-        connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
-        let reply: Reply
-        do { reply = try await Connection.sendCall(message, over: connection) } catch { throw named(error) }
+        let reply = try await reply(to: message, over: connection)
         try connection._withUnsafeGuaranteedRef { try $0.coder.completion(of: reply, from: name) }
     }
 

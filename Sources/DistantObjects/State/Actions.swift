@@ -1,4 +1,4 @@
-import PortTransport
+@_spi(Queues) import PortTransport
 
 /// Work that a transition leaves to its caller, to be done after the lock is released.
 enum Action<Host: PortHost>: @unchecked Sendable {
@@ -73,7 +73,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     private typealias Answer = (waiter: Host.Waiter, reply: Reply)
 
     private var first: Answer?
-    private var answers: [Answer] = []
+    private var answers = Ring<Answer>()
     var others: [Action<Host>] = []
 
     var isEmpty: Bool { first == nil && others.isEmpty }
@@ -89,7 +89,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     mutating func takeAnswer(where isMeant: (Host.Waiter) -> Bool) -> Reply? {
         guard let answer = first, isMeant(answer.waiter) else { return nil }
         first = nil
-        if !answers.isEmpty { first = answers.removeFirst() }
+        first = answers.popFirst()
         return answer.reply
     }
 
@@ -106,7 +106,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
         answer: (consuming Host.Waiter, consuming Reply) -> Void, others: (consuming [Action<Host>]) -> Void
     ) {
         if let (waiter, reply) = first.take() { answer(waiter, reply) }
-        if !answers.isEmpty { for more in answers { answer(more.waiter, more.reply) } }
+        while let (waiter, reply) = answers.popFirst() { answer(waiter, reply) }
         if !self.others.isEmpty { others(self.others) }
     }
 }

@@ -105,7 +105,7 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     var servesOneWay: Bool { false }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        connection.loop.enqueue(UnownedJob(job), by: self)
+        connection.channel.enqueue(UnownedJob(job), by: self)
     }
 
     final func run(_ job: UnownedJob) {

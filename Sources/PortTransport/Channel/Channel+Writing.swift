@@ -205,6 +205,12 @@ extension Channel {
         if !isSeen { flush() }
     }
 
+    /// Has the channel's loop run a job, on behalf of an executor.
+    package func enqueue(_ job: UnownedJob, by runner: any JobRunner) {
+        guard let eventLoopReference else { return loop.enqueue(job, by: runner) }
+        eventLoopReference._withUnsafeGuaranteedRef { $0.enqueue(job, by: runner) }
+    }
+
     /// Flushes, and waits on the loop's thread for what comes next, within a job and only if the loop has nothing
     /// else to do.
     package func flushAndWait(for handler: any FrameHandler) -> WaitResult {

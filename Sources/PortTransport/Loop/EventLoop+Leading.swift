@@ -163,7 +163,7 @@ extension EventLoop {
         guard let work = state.pointee.queue.popFirst() else { return held }
         begin(.work, held)
         lock.unlock(held)
-        switch work {
+        switch consume work {
         case .job(let job): job.runSynchronously(on: executor)
         case .runnerJob(let job, let runner): runner.run(job)
         case .closure(let closure): closure()
