@@ -150,11 +150,11 @@ extension PortState {
         guard phase != .ended else { return }
         let mailbox = export.mailbox
         if mailbox.isLingering, !mailbox.isNeeded { exports.forget(export) }
-        guard !mailbox.isBusy, let call = mailbox.waiting.first, call.isComplete, !call.isDelayed else { return }
-        if let answer = call.resolveArguments() { return answer.delay(dependent: call) }
-        _ = mailbox.waiting.popFirst()
+        guard !mailbox.isBusy, !mailbox.waiting.isEmpty, mailbox.waiting[0].isComplete, !mailbox.waiting[0].isDelayed
+        else { return }
+        if let answer = mailbox.waiting[0].resolveArguments() { return answer.delay(dependent: mailbox.waiting[0]) }
         mailbox.isBusy = true
-        ready.append(call)
+        if let call = mailbox.waiting.popFirst() { ready.append(call) }
     }
 
     // MARK: Starting
@@ -164,7 +164,13 @@ extension PortState {
     var hasStartable: Bool { !ready.isEmpty && (answerFlow.mayStartCalls || ready.hasOneWays) }
 
     /// Starts the next ready call and returns its credit to the peer.
+    @inline(__always)
     mutating func startCall(_ host: Host, _ actions: inout [Action<Host>]) -> InboundCall? {
+        ready.isEmpty ? nil : startReadyCall(host, &actions)
+    }
+
+    @inline(never)
+    private mutating func startReadyCall(_ host: Host, _ actions: inout [Action<Host>]) -> InboundCall? {
         guard phase != .ended, handshake.isAccepted, let call = popReady(host, &actions) else { return nil }
         if !credit.isCountedApart(isOneWay: call.question == nil) {
             write(credit.callStarted(queuedCalls: limits.queuedCalls), host, &actions)

@@ -149,9 +149,12 @@ struct QuestionTable<Waiter> {
     /// Whether the `Return` of a promise has come; it is free then if nobody wants it any more.
     ///
     /// - Returns: False if the question is no promise.
-    mutating func promiseAnswered(_ index: UInt32) -> Bool {
-        // The count comes first, because reading the slot copies the question.
-        guard promises > 0, slots[Int(index)].promise != .no else { return false }
+    @inline(__always)
+    mutating func promiseAnswered(_ index: UInt32) -> Bool { promises > 0 && endPromise(index) }
+
+    @inline(never)
+    private mutating func endPromise(_ index: UInt32) -> Bool {
+        guard slots[Int(index)].promise != .no else { return false }
         if slots[Int(index)].phase == .abandoned {
             finish(index)
         } else {

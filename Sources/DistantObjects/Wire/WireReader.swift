@@ -55,6 +55,7 @@ package struct WireReader {
         }
     }
 
+    @inline(__always)
     mutating func number32() throws(ProtocolViolation) -> UInt32 {
         let value = try number()
         guard let narrow = UInt32(exactly: value) else {
