@@ -174,7 +174,7 @@ struct HeldThreadTests {
                 while monotonicNow() < pause {}
                 b.readOnce()
             } while b.isReserved
-            return b.gate.withLock { b.gated.pointee.blockingReader.isWatched }
+            return b.gate.withLock { b.gated.blockingReader.isWatched }
         }
         #expect(isReserved)
         await onPlainThread { _ = b.readLock.lock() }
@@ -201,5 +201,5 @@ extension Channel {
     }
 
     /// Whether the loop keeps away for the next blocking reader.
-    var isReserved: Bool { gate.withLock { gated.pointee.blockingReader.reader == .reserved } }
+    var isReserved: Bool { gate.withLock { gated.blockingReader.reader == .reserved } }
 }

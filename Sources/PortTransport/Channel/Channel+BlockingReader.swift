@@ -31,7 +31,7 @@ extension Channel {
             if done() { return .done }
             let held = gate.lock()
             // The loop delivers the end; this thread does not wait for that.
-            if gated.pointee.life.hasEnd {
+            if gated.life.hasEnd {
                 gate.unlock(held)
                 return .ended
             }
@@ -39,7 +39,7 @@ extension Channel {
                 gate.unlock(held)
                 continue
             }
-            if mayRead, !gated.pointee.blockingReader.isReading, !gated.pointee.input.isEnded {
+            if mayRead, !gated.blockingReader.isReading, !gated.input.isEnded {
                 guard let resources = enterAndUnlock(held) else {
                     mayRead = false
                     continue
@@ -54,9 +54,9 @@ extension Channel {
                 flush()
                 continue
             }
-            gated.pointee.blockingReader.waiting += 1
+            gated.blockingReader.waiting += 1
             let inTime = waitForSignal(held, until: deadline)
-            gated.pointee.blockingReader.waiting -= 1
+            gated.blockingReader.waiting -= 1
             gate.unlock(held)
             if !inTime { return done() ? .done : .deadlineExceeded }
         }
@@ -66,15 +66,15 @@ extension Channel {
     ///
     /// - Returns: Nil if the system has nothing left to wait with; then all is as before.
     func enterAndUnlock(_ held: consuming Held<GateState>) -> BlockingReaderResources? {
-        let action = gated.pointee.blockingReader.enter()
+        let action = gated.blockingReader.enter()
         // With shared memory the loop goes on reading beside this thread.
-        let isAlone = !gated.pointee.input.isShared
+        let isAlone = !gated.input.isShared
         if isAlone {
             // Off already if the input was reserved.
             setReadInterest(false, held)
-            gated.pointee.blockingReader.countCall(at: monotonicNow())
+            gated.blockingReader.countCall(at: monotonicNow())
         }
-        let kept = gated.pointee.blockingReader.resources.take()
+        let kept = gated.blockingReader.resources.take()
         gate.unlock(held)
         // The loop may have been notified before; it must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
@@ -94,7 +94,7 @@ extension Channel {
 
     /// Makes the calling thread the only reader, unless the input has just moved to shared memory.
     private func stopLoop() {
-        withReadLock { if !reading.pointee.input.isShared { reading.pointee.isLoopStopped = true } }
+        withReadLock { if !reading.input.isShared { reading.isLoopStopped = true } }
     }
 
     /// To be called when something may have become true that a blocking reader waits for; allowed under any lock.
@@ -105,12 +105,12 @@ extension Channel {
 
     func signalReaders(_ held: borrowing Held<GateState>) {
         readerSignals.store(readerSignals.load(ordering: .relaxed) &+ 1, ordering: .releasing)
-        gated.pointee.blockingReader.signal()
+        gated.blockingReader.signal()
     }
 
     /// Waits for a signal with the gate released; false at the deadline.
     private func waitForSignal(_ held: borrowing Held<GateState>, until deadline: UInt64?) -> Bool {
-        gate.wait(for: gated.pointee.blockingReader.conditionToAwait(), held, until: deadline)
+        gate.wait(for: gated.blockingReader.conditionToAwait(), held, until: deadline)
     }
 
     /// Counts the signals so far.
@@ -131,8 +131,8 @@ extension Channel {
 
     /// Why the channel ends, if it does; nothing is delivered once this has said so.
     package func endOfInput() -> ChannelEnd? {
-        guard !isForked, let end = gate.withLock({ gated.pointee.end }) else { return nil }
-        _ = withReadLock { reading.pointee.input.end() }
+        guard !isForked, let end = gate.withLock({ gated.end }) else { return nil }
+        _ = withReadLock { reading.input.end() }
         return end
     }
 
@@ -140,7 +140,7 @@ extension Channel {
     ///
     /// Called by the thread that reads.
     private var mayReserve: Bool {
-        guard gated.pointee.blockingReader.mayReserve, eventLoopReference != nil else { return false }
+        guard gated.blockingReader.mayReserve, eventLoopReference != nil else { return false }
         if case .memory = link { return false }
         return true
     }
@@ -152,17 +152,17 @@ extension Channel {
         // The thread that has it may be held in the kernel.
         guard let readHeld = readLock.tryLock() else { return true }
         let held = gate.lock()
-        let action = gated.pointee.blockingReader.expire(
-            at: monotonicNow(), channelEnds: gated.pointee.life.hasEnd)
+        let action = gated.blockingReader.expire(
+            at: monotonicNow(), channelEnds: gated.life.hasEnd)
         if case .keep = action {
             gate.unlock(held)
             unlockReading(readHeld)
             return true
         }
-        let resources = gated.pointee.blockingReader.resources.take()
+        let resources = gated.blockingReader.resources.take()
         if case .startLoop = action {
-            reading.pointee.isLoopStopped = false
-            if gated.pointee.mayRead { setReadInterest(true, held) }
+            reading.isLoopStopped = false
+            if gated.mayRead { setReadInterest(true, held) }
         }
         gate.unlock(held)
         unlockReading(readHeld)
@@ -241,8 +241,8 @@ extension Channel {
     func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
         let held = readLock.lock()
         // A blocking reader is woken by answers, and asks for that in another way.
-        reading.pointee.isPolled = isPolling || reading.pointee.input.isShared
-        guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else {
+        reading.isPolled = isPolling || reading.input.isShared
+        guard !reading.input.isEnded, let handler = reading.handler else {
             unlockReading(held)
             return .ended
         }
@@ -260,7 +260,7 @@ extension Channel {
         if let deadline, monotonicNow() >= deadline { return .deadlineExceeded }
         if let found = poll(resources, signals, until: deadline) { return found }
         let held = gate.lock()
-        if gated.pointee.life.hasEnd {
+        if gated.life.hasEnd {
             gate.unlock(held)
             return .ended
         }
@@ -277,18 +277,18 @@ extension Channel {
             }
         }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        if gated.pointee.input.isShared, let sharedMemory {
-            gated.pointee.blockingReader.awaitingAnswer = Unmanaged.passUnretained(sharedMemory)
+        if gated.input.isShared, let sharedMemory {
+            gated.blockingReader.awaitingAnswer = Unmanaged.passUnretained(sharedMemory)
             gate.unlock(held)
             let hasInput = withReadLock { sharedMemory.hasInputOrAwaitsAnswer() }
             if !hasInput, readerSignals.load(ordering: .acquiring) == signals { sharedMemory.awaitAnswer(time) }
-            gate.withLock { gated.pointee.blockingReader.awaitingAnswer = nil }
+            gate.withLock { gated.blockingReader.awaitingAnswer = nil }
             return .memory
         }
-        gated.pointee.blockingReader.sleeping = Unmanaged.passUnretained(resources)
+        gated.blockingReader.sleeping = Unmanaged.passUnretained(resources)
         gate.unlock(held)
         let isReady = resources.wait(time) >= 0
-        gate.withLock { gated.pointee.blockingReader.sleeping = nil }
+        gate.withLock { gated.blockingReader.sleeping = nil }
         return isReady ? .input : .ended
     }
 
@@ -302,8 +302,8 @@ extension Channel {
         // This thread may have been notified of input that it has not read. The loop must read it.
         let hasInput = withReadLock { sharedMemory?.hasInputAfterAwaiting() ?? false }
         let held = gate.lock()
-        gated.pointee.blockingReader.leave()
-        if gated.pointee.blockingReader.waiting > 0 { signalReaders(held) }
+        gated.blockingReader.leave()
+        if gated.blockingReader.waiting > 0 { signalReaders(held) }
         if hasInput, let eventLoop { rearmDoorbell(eventLoop, held) }
         gate.unlock(held)
         resources?.giveBack()
@@ -314,20 +314,20 @@ extension Channel {
     func leaveBlockingReader(_ resources: BlockingReaderResources?) {
         if readsSharedMemory.load(ordering: .acquiring) { return leaveSharedReader(resources) }
         let reserves = resources != nil && mayReserve
-        if !reserves { withReadLock { reading.pointee.isLoopStopped = false } }
+        if !reserves { withReadLock { reading.isLoopStopped = false } }
         var unused = resources
         var schedulesRead = false
         let held = gate.lock()
-        if reserves, gated.pointee.mayRead {
-            if gated.pointee.blockingReader.leaveReserving() { watchReservation(held) }
-            swap(&gated.pointee.blockingReader.resources, &unused)
+        if reserves, gated.mayRead {
+            if gated.blockingReader.leaveReserving() { watchReservation(held) }
+            swap(&gated.blockingReader.resources, &unused)
         } else {
-            gated.pointee.blockingReader.leave()
-            if gated.pointee.mayRead { setReadInterest(true, held) }
+            gated.blockingReader.leave()
+            if gated.mayRead { setReadInterest(true, held) }
         }
-        if gated.pointee.blockingReader.waiting > 0 { signalReaders(held) }
-        if case .memory = link, gated.pointee.mayRead, !gated.pointee.readScheduled {
-            gated.pointee.readScheduled = true
+        if gated.blockingReader.waiting > 0 { signalReaders(held) }
+        if case .memory = link, gated.mayRead, !gated.readScheduled {
+            gated.readScheduled = true
             schedulesRead = true
         }
         gate.unlock(held)

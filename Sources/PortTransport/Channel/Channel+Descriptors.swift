@@ -18,13 +18,13 @@ extension Channel {
     func refuseDescriptors() {
         guard let socket = link.inputSocket else { return }
         if !asksKernel {
-            reading.pointee.foreignBytes = .max
+            reading.foreignBytes = .max
             passDescriptors()
         } else if port_pass_descriptors(socket, false) >= 0 {
             let unread = port_unread(socket)
-            reading.pointee.foreignBytes = unread < 0 ? .max : Int(unread)
+            reading.foreignBytes = unread < 0 ? .max : Int(unread)
         } else if errno != EOPNOTSUPP {
-            reading.pointee.foreignBytes = .max
+            reading.foreignBytes = .max
         }
     }
 
@@ -37,41 +37,41 @@ extension Channel {
     func takeAncillary(
         _ ancillary: UnsafeMutablePointer<port_ancillary>, _ received: Int
     ) throws(TransportError) {
-        let foreign = reading.pointee.foreignBytes
-        if foreign > 0, foreign < .max { reading.pointee.foreignBytes = max(0, foreign - received) }
+        let foreign = reading.foreignBytes
+        if foreign > 0, foreign < .max { reading.foreignBytes = max(0, foreign - received) }
         if ancillary.pointee.truncated {
             // No descriptor was free for those of shared memory: the connection can do without it.
-            guard reading.pointee.arrival.lose() else {
+            guard reading.arrival.lose() else {
                 throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
             }
-            Self.closeForeign(reading.pointee.takeDescriptors())
+            Self.closeForeign(reading.takeDescriptors())
         }
         if ancillary.pointee.count > 0 {
-            for number in ancillary.pointee.numbers { reading.pointee.descriptors.append(number) }
+            for number in ancillary.pointee.numbers { reading.descriptors.append(number) }
             // Two messages' worth: see `OutboundQueue.planLane`.
             let bound =
                 acceptsDescriptors
                 ? 2 * Self.maximumDescriptors
-                : reading.pointee.arrival != .notExpected ? SharedMemoryTransport.descriptorCount : 0
-            guard reading.pointee.descriptors.count <= bound else {
+                : reading.arrival != .notExpected ? SharedMemoryTransport.descriptorCount : 0
+            guard reading.descriptors.count <= bound else {
                 throw TransportError(.protocolViolation, "descriptors came that no frame claims")
             }
         }
-        if ancillary.pointee.has_credentials, reading.pointee.wantsCredentials {
-            reading.pointee.wantsCredentials = false
+        if ancillary.pointee.has_credentials, reading.wantsCredentials {
+            reading.wantsCredentials = false
             let peer = PeerCredentials(ancillary.pointee.credentials)
             _ = port_pass_credentials(link.inputDescriptor, false)
             gate.withLock { held in
-                gated.pointee.peer = peer
-                gated.pointee.readsWhole = !acceptsDescriptors
-                if gated.pointee.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true, held) }
+                gated.peer = peer
+                gated.readsWhole = !acceptsDescriptors
+                if gated.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true, held) }
             }
         }
     }
 
     func claim(_ count: UInt16, _ number: UInt64) throws(TransportError) -> [CInt] {
-        if reading.pointee.arrival == .lost { return [] }
-        guard reading.pointee.descriptors.count >= count else {
+        if reading.arrival == .lost { return [] }
+        guard reading.descriptors.count >= count else {
             throw TransportError(
                 .protocolViolation, "a frame announces \(count) descriptors that did not come with it",
                 context: ["frame \(number)"])
@@ -79,7 +79,7 @@ extension Channel {
         var claimed: [CInt] = []
         claimed.reserveCapacity(Int(count))
         for _ in 0..<count {
-            if let descriptor = reading.pointee.descriptors.popFirst() { claimed.append(descriptor) }
+            if let descriptor = reading.descriptors.popFirst() { claimed.append(descriptor) }
         }
         return claimed
     }

@@ -12,8 +12,8 @@ extension Channel {
     func end(_ reason: ChannelEnd) {
         guard !isForked else { return }
         let action = gate.withLock {
-            let action = gated.pointee.life.end()
-            if case .shutDown = action { gated.pointee.end = reason }
+            let action = gated.life.end()
+            if case .shutDown = action { gated.end = reason }
             return action
         }
         guard case .shutDown = action else { return }
@@ -26,22 +26,22 @@ extension Channel {
     /// The last work of a channel, on the loop.
     func deliverEnd() {
         let queueHeld = queueLock.lock()
-        switch writing.pointee.output.close() {
+        switch writing.output.close() {
         case .none, .leaveToWriter: queueLock.unlock(queueHeld)
         case .discard: settleClosedAndUnlock(queueHeld)
         }
         guard let readHeld = lockReading(or: .end) else { return }
-        reading.pointee.input.end()
-        reading.pointee.handler = nil
-        reading.pointee.buffer = nil
-        let descriptors = reading.pointee.takeDescriptors()
+        reading.input.end()
+        reading.handler = nil
+        reading.buffer = nil
+        let descriptors = reading.takeDescriptors()
         unlockReading(readHeld)
         Self.closeForeign(descriptors)
         let held = gate.lock()
-        guard !gated.pointee.life.isOver, let reason = gated.pointee.end else { return gate.unlock(held) }
+        guard !gated.life.isOver, let reason = gated.end else { return gate.unlock(held) }
         forgetSources(held)
-        let action = gated.pointee.life.deliverEnd()
-        let handler = gated.pointee.handler.take()
+        let action = gated.life.deliverEnd()
+        let handler = gated.handler.take()
         signalReaders(held)
         gate.unlock(held)
         leaveIfOver()
@@ -52,21 +52,21 @@ extension Channel {
 
     /// For a channel that was over before it was started.
     func deliverEnd(to handler: any FrameHandler) {
-        guard let reason = gate.withLock({ gated.pointee.end }) else { return }
+        guard let reason = gate.withLock({ gated.end }) else { return }
         loop.perform { handler.ended(reason) }
     }
 
     /// Leaves for the reading side, once the channel is over and no blocking reader uses it.
     func leaveIfOver() {
-        if gate.withLock({ gated.pointee.life.isOver && !gated.pointee.blockingReader.isReading }) { leave(.input) }
+        if gate.withLock({ gated.life.isOver && !gated.blockingReader.isReading }) { leave(.input) }
     }
 
     /// One side no longer uses the link; the last one closes it.
     func leave(_ side: LinkUsers) {
         let held = gate.lock()
-        let action = gated.pointee.users.leave(side)
+        let action = gated.users.leave(side)
         if case .closeLink = action { forgetSources(held) }
-        let alsoOutput = gated.pointee.output != .closed
+        let alsoOutput = gated.output != .closed
         gate.unlock(held)
         guard case .closeLink = action else { return }
         link.close(alsoOutput: alsoOutput)

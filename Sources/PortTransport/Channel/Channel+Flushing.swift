@@ -33,7 +33,7 @@ extension Channel {
     func flushAndEnd(_ reason: ChannelEnd) {
         guard !isForked else { return }
         queueLock.withLock {
-            if writing.pointee.endAfterFlush == nil { writing.pointee.endAfterFlush = reason }
+            if writing.endAfterFlush == nil { writing.endAfterFlush = reason }
             endsAfterFlush.store(true, ordering: .relaxed)
         }
         flush()
@@ -42,7 +42,7 @@ extension Channel {
     @inline(never)
     private func endAfterFlush() {
         let held = queueLock.lock()
-        let reason = writing.pointee.output.isFlushing ? nil : writing.pointee.endAfterFlush.take()
+        let reason = writing.output.isFlushing ? nil : writing.endAfterFlush.take()
         if reason != nil { endsAfterFlush.store(false, ordering: .relaxed) }
         queueLock.unlock(held)
         if let reason { end(reason) }
@@ -54,16 +54,16 @@ extension Channel {
     /// not all that others enqueue meanwhile, which can go on without end.
     @inline(__always)
     private func portion(_ held: borrowing Held<WriteState>) -> Int {
-        LoopThread.current != nil ? Self.budget : Self.budget + writing.pointee.queue.queuedBytes
+        LoopThread.current != nil ? Self.budget : Self.budget + writing.queue.queuedBytes
     }
 
     private func flushQueue(isWritable: Bool) {
         guard !isForked else { return }
         var held = queueLock.lock()
         let wasBlocked = isBlocked.load(ordering: .relaxed)
-        let action = writing.pointee.output.beginFlush(
-            isWritable: isWritable, isBlocked: wasBlocked && !writing.pointee.mayPassPieces,
-            canWrite: writing.pointee.canWrite)
+        let action = writing.output.beginFlush(
+            isWritable: isWritable, isBlocked: wasBlocked && !writing.mayPassPieces,
+            canWrite: writing.canWrite)
         if case .none = action {
             queueLock.unlock(held)
             return
@@ -71,27 +71,27 @@ extension Channel {
         // Only when it changes: the store costs as much as a lock.
         if wasBlocked { isBlocked.store(false, ordering: .sequentiallyConsistent) }
         // The poller may have been asked after it had reported room. Then settling this flush takes the interest back.
-        if isWritable { writing.pointee.hasInterest = true }
+        if isWritable { writing.hasInterest = true }
         guard case .write = action else { return settleAndUnlock(held) }
         var budget = portion(held)
         while true {
-            if !writing.pointee.blobOffers.isEmpty {
+            if !writing.blobOffers.isEmpty {
                 sendBlobOffers(&held)
-                if writing.pointee.output.isClosed || !writing.pointee.queue.canWrite {
-                    writing.pointee.output.endFlush()
+                if writing.output.isClosed || !writing.queue.canWrite {
+                    writing.output.endFlush()
                     return settleAndUnlock(held)
                 }
             }
             let outcome =
-                writing.pointee.hasOnlyFrames
+                writing.hasOnlyFrames
                 ? writeFramesAndUnlock(held, &budget) : writeOnceAndUnlock(held, &budget)
             switch outcome {
             case .more:
                 held = queueLock.lock()
                 // The channel may have ended: nothing is written after that.
-                if !writing.pointee.output.isClosed, budget > 0 { continue }
-                writing.pointee.output.endFlush()
-                if writing.pointee.output.isClosed { return settleAndUnlock(held) }
+                if !writing.output.isClosed, budget > 0 { continue }
+                writing.output.endFlush()
+                if writing.output.isClosed { return settleAndUnlock(held) }
                 queueLock.unlock(held)
                 loop.schedule(.flush, on: self)
             case .done: break
@@ -105,22 +105,22 @@ extension Channel {
     /// `writeOnceAndUnlock` for what is most frequent: nothing but whole frames, in one piece of memory.
     @inline(__always)
     private func writeFramesAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
-        let frames = writing.pointee.queue.planOnlyFrames()
-        let shared = writing.pointee.output.isShared ? sharedMemory : nil
-        let content = writing.pointee.content
+        let frames = writing.queue.planOnlyFrames()
+        let shared = writing.output.isShared ? sharedMemory : nil
+        let content = writing.content
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: frames.baseAddress), iov_len: frames.count)
         let written = queueLock.unlocked(&held) {
             shared?.write(&vector, 1, bound: SharedMemoryTransport.capacity, content: content)
                 ?? link.send(&vector, 1, [], withCredentials: false)
         }
-        writing.pointee.queue.advanceOnlyFrames(max(0, written))
-        if written == frames.count, writing.pointee.isQuiet, !frameQueueIsFull.load(ordering: .relaxed) {
-            writing.pointee.content = []
-            writing.pointee.output.endFlush()
+        writing.queue.advanceOnlyFrames(max(0, written))
+        if written == frames.count, writing.isQuiet, !frameQueueIsFull.load(ordering: .relaxed) {
+            writing.content = []
+            writing.output.endFlush()
             queueLock.unlock(held)
             return .done
         }
-        let spent = writing.pointee.queue.takeSpent()
+        let spent = writing.queue.takeSpent()
         defer { withExtendedLifetime(spent) {} }
         budget -= max(Self.smallestCost, written)
         return settleWriteAndUnlock(held, written, frames.count)
@@ -153,7 +153,7 @@ extension Channel {
             sharedMemoryWasWithdrawn()
             return .more
         }
-        if writing.pointee.queue.passBoundary() { shareOutput(held) }
+        if writing.queue.passBoundary() { shareOutput(held) }
         let outcome = settleWriteAndUnlock(held, attempt.written, attempt.planned)
         for descriptor in attempt.sent { port_close(descriptor) }
         return outcome
@@ -161,20 +161,20 @@ extension Channel {
 
     private func attemptWrite(_ held: inout Held<WriteState>, _ vectors: UnsafeMutablePointer<iovec>) -> Attempt {
         var fragments = OutboundQueue.maximumFragments
-        if let message = writing.pointee.queue.firstMessage {
-            fragments = writing.pointee.pacing.fragments(
-                link, message: message, takesPieces: writing.pointee.queue.takesPieces,
-                enqueued: writing.pointee.queue.lastNumber, read: framesRead.load(ordering: .relaxed))
+        if let message = writing.queue.firstMessage {
+            fragments = writing.pacing.fragments(
+                link, message: message, takesPieces: writing.queue.takesPieces,
+                enqueued: writing.queue.lastNumber, read: framesRead.load(ordering: .relaxed))
         }
-        let shared = writing.pointee.output.isShared ? sharedMemory : nil
+        let shared = writing.output.isShared ? sharedMemory : nil
         let room = messageRoom(shared, held)
-        let plan = writing.pointee.queue.plan(vectors, fragments: fragments, pieceSize: pieceSize(room, held))
-        let withCredentials = writing.pointee.sendsCredentials
-        let bound = writing.pointee.pacing.sharedBound
-        let content = writing.pointee.content
+        let plan = writing.queue.plan(vectors, fragments: fragments, pieceSize: pieceSize(room, held))
+        let withCredentials = writing.sendsCredentials
+        let bound = writing.pacing.sharedBound
+        let content = writing.content
         let descriptorFrames = plan.descriptorFrames
         var attempt = Attempt(planned: plan.bytes)
-        writing.pointee.waitsForPiece = plan.bytes == 0
+        writing.waitsForPiece = plan.bytes == 0
         if case .broken = room {
             attempt.written = -Int(EPROTO)
         } else if plan.bytes == 0 {
@@ -195,11 +195,11 @@ extension Channel {
                 return written
             }
         }
-        if attempt.written > 0, withCredentials { writing.pointee.sendsCredentials = false }
-        attempt.sent = writing.pointee.queue.advance(plan, written: max(0, attempt.written))
-        attempt.spent = writing.pointee.queue.takeSpent()
+        if attempt.written > 0, withCredentials { writing.sendsCredentials = false }
+        attempt.sent = writing.queue.advance(plan, written: max(0, attempt.written))
+        attempt.spent = writing.queue.takeSpent()
         if attempt.written < 0, descriptorFrames > 0, Self.mayBeOfDescriptors(attempt.written) {
-            attempt.withdrawn = writing.pointee.queue.withdrawDescriptors(ofFirst: descriptorFrames)
+            attempt.withdrawn = writing.queue.withdrawDescriptors(ofFirst: descriptorFrames)
         }
         return attempt
     }
@@ -215,12 +215,12 @@ extension Channel {
     /// Whether there is room again that the owner waits for.
     private func takeRoom(_ held: borrowing Held<WriteState>) -> Bool {
         var hasRoom = false
-        if frameQueueIsFull.load(ordering: .relaxed), writing.pointee.queue.unsentOwnFrames <= unsentFrames / 2 {
+        if frameQueueIsFull.load(ordering: .relaxed), writing.queue.unsentOwnFrames <= unsentFrames / 2 {
             frameQueueIsFull.store(false, ordering: .relaxed)
             hasRoom = true
         }
-        if let mark = writing.pointee.messageMark, writing.pointee.queue.unsentOwnMessages <= mark {
-            writing.pointee.messageMark = nil
+        if let mark = writing.messageMark, writing.queue.unsentOwnMessages <= mark {
+            writing.messageMark = nil
             hasRoom = true
         }
         return hasRoom
@@ -229,65 +229,65 @@ extension Channel {
     /// What follows from a write.
     private func settleWriteAndUnlock(_ held: consuming Held<WriteState>, _ written: Int, _ planned: Int) -> Outcome {
         var notifies = false
-        if let mark = writing.pointee.answerMark, writing.pointee.queue.unsentAnswers <= mark {
-            writing.pointee.answerMark = nil
+        if let mark = writing.answerMark, writing.queue.unsentAnswers <= mark {
+            writing.answerMark = nil
             notifies = true
         }
         if takeRoom(held) { notifies = true }
         defer { if notifies { loop.schedule(.notify, on: self) } }
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
-            writing.pointee.output.endFlush()
-            if writing.pointee.output.isClosed {
+            writing.output.endFlush()
+            if writing.output.isClosed {
                 settleAndUnlock(held)
                 return .done
             }
             queueLock.unlock(held)
             return .failed(CInt(-written))
         }
-        if writing.pointee.output.isClosed {
-            writing.pointee.output.endFlush()
+        if writing.output.isClosed {
+            writing.output.endFlush()
             settleAndUnlock(held)
             return .done
         }
         if written < planned {
             // No more than a ring goes into it at a time.
-            let hasRoom = writing.pointee.output.isShared && sharedMemory?.awaitsRoom.load(ordering: .relaxed) == false
-            switch writing.pointee.output.cutShort(hasRoom: hasRoom) {
+            let hasRoom = writing.output.isShared && sharedMemory?.awaitsRoom.load(ordering: .relaxed) == false
+            switch writing.output.cutShort(hasRoom: hasRoom) {
             case .writeAgain:
                 queueLock.unlock(held)
                 return .more
             case .block:
                 isBlocked.store(true, ordering: .sequentiallyConsistent)
-                writing.pointee.hasInterest = true
+                writing.hasInterest = true
                 queueLock.unlock(held)
                 return .blocked
             }
         }
-        if writing.pointee.canWrite {
+        if writing.canWrite {
             queueLock.unlock(held)
             return .more
         }
-        writing.pointee.output.endFlush()
+        writing.output.endFlush()
         settleAndUnlock(held)
         return .done
     }
 
     /// What has to follow when no thread writes and nothing can be written.
     private func settleAndUnlock(_ held: consuming Held<WriteState>) {
-        if writing.pointee.output.isClosed { return settleClosedAndUnlock(held) }
-        guard writing.pointee.queue.isEmpty else {
+        if writing.output.isClosed { return settleClosedAndUnlock(held) }
+        guard writing.queue.isEmpty else {
             // Large messages that wait for credit.
-            let hadInterest = writing.pointee.hasInterest
-            writing.pointee.hasInterest = false
+            let hadInterest = writing.hasInterest
+            writing.hasInterest = false
             queueLock.unlock(held)
             if hadInterest { settleWriteInterest() }
             return
         }
-        writing.pointee.content = []
-        writing.pointee.pacing.rest(link)
-        let actions = writing.pointee.output.queueIsEmpty()
-        let hadInterest = writing.pointee.hasInterest
-        writing.pointee.hasInterest = false
+        writing.content = []
+        writing.pacing.rest(link)
+        let actions = writing.output.queueIsEmpty()
+        let hadInterest = writing.hasInterest
+        writing.hasInterest = false
         queueLock.unlock(held)
         if hadInterest { settleWriteInterest() }
         if actions.contains(.finishOutput) { finishOutput() }
@@ -298,9 +298,9 @@ extension Channel {
     ///
     /// Called once.
     func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
-        let descriptors = writing.pointee.queue.discard() + writing.pointee.takeBlobOffers()
-        let spent = writing.pointee.queue.takeSpent()
-        let timer = writing.pointee.regionTimer.take()
+        let descriptors = writing.queue.discard() + writing.takeBlobOffers()
+        let spent = writing.queue.takeSpent()
+        let timer = writing.regionTimer.take()
         queueLock.unlock(held)
         if let timer { loop.cancelTimer(timer) }
         for descriptor in descriptors { port_close(descriptor) }
@@ -313,7 +313,7 @@ extension Channel {
     /// What it sent before is read first; then the channel ends.
     private func failWriting(_ number: CInt) {
         let held = queueLock.lock()
-        let action = writing.pointee.output.fail()
+        let action = writing.output.fail()
         if case .none = action { return queueLock.unlock(held) }
         settleAndUnlock(held)
         settleWriteInterest()
@@ -322,7 +322,7 @@ extension Channel {
         case .endWithViolation: end(.failed(SharedMemoryTransport.invalidCounters))
         case .endOfFile: end(.endOfFile)
         case .drain:
-            gate.withLock { gated.pointee.writeError = number }
+            gate.withLock { gated.writeError = number }
             loop.schedule(.drain, on: self)
         }
     }

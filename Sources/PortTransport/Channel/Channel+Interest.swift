@@ -13,36 +13,36 @@ extension Channel {
 
     private func setWriteInterest(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         let isOn = isBlocked.load(ordering: .sequentiallyConsistent)
-        guard !gated.pointee.life.isOver, gated.pointee.output != .closed else { return }
-        if gated.pointee.output == .shared {
+        guard !gated.life.isOver, gated.output != .closed else { return }
+        if gated.output == .shared {
             setDoorbell(eventLoop, held)
         } else if case .streams(_, let output) = link {
-            let other = gated.pointee.outputInterest & ~UInt32(PORT_WRITABLE)
+            let other = gated.outputInterest & ~UInt32(PORT_WRITABLE)
             setOutput(output.descriptor, isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop, held)
         } else {
-            let other = gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE)
+            let other = gated.inputInterest & ~UInt32(PORT_WRITABLE)
             setInput(isOn ? other | UInt32(PORT_WRITABLE) : other, eventLoop, held)
         }
     }
 
     /// Asks the loop to read, or no longer to.
     func setReadInterest(_ isOn: Bool, _ held: borrowing Held<GateState>) {
-        guard let eventLoop, !gated.pointee.life.isOver else { return }
-        if gated.pointee.input.isShared {
-            let listened = gated.pointee.doorbellInterest ?? 0 != 0
-            gated.pointee.wantsInput = isOn
+        guard let eventLoop, !gated.life.isOver else { return }
+        if gated.input.isShared {
+            let listened = gated.doorbellInterest ?? 0 != 0
+            gated.wantsInput = isOn
             setDoorbell(eventLoop, held)
             // It may have rung for the thread that read until now.
             if isOn, listened { rearmDoorbell(eventLoop, held) }
             return
         }
-        let other = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
+        let other = gated.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
         setInput(isOn ? other | readInterest(held) : other, eventLoop, held)
     }
 
     /// What the poller is asked so that it reports input.
     func readInterest(_ held: borrowing Held<GateState>) -> UInt32 {
-        UInt32(PORT_READABLE) | (gated.pointee.readsWhole ? UInt32(PORT_EDGE) : 0)
+        UInt32(PORT_READABLE) | (gated.readsWhole ? UInt32(PORT_EDGE) : 0)
     }
 
     /// Something may be left in the input that the poller does not report by itself.
@@ -50,10 +50,10 @@ extension Channel {
     func rearmInput() {
         guard let eventLoop else { return }
         gate.withLock { held in
-            if gated.pointee.input.isShared { return rearmDoorbell(eventLoop, held) }
-            let interest = gated.pointee.inputInterest
-            guard !gated.pointee.life.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
-            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, interest)
+            if gated.input.isShared { return rearmDoorbell(eventLoop, held) }
+            let interest = gated.inputInterest
+            guard !gated.life.isOver, interest & UInt32(PORT_EDGE) != 0 else { return }
+            eventLoop.rearm(gated.inputSource, link.inputDescriptor, interest)
         }
     }
 
@@ -61,55 +61,55 @@ extension Channel {
     func rearmSocket() {
         guard let eventLoop else { return }
         gate.withLock { held in
-            guard !gated.pointee.life.isOver else { return }
-            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+            guard !gated.life.isOver else { return }
+            eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
         }
     }
 
     func setInput(_ interest: UInt32, _ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        let previous = gated.pointee.inputInterest
-        guard gated.pointee.inputSource != 0 else {
+        let previous = gated.inputInterest
+        guard gated.inputSource != 0 else {
             // Written to before `start`: nothing is read yet, and the loop has to know the descriptor.
             guard interest != 0 else { return }
             let source = try? eventLoop.addSource(link.inputDescriptor, interest: interest, self)
-            gated.pointee.inputSource = source ?? 0
-            gated.pointee.inputInterest = source == nil ? 0 : interest
+            gated.inputSource = source ?? 0
+            gated.inputInterest = source == nil ? 0 : interest
             return
         }
         if previous == interest {
             // The kernel was full once more. The poller may have reported the room in between already.
             let both = UInt32(PORT_WRITABLE) | UInt32(PORT_EDGE)
             guard interest & both == both else { return }
-            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, interest)
+            eventLoop.rearm(gated.inputSource, link.inputDescriptor, interest)
             return
         }
-        gated.pointee.inputInterest = interest
-        eventLoop.changeSource(gated.pointee.inputSource, link.inputDescriptor, from: previous, to: interest)
+        gated.inputInterest = interest
+        eventLoop.changeSource(gated.inputSource, link.inputDescriptor, from: previous, to: interest)
     }
 
     private func setOutput(
         _ descriptor: CInt, _ interest: UInt32, _ eventLoop: EventLoop, _ held: borrowing Held<GateState>
     ) {
-        let previous = gated.pointee.outputInterest
+        let previous = gated.outputInterest
         guard previous != interest else { return }
-        if gated.pointee.outputSource == 0 {
+        if gated.outputSource == 0 {
             guard let source = try? eventLoop.addSource(descriptor, interest: interest, self) else { return }
-            gated.pointee.outputSource = source
+            gated.outputSource = source
         } else {
-            eventLoop.changeSource(gated.pointee.outputSource, descriptor, from: previous, to: interest)
+            eventLoop.changeSource(gated.outputSource, descriptor, from: previous, to: interest)
         }
-        gated.pointee.outputInterest = interest
+        gated.outputInterest = interest
     }
 
     /// The input is over and the output is not: has the poller report when the peer is gone.
     func watchForHangUp() {
         let held = gate.lock()
-        if let eventLoop, !gated.pointee.life.isOver, gated.pointee.output != .closed {
+        if let eventLoop, !gated.life.isOver, gated.output != .closed {
             let hangUp = UInt32(PORT_HANG_UP)
             switch link {
-            case .socket: setInput(gated.pointee.inputInterest | hangUp, eventLoop, held)
+            case .socket: setInput(gated.inputInterest | hangUp, eventLoop, held)
             case .streams(_, let output):
-                setOutput(output.descriptor, gated.pointee.outputInterest | hangUp, eventLoop, held)
+                setOutput(output.descriptor, gated.outputInterest | hangUp, eventLoop, held)
             case .memory: break
             }
         }
@@ -122,7 +122,7 @@ extension Channel {
     func noticeHangUp() {
         let held = gate.lock()
         var isGone = false
-        if gated.pointee.input.isEnded, !gated.pointee.life.hasEnd, gated.pointee.output != .closed {
+        if gated.input.isEnded, !gated.life.hasEnd, gated.output != .closed {
             if case .memory(let end) = link {
                 isGone = end.isPeerClosed
             } else {
@@ -135,30 +135,30 @@ extension Channel {
 
     /// Takes the output's descriptor from the poller.
     func forgetOutput(_ held: borrowing Held<GateState>) {
-        guard let eventLoop, gated.pointee.outputSource != 0 else { return }
+        guard let eventLoop, gated.outputSource != 0 else { return }
         eventLoop.removeSource(
-            gated.pointee.outputSource, link.outputDescriptor, interest: gated.pointee.outputInterest)
-        gated.pointee.outputSource = 0
-        gated.pointee.outputInterest = 0
+            gated.outputSource, link.outputDescriptor, interest: gated.outputInterest)
+        gated.outputSource = 0
+        gated.outputInterest = 0
     }
 
     /// Takes everything from the poller.
     func forgetSources(_ held: borrowing Held<GateState>) {
         forgetOutput(held)
-        guard let eventLoop, gated.pointee.inputSource != 0 else { return }
+        guard let eventLoop, gated.inputSource != 0 else { return }
         forgetDoorbell(eventLoop, held)
-        eventLoop.removeSource(gated.pointee.inputSource, link.inputDescriptor, interest: gated.pointee.inputInterest)
-        gated.pointee.inputSource = 0
-        gated.pointee.inputInterest = 0
+        eventLoop.removeSource(gated.inputSource, link.inputDescriptor, interest: gated.inputInterest)
+        gated.inputSource = 0
+        gated.inputInterest = 0
     }
 
     /// Ends the output, after everything is written.
     func finishOutput() {
         if link.finishOutput() { return }
         let held = gate.lock()
-        let isFirst = !gated.pointee.life.isOver && gated.pointee.output != .closed
+        let isFirst = !gated.life.isOver && gated.output != .closed
         if isFirst {
-            gated.pointee.output = .closed
+            gated.output = .closed
             forgetOutput(held)
         }
         gate.unlock(held)
@@ -170,9 +170,9 @@ extension Channel {
 extension Channel: MemoryLinkUser {
     func inputArrived() {
         let held = gate.lock()
-        let isRead = gated.pointee.blockingReader.isReading
-        let isNew = gated.pointee.life == .started && !isRead && !gated.pointee.readScheduled
-        if isNew { gated.pointee.readScheduled = true }
+        let isRead = gated.blockingReader.isReading
+        let isNew = gated.life == .started && !isRead && !gated.readScheduled
+        if isNew { gated.readScheduled = true }
         if isRead { signalReaders(held) }
         gate.unlock(held)
         if isNew { loop.schedule(.read, on: self) }

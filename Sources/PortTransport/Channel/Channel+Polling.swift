@@ -17,8 +17,8 @@ extension Channel {
         let isFixed = PollingMode.nanoseconds(code) != nil
         guard isFixed || Processors.sufficed else { return false }
         let held = gate.lock()
-        let (input, isRead) = (gated.pointee.input, gated.pointee.blockingReader.isReading)
-        guard input.isShared, !input.isEnded, !isRead, !gated.pointee.life.hasEnd else {
+        let (input, isRead) = (gated.input, gated.blockingReader.isReading)
+        guard input.isShared, !input.isEnded, !isRead, !gated.life.hasEnd else {
             gate.unlock(held)
             return false
         }
@@ -75,7 +75,7 @@ extension Channel {
             // An end that was there before does not change the signals.
             if spinning.now != looked {
                 looked = spinning.now
-                if gate.withLock({ gated.pointee.life.hasEnd }) { found = .ended }
+                if gate.withLock({ gated.life.hasEnd }) { found = .ended }
             }
         }
         spinning.end(isAnswered: found != nil, &readerPolicy)

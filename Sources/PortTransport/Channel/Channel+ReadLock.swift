@@ -37,7 +37,7 @@ extension Channel {
             if let held = readLock.tryLock() { return held }
         }
         let gateHeld = gate.lock()
-        gated.pointee.owed.formUnion(work)
+        gated.owed.formUnion(work)
         isOwed.store(true, ordering: .sequentiallyConsistent)
         // Otherwise the poller would report again and again what cannot be read.
         if work.contains(.input), loopReadsEndpoint(gateHeld) { setReadInterest(false, gateHeld) }
@@ -63,20 +63,20 @@ extension Channel {
 
     /// Whether frames come from the endpoint itself, and the loop reads them.
     private func loopReadsEndpoint(_ held: borrowing Held<GateState>) -> Bool {
-        gated.pointee.input == .endpoint && gated.pointee.blockingReader.reader == .loop && !gated.pointee.life.hasEnd
+        gated.input == .endpoint && gated.blockingReader.reader == .loop && !gated.life.hasEnd
     }
 
     @inline(never)
     private func giveBackWork() {
         let held = gate.lock()
-        let work = gated.pointee.owed
-        gated.pointee.owed = []
+        let work = gated.owed
+        gated.owed = []
         isOwed.store(false, ordering: .sequentiallyConsistent)
-        if let eventLoop, !gated.pointee.life.isOver {
+        if let eventLoop, !gated.life.isOver {
             if work.contains(.input), loopReadsEndpoint(held) { setReadInterest(true, held) }
             // Beside shared memory the endpoint reports the end, once.
-            if work.contains(.input), gated.pointee.input.isShared {
-                eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+            if work.contains(.input), gated.input.isShared {
+                eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
             }
             if work.contains(.doorbell) { rearmDoorbell(eventLoop, held) }
         }

@@ -34,17 +34,17 @@ extension Channel {
     /// Returns the handler if it got frames.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
         guard let held = lockReading(or: bits & UInt32(PORT_DOORBELL) == 0 ? .input : .doorbell) else { return nil }
-        if reading.pointee.input.isShared, bits & UInt32(PORT_DOORBELL) == 0 {
+        if reading.input.isShared, bits & UInt32(PORT_DOORBELL) == 0 {
             unlockReading(held)
             return readSocket(context)
         }
-        guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped else {
+        guard !reading.input.isEnded, !reading.isLoopStopped else {
             unlockReading(held)
             return nil
         }
         let isPolled = bits & UInt32(PORT_POLLED) != 0
-        reading.pointee.isPolled = isPolled
-        guard let handler = reading.pointee.handler else {
+        reading.isPolled = isPolled
+        guard let handler = reading.handler else {
             unlockReading(held)
             return nil
         }
@@ -65,9 +65,9 @@ extension Channel {
 
     /// For a memory link, on the loop.
     func readMemory() {
-        gate.withLock { gated.pointee.readScheduled = false }
+        gate.withLock { gated.readScheduled = false }
         let held = readLock.lock()
-        guard !reading.pointee.input.isEnded, !reading.pointee.isLoopStopped, let handler = reading.pointee.handler
+        guard !reading.input.isEnded, !reading.isLoopStopped, let handler = reading.handler
         else {
             return unlockReading(held)
         }
@@ -83,7 +83,7 @@ extension Channel {
     /// Reads what is there, after the peer stopped reading, and ends.
     func drainAfterFailedWrite() {
         guard let held = lockReading(or: .drain) else { return }
-        guard !reading.pointee.input.isEnded, let handler = reading.pointee.handler else { return unlockReading(held) }
+        guard !reading.input.isEnded, let handler = reading.handler else { return unlockReading(held) }
         let (outcome, delivered) = ReadContext.withTemporary { readWithinBudget($0, handler, held, isLast: true) }
         unlockReading(held)
         if delivered { loop.schedule(.notify, on: self) }
@@ -91,7 +91,7 @@ extension Channel {
         case .endOfFile, .failed: return settle(outcome)
         case .drained, .more: break
         }
-        let number = gate.withLock { gated.pointee.writeError }
+        let number = gate.withLock { gated.writeError }
         end(.failed(.system("writing", number, code: .brokenPipe)))
     }
 
@@ -106,7 +106,7 @@ extension Channel {
         while case .more = outcome, count < (isLast ? Self.lastReadBudget : Self.readBudget) {
             outcome = readOnce(context, handler, held)
             // A short read of a stream is no proof of its end where descriptors came with it.
-            if isLast, case .drained = outcome, reading.pointee.lastWasShort { outcome = .more }
+            if isLast, case .drained = outcome, reading.lastWasShort { outcome = .more }
             count += 1
             // What a frame asks for should not wait until the large message behind it is read.
             if !isLast, framesRead.load(ordering: .relaxed) != before { break }
@@ -120,7 +120,7 @@ extension Channel {
         case .more, .drained: break
         case .endOfFile: inputEnded()
         case .failed:
-            let (error, handler) = withReadLock { (reading.pointee.failure, reading.pointee.handler) }
+            let (error, handler) = withReadLock { (reading.failure, reading.handler) }
             guard let error else { return }
             // It may have a last word, such as why it refuses the peer.
             handler?.inputFailed(error)
@@ -130,14 +130,14 @@ extension Channel {
 
     private func inputEnded() {
         gate.withLock { held in
-            gated.pointee.input.end()
+            gated.input.end()
             setReadInterest(false, held)
             // Otherwise the poller would report the socket's end again and again.
-            if gated.pointee.input.isShared, let eventLoop {
-                setInput(gated.pointee.inputInterest & ~UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
+            if gated.input.isShared, let eventLoop {
+                setInput(gated.inputInterest & ~UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             }
         }
-        switch queueLock.withLock({ writing.pointee.output.inputEnded(isEmpty: writing.pointee.queue.isEmpty) }) {
+        switch queueLock.withLock({ writing.output.inputEnded(isEmpty: writing.queue.isEmpty) }) {
         case .endChannel: return end(.endOfFile)
         case .watchAndFlush: watchForHangUp()
         case .flush: break
@@ -154,46 +154,46 @@ extension Channel {
         var vectors = (iovec(), iovec())
         var count = 0
         var asked = Self.portion
-        let direct = reading.pointee.reader.destination
-        let start = reading.pointee.start
-        let end = reading.pointee.end
+        let direct = reading.reader.destination
+        let start = reading.start
+        let end = reading.end
         if let direct {
             vectors.0 = iovec(iov_base: direct.baseAddress, iov_len: direct.count)
             // Behind it comes, as a rule, the next continuation's header, whose payload again belongs elsewhere.
-            asked = reading.pointee.reader.moreFollows ? FrameHeader.continuationSize : Self.portion
+            asked = reading.reader.moreFollows ? FrameHeader.continuationSize : Self.portion
             count = 1
         }
-        let room = min(ReadBuffer.size - end, max(asked, reading.pointee.needed - (end - start)))
+        let room = min(ReadBuffer.size - end, max(asked, reading.needed - (end - start)))
         let rest = iovec(iov_base: memory + end, iov_len: room)
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
-        let shared = reading.pointee.input.isShared ? sharedMemory : nil
+        let shared = reading.input.isShared ? sharedMemory : nil
         let takesAncillary =
-            acceptsDescriptors || reading.pointee.wantsCredentials || reading.pointee.arrival != .notExpected
-            || (reading.pointee.foreignBytes > 0 && shared == nil)
+            acceptsDescriptors || reading.wantsCredentials || reading.arrival != .notExpected
+            || (reading.foreignBytes > 0 && shared == nil)
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
-                shared?.read($0, count, requestsDoorbell: !reading.pointee.isPolled)
+                shared?.read($0, count, requestsDoorbell: !reading.isPolled)
                     ?? link.receive($0, count, takesAncillary ? context.pointee.ancillary : nil)
             }
         }
         guard received > 0 else {
             // Nothing follows what is not there.
-            reading.pointee.lastWasShort = false
+            reading.lastWasShort = false
             store(memory, context, start, end)
             return outcome(received, isPartial: end > start)
         }
         // A stream that brings descriptors may be read short in its midst.
-        reading.pointee.lastWasShort =
-            received < room + (direct?.count ?? 0) && reading.pointee.arrival == .notExpected
-            && (shared?.isDrained ?? true || reading.pointee.isPolled)
+        reading.lastWasShort =
+            received < room + (direct?.count ?? 0) && reading.arrival == .notExpected
+            && (shared?.isDrained ?? true || reading.isPolled)
         do {
             if takesAncillary { try takeAncillary(context.pointee.ancillary, received) }
             var filled = received
             if let direct {
                 let part = min(received, direct.count)
                 filled -= part
-                if case .bulk(let number, let bytes)? = reading.pointee.reader.filled(part) {
+                if case .bulk(let number, let bytes)? = reading.reader.filled(part) {
                     try deliver(bulk: number, bytes, handler)
                 }
             }
@@ -203,13 +203,13 @@ extension Channel {
         } catch {
             return failed(TransportError(.handlerFailed, "A frame was refused: \(error)"))
         }
-        return reading.pointee.lastWasShort ? .drained : .more
+        return reading.lastWasShort ? .drained : .more
     }
 
     @inline(never)
     private func failed(_ error: TransportError) -> ReadOutcome {
-        reading.pointee.input.end()
-        reading.pointee.failure = error
+        reading.input.end()
+        reading.failure = error
         return .failed
     }
 
@@ -218,12 +218,12 @@ extension Channel {
         case EAGAIN, EWOULDBLOCK: return .drained
         // The peer closed its end without reading all we sent. All it sent was read.
         case 0, ECONNRESET: break
-        case EPROTO where reading.pointee.input.isShared: return failed(SharedMemoryTransport.invalidCounters)
+        case EPROTO where reading.input.isShared: return failed(SharedMemoryTransport.invalidCounters)
         case let number:
             return failed(.system("reading", number))
         }
-        reading.pointee.input.end()
-        if isPartial || !reading.pointee.reader.isWhole {
+        reading.input.end()
+        if isPartial || !reading.reader.isWhole {
             return failed(TransportError(.truncated, "the input ended inside a message"))
         }
         return .endOfFile
@@ -231,28 +231,28 @@ extension Channel {
 
     /// Finds the memory for the next read; `start..<end` in it is the part of a frame that was read before.
     private func prepareBuffer(_ context: UnsafeMutablePointer<ReadContext>) -> Unmanaged<ReadBuffer> {
-        guard let kept = reading.pointee.buffer else {
+        guard let kept = reading.buffer else {
             let buffer = context.pointee.current()
-            let part = reading.pointee.carry.count
-            if let carried = reading.pointee.carry.start {
+            let part = reading.carry.count
+            if let carried = reading.carry.start {
                 buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: carried, byteCount: part) }
-                reading.pointee.carry.removeAll()
+                reading.carry.removeAll()
             }
-            reading.pointee.start = 0
-            reading.pointee.end = part
+            reading.start = 0
+            reading.end = part
             return buffer
         }
-        reading.pointee.buffer = nil
-        let start = reading.pointee.start
-        if ReadBuffer.size - start >= reading.pointee.needed {
+        reading.buffer = nil
+        let start = reading.start
+        if ReadBuffer.size - start >= reading.needed {
             context.pointee.resume(kept)
             return Unmanaged.passUnretained(kept)
         }
         let buffer = context.pointee.current()
-        let part = reading.pointee.end - start
+        let part = reading.end - start
         buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: kept.memory + start, byteCount: part) }
-        reading.pointee.start = 0
-        reading.pointee.end = part
+        reading.start = 0
+        reading.end = part
         return buffer
     }
 
@@ -262,17 +262,17 @@ extension Channel {
     ) {
         let part = end - start
         if part > Self.smallPart {
-            reading.pointee.start = start
-            reading.pointee.end = end
-            reading.pointee.buffer = context.pointee.takeCurrent()
+            reading.start = start
+            reading.end = end
+            reading.buffer = context.pointee.takeCurrent()
             return
         }
-        reading.pointee.start = 0
-        reading.pointee.end = 0
+        reading.start = 0
+        reading.end = 0
         if part > 0 {
-            reading.pointee.carry.extend(part).copyMemory(from: memory + start, byteCount: part)
+            reading.carry.extend(part).copyMemory(from: memory + start, byteCount: part)
         } else {
-            reading.pointee.carry.trim(to: 0)
+            reading.carry.trim(to: 0)
         }
     }
 
@@ -282,12 +282,12 @@ extension Channel {
         _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int, _ held: borrowing Held<ReadState>
     ) throws {
         let bytes = UnsafeRawBufferPointer(start: memory, count: end)
-        reading.pointee.reader.consumed = consumed.load(ordering: .relaxed)
+        reading.reader.consumed = consumed.load(ordering: .relaxed)
         var cursor = start
         var frames: UInt64 = 0
         defer { if frames > 0 { count(frames) } }
         while true {
-            switch try reading.pointee.reader.next(bytes, &cursor) {
+            switch try reading.reader.next(bytes, &cursor) {
             case .frame(let header, let number, let body, let messageLength):
                 frames += 1
                 let descriptors = header.descriptors == 0 ? [] : try claim(header.descriptors, number)
@@ -295,7 +295,7 @@ extension Channel {
                     InboundFrame(
                         header, number: number, bytes: UnsafeRawBufferPointer(rebasing: bytes[body]),
                         messageLength: messageLength, descriptors: descriptors, buffer: buffer))
-                if reading.pointee.input == .moving {
+                if reading.input == .moving {
                     guard cursor == end else {
                         throw TransportError(
                             .protocolViolation, "bytes came behind the frame that was to be the socket's last")
@@ -308,7 +308,7 @@ extension Channel {
                 guard case .bulk(let number, let bytes)? = try readPiece() else { continue }
                 try deliver(bulk: number, bytes, handler)
             case .incomplete(let needed):
-                reading.pointee.needed = needed
+                reading.needed = needed
                 store(memory, context, cursor, end)
                 return
             }

@@ -19,15 +19,15 @@ extension Channel {
 
     /// Where the next bytes of a large message go.
     func messageRoom(_ shared: SharedMemoryTransport?, _ held: borrowing Held<WriteState>) -> MessageRoom {
-        guard let shared, writing.pointee.queue.wantsPiece else { return .stream }
-        return shared.messageRoom(most: writing.pointee.pacing.pieces)
+        guard let shared, writing.queue.wantsPiece else { return .stream }
+        return shared.messageRoom(most: writing.pacing.pieces)
     }
 
     /// What a plan has to know of that.
     func pieceSize(_ room: MessageRoom, _ held: borrowing Held<WriteState>) -> Int? {
         switch room {
         case .stream: nil
-        case .piece: writing.pointee.pacing.pieceSize
+        case .piece: writing.pacing.pieceSize
         case .none, .broken: 0
         }
     }
@@ -56,23 +56,23 @@ extension Channel {
     private func watchRegion() {
         let timer = loop.addTimer(after: Self.regionPause) { [self] in releaseIdleRegion() }
         let isClosed = queueLock.withLock {
-            writing.pointee.regionTimer = timer
-            return writing.pointee.output.isClosed
+            writing.regionTimer = timer
+            return writing.output.isClosed
         }
         if isClosed { loop.cancelTimer(timer) }
     }
 
     private func releaseIdleRegion() {
         var held = queueLock.lock()
-        writing.pointee.regionTimer = nil
-        guard !writing.pointee.output.isClosed, let shared = sharedMemory else { return queueLock.unlock(held) }
+        writing.regionTimer = nil
+        guard !writing.output.isClosed, let shared = sharedMemory else { return queueLock.unlock(held) }
         // As the thread that writes. While another one is, the region is used.
-        let action = writing.pointee.output.beginFlush(isWritable: false, isBlocked: false, canWrite: true)
+        let action = writing.output.beginFlush(isWritable: false, isBlocked: false, canWrite: true)
         var goesOn = true
         if case .write = action {
             goesOn = queueLock.unlocked(&held) { shared.releaseRegionIfIdle(send: sendRegionByte) }
-            writing.pointee.output.endFlush()
-            if writing.pointee.output.isClosed { return settleClosedAndUnlock(held) }
+            writing.output.endFlush()
+            if writing.output.isClosed { return settleClosedAndUnlock(held) }
         }
         queueLock.unlock(held)
         if goesOn { watchRegion() }
@@ -87,7 +87,7 @@ extension Channel {
         guard !isForked else { return false }
         return queueLock.withLock {
             // While the output is open the memory is mapped.
-            writing.pointee.output.isOpen && writing.pointee.output.isShared && sharedMemory?.mayOffer == true
+            writing.output.isOpen && writing.output.isShared && sharedMemory?.mayOffer == true
         }
     }
 
@@ -99,8 +99,8 @@ extension Channel {
         let isOpen =
             !isForked
             && queueLock.withLock {
-                guard writing.pointee.output.isOpen else { return false }
-                writing.pointee.blobOffers.append(descriptor)
+                guard writing.output.isOpen else { return false }
+                writing.blobOffers.append(descriptor)
                 return true
             }
         if !isOpen { port_close(descriptor) }
@@ -111,14 +111,14 @@ extension Channel {
 
     /// Sends offers, by the thread that writes.
     func sendBlobOffers(_ held: inout Held<WriteState>) {
-        while let descriptor = writing.pointee.blobOffers.first, !writing.pointee.output.isClosed {
+        while let descriptor = writing.blobOffers.first, !writing.output.isClosed {
             let (isSent, isKept) = queueLock.unlocked(&held) { sendBlobOffer(descriptor) }
             // The peer has so many left to read that the rest waits for the next flush.
             guard isSent else {
-                if !isKept { writing.pointee.blobOffers[0] = -1 }
+                if !isKept { writing.blobOffers[0] = -1 }
                 return
             }
-            writing.pointee.blobOffers.removeFirst()
+            writing.blobOffers.removeFirst()
         }
     }
 
@@ -142,7 +142,7 @@ extension Channel {
     func admitRegions() {
         // From here on any byte on the socket may come with one.
         passDescriptors()
-        reading.pointee.foreignBytes = .max
+        reading.foreignBytes = .max
         sharedMemory?.admitRegions()
     }
 
@@ -156,7 +156,7 @@ extension Channel {
             guard isLost || descriptors.count == 1 else {
                 throw TransportError(.protocolViolation, "a region comes with one descriptor")
             }
-            try reading.pointee.handler?.receive(blobRegion: isLost ? nil : descriptors.first)
+            try reading.handler?.receive(blobRegion: isLost ? nil : descriptors.first)
         case .offer: try sharedMemory?.takeRegion(isLost ? nil : descriptors)
         case .release where descriptors.isEmpty && !isLost: sharedMemory?.releaseRegion()
         default:
@@ -166,11 +166,11 @@ extension Channel {
 
     /// Copies the next bytes of a large message out of the region.
     func readPiece() throws(TransportError) -> FrameReader.Event? {
-        guard let sharedMemory, reading.pointee.input.isShared, let target = reading.pointee.reader.destination else {
+        guard let sharedMemory, reading.input.isShared, let target = reading.reader.destination else {
             throw TransportError(.protocolViolation, "a piece of a region that does not exist")
         }
         try sharedMemory.readPiece(into: target)
-        return reading.pointee.reader.filled(target.count)
+        return reading.reader.filled(target.count)
     }
 }
 

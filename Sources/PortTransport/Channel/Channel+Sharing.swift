@@ -24,8 +24,8 @@ extension Channel {
     /// To be called while a frame is delivered.
     package func expectSharedMemory() {
         passDescriptors()
-        reading.pointee.arrival.expect()
-        reading.pointee.reader.carriesDescriptors = true
+        reading.arrival.expect()
+        reading.reader.carriesDescriptors = true
     }
 
     /// It has sent them, or will not.
@@ -34,10 +34,10 @@ extension Channel {
     /// - Returns: Whether they were lost on their way, because this process has no room for them; then the frame has none.
     /// - Throws: `protocolViolation` if there are more than the frame had.
     package func stopExpectingSharedMemory() throws(TransportError) -> Bool {
-        let isLost = reading.pointee.arrival.take()
-        reading.pointee.reader.carriesDescriptors = false
+        let isLost = reading.arrival.take()
+        reading.reader.carriesDescriptors = false
         refuseDescriptors()
-        guard reading.pointee.descriptors.count == 0 else {
+        guard reading.descriptors.count == 0 else {
             throw TransportError(.protocolViolation, "descriptors came that no frame claims")
         }
         return isLost
@@ -62,9 +62,9 @@ extension Channel {
     package func enqueueSharedMemory(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
         let held = queueLock.lock()
-        let isOpen = writing.pointee.output.isOpen
+        let isOpen = writing.output.isOpen
         if isOpen {
-            _ = writing.pointee.queue.append(
+            _ = writing.queue.append(
                 kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: descriptors, areOptional: true)
         }
         queueLock.unlock(held)
@@ -81,7 +81,7 @@ extension Channel {
     /// Does nothing once it is used.
     package func dropSharedMemory() {
         // After the end it goes with the link.
-        guard reading.pointee.input == .endpoint, let dropped = sharedMemory else { return }
+        guard reading.input == .endpoint, let dropped = sharedMemory else { return }
         sharedMemory = nil
         dropped.close()
     }
@@ -105,47 +105,47 @@ extension Channel {
     package func enqueueLast(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer) {
         guard !isForked else { return }
         let held = queueLock.lock()
-        if writing.pointee.output.isOpen {
-            _ = writing.pointee.queue.append(kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: [])
-            writing.pointee.queue.setBoundary()
+        if writing.output.isOpen {
+            _ = writing.queue.append(kind: kind, flags: flags, prefix: prefix, body: nil, descriptors: [])
+            writing.queue.setBoundary()
         }
         queueLock.unlock(held)
     }
 
     /// The frame that is being delivered is the last that is read from the endpoint itself.
-    package func moveInput() { _ = reading.pointee.input.announceMove() }
+    package func moveInput() { _ = reading.input.announceMove() }
 
     func shareOutput(_ held: borrowing Held<WriteState>) {
-        writing.pointee.output.share()
+        writing.output.share()
         writesToSharedMemory.store(true, ordering: .releasing)
         gate.withLock { held in
-            gated.pointee.output = .shared
-            guard let eventLoop, !gated.pointee.life.isOver else { return }
+            gated.output = .shared
+            guard let eventLoop, !gated.life.isOver else { return }
             // The kernel may have been full before.
-            setInput(gated.pointee.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop, held)
+            setInput(gated.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop, held)
             setDoorbell(eventLoop, held)
         }
     }
 
     /// Called between two frames.
     func shareInput(_ held: borrowing Held<ReadState>) {
-        _ = reading.pointee.input.move()
+        _ = reading.input.move()
         readsSharedMemory.store(true, ordering: .releasing)
         admitRegions()
         // From here on the loop reads also while a blocking reader does: each is notified of its own.
-        reading.pointee.isLoopStopped = false
+        reading.isLoopStopped = false
         gate.withLock { held in
-            _ = gated.pointee.input.move()
-            gated.pointee.wantsInput = true
-            guard let eventLoop, !gated.pointee.life.isOver else { return }
+            _ = gated.input.move()
+            gated.wantsInput = true
+            guard let eventLoop, !gated.life.isOver else { return }
             // All that comes from it now is the end.
-            let rest = gated.pointee.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
+            let rest = gated.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
-            let listened = gated.pointee.doorbellInterest ?? 0 != 0
+            let listened = gated.doorbellInterest ?? 0 != 0
             setDoorbell(eventLoop, held)
             // The poller may have reported both already, and for the last time: the end, and the first bytes in shared
             // memory.
-            eventLoop.rearm(gated.pointee.inputSource, link.inputDescriptor, gated.pointee.inputInterest)
+            eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
             if listened { rearmDoorbell(eventLoop, held) }
         }
     }
@@ -156,12 +156,12 @@ extension Channel {
     ///
     /// A doorbell is never emptied: a loop that begins to listen is notified once, whatever came before.
     func setDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        guard let sharedMemory, gated.pointee.inputSource != 0 else { return }
-        let awaitsRoom = gated.pointee.output == .shared && isBlocked.load(ordering: .sequentiallyConsistent)
-        let listens = awaitsRoom || (gated.pointee.input.isShared && gated.pointee.wantsInput)
+        guard let sharedMemory, gated.inputSource != 0 else { return }
+        let awaitsRoom = gated.output == .shared && isBlocked.load(ordering: .sequentiallyConsistent)
+        let listens = awaitsRoom || (gated.input.isShared && gated.wantsInput)
         let interest = listens ? UInt32(PORT_READABLE | PORT_EDGE) : 0
-        let source = gated.pointee.inputSource
-        if let previous = gated.pointee.doorbellInterest {
+        let source = gated.inputSource
+        if let previous = gated.doorbellInterest {
             guard previous != interest else { return }
             eventLoop.changeDoorbell(source, sharedMemory.doorbell, from: previous, to: interest)
         } else {
@@ -169,7 +169,7 @@ extension Channel {
                 return doorbellIsLost()
             }
         }
-        gated.pointee.doorbellInterest = interest
+        gated.doorbellInterest = interest
     }
 
     /// The system cannot poll the doorbell.
@@ -178,17 +178,17 @@ extension Channel {
     }
 
     func rearmDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        guard let sharedMemory, let interest = gated.pointee.doorbellInterest, interest != 0, !gated.pointee.life.isOver
+        guard let sharedMemory, let interest = gated.doorbellInterest, interest != 0, !gated.life.isOver
         else {
             return
         }
-        eventLoop.rearmDoorbell(gated.pointee.inputSource, sharedMemory.doorbell, interest)
+        eventLoop.rearmDoorbell(gated.inputSource, sharedMemory.doorbell, interest)
     }
 
     func forgetDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
-        guard let sharedMemory, let interest = gated.pointee.doorbellInterest else { return }
+        guard let sharedMemory, let interest = gated.doorbellInterest else { return }
         eventLoop.removeDoorbell(sharedMemory.doorbell, interest: interest)
-        gated.pointee.doorbellInterest = nil
+        gated.doorbellInterest = nil
     }
 
     /// Whether what the poller reported may mean that the peer has made room.
@@ -225,7 +225,7 @@ extension Channel {
         _ context: UnsafeMutablePointer<ReadContext>, _ held: consuming Held<ReadState>
     ) -> (ReadOutcome, (any FrameHandler)?)? {
         // Its descriptor may be closed as soon as it has ended.
-        guard !reading.pointee.input.isEnded else {
+        guard !reading.input.isEnded else {
             unlockReading(held)
             return nil
         }
@@ -239,8 +239,8 @@ extension Channel {
             do throws(TransportError) {
                 try receiveRegionByte(byte, ancillary.pointee.numbers, isLost: ancillary.pointee.truncated)
             } catch {
-                reading.pointee.input.end()
-                reading.pointee.failure = error
+                reading.input.end()
+                reading.failure = error
                 unlockReading(held)
                 return (.failed, nil)
             }
@@ -255,17 +255,17 @@ extension Channel {
             return nil
         case 0, ECONNRESET: break
         case let number:
-            reading.pointee.input.end()
-            reading.pointee.failure = .system("reading", number)
+            reading.input.end()
+            reading.failure = .system("reading", number)
             unlockReading(held)
             return (.failed, nil)
         }
         sharedMemory?.isPeerFinished.store(true, ordering: .releasing)
-        guard let handler = reading.pointee.handler else {
+        guard let handler = reading.handler else {
             unlockReading(held)
             return nil
         }
-        reading.pointee.isPolled = false
+        reading.isPolled = false
         let (outcome, delivered) = readWithinBudget(context, handler, held, isLast: true)
         unlockReading(held)
         return (outcome, delivered ? handler : nil)

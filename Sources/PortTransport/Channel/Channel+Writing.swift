@@ -38,10 +38,10 @@ extension Channel {
         let held = queueLock.lock()
         guard canAppend(size, descriptors, held) else { return refuseAndUnlock(size, descriptors, held) }
         let isAnswer = noteContent(kind, held)
-        let number = writing.pointee.queue.append(
+        let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
+        if writing.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
         queueLock.unlock(held)
         return number
     }
@@ -57,10 +57,10 @@ extension Channel {
             return refuseAndUnlock(prefix.count, descriptors, held)
         }
         let isAnswer = noteContent(kind, held)
-        let number = writing.pointee.queue.append(
+        let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.pointee.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
+        if writing.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
         queueLock.unlock(held)
         return number
     }
@@ -83,10 +83,10 @@ extension Channel {
     package func hasMessageRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
-            let unsent = writing.pointee.queue.unsentOwnMessages
+            let unsent = writing.queue.unsentOwnMessages
             if unsent == 0 || count <= unsentMessages && unsent <= unsentMessages - count { return true }
             let mark = max(0, min(unsentMessages / 2, unsentMessages - count))
-            writing.pointee.messageMark = max(writing.pointee.messageMark ?? 0, mark)
+            writing.messageMark = max(writing.messageMark ?? 0, mark)
             return false
         }
     }
@@ -95,27 +95,27 @@ extension Channel {
     @inline(__always)
     private func noteContent(_ kind: UInt8, _ held: borrowing Held<WriteState>) -> Bool {
         if kind == answerKind {
-            writing.pointee.content.formUnion(.answers)
+            writing.content.formUnion(.answers)
             return true
         }
-        writing.pointee.content.formUnion(.others)
+        writing.content.formUnion(.others)
         return kind < 32 && countedKinds & (1 << UInt32(kind)) != 0
     }
 
     @inline(__always)
     private func canAppend(_ size: Int, _ descriptors: [CInt], _ held: borrowing Held<WriteState>) -> Bool {
-        guard size <= maximumFrame, writing.pointee.output.isOpen else { return false }
+        guard size <= maximumFrame, writing.output.isOpen else { return false }
         if descriptors.isEmpty { return true }
-        return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.pointee.output.isShared
-            && writing.pointee.queue.boundary == nil
+        return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.output.isShared
+            && writing.queue.boundary == nil
     }
 
     @inline(never)
     private func refuseAndUnlock(
         _ size: Int, _ descriptors: [CInt], _ held: consuming Held<WriteState>
     ) -> UInt64 {
-        let isOver = !writing.pointee.output.isOpen
-        let number = writing.pointee.queue.appendNothing()
+        let isOver = !writing.output.isOpen
+        let number = writing.queue.appendNothing()
         queueLock.unlock(held)
         for descriptor in descriptors { port_close(descriptor) }
         if !isOver {
@@ -132,8 +132,8 @@ extension Channel {
     package func abort(_ number: UInt64) {
         guard !isForked else { return }
         let held = queueLock.lock()
-        writing.pointee.queue.abort(number)
-        let spent = writing.pointee.queue.takeSpent()
+        writing.queue.abort(number)
+        let spent = writing.queue.takeSpent()
         queueLock.unlock(held)
         withExtendedLifetime(spent) {}
         setNeedsFlush()
@@ -143,8 +143,8 @@ extension Channel {
     package func messageCredit(_ bytes: UInt64) -> MessageCredit {
         guard !isForked else { return .counted }
         return queueLock.withLock {
-            guard writing.pointee.queue.credit(bytes) else { return .notOwed }
-            return writing.pointee.queue.messageMayGo ? .mayGoOn : .counted
+            guard writing.queue.credit(bytes) else { return .notOwed }
+            return writing.queue.messageMayGo ? .mayGoOn : .counted
         }
     }
 
@@ -156,7 +156,7 @@ extension Channel {
     /// Whether every byte of a message was handed to the kernel; also after the end.
     package func isWritten(_ number: UInt64) -> Bool {
         guard !isForked else { return false }
-        return queueLock.withLock { writing.pointee.queue.isWritten(number) }
+        return queueLock.withLock { writing.queue.isWritten(number) }
     }
 
     /// Whether the peer may have every byte of a message; also after the end.
@@ -164,33 +164,33 @@ extension Channel {
     /// Unlike `isWritten` true for what a thread is just writing.
     package func mayBeWritten(_ number: UInt64) -> Bool {
         guard !isForked else { return false }
-        return queueLock.withLock { writing.pointee.queue.mayBeWritten(number) }
+        return queueLock.withLock { writing.queue.mayBeWritten(number) }
     }
 
     /// Bytes enqueued and not yet handed to the kernel.
     package var queuedBytes: Int {
         guard !isForked else { return 0 }
-        return queueLock.withLock { writing.pointee.queue.queuedBytes }
+        return queueLock.withLock { writing.queue.queuedBytes }
     }
 
     /// Bytes of answers enqueued and not yet handed to the kernel.
     package var unsentAnswers: Int {
         guard !isForked else { return 0 }
-        return queueLock.withLock { writing.pointee.queue.unsentAnswers }
+        return queueLock.withLock { writing.queue.unsentAnswers }
     }
 
     /// Bytes of answers ever handed to the kernel.
     package var writtenAnswers: UInt64 {
         guard !isForked else { return 0 }
-        return queueLock.withLock { writing.pointee.queue.writtenAnswers }
+        return queueLock.withLock { writing.queue.writtenAnswers }
     }
 
     /// Notifies the handler on the loop once at most that many bytes of answers are unsent.
     package func notifyWhenAnswers(areAtMost count: Int) {
         guard !isForked else { return }
         let isSo = queueLock.withLock { () -> Bool in
-            guard writing.pointee.queue.unsentAnswers > count else { return true }
-            writing.pointee.answerMark = count
+            guard writing.queue.unsentAnswers > count else { return true }
+            writing.answerMark = count
             return false
         }
         if isSo { loop.schedule(.notify, on: self) }
@@ -222,19 +222,19 @@ extension Channel {
     /// read no more, so that what the peer asked for is still answered.
     package func outliveInput() {
         guard !isForked else { return }
-        queueLock.withLock { writing.pointee.output.outliveInput() }
+        queueLock.withLock { writing.output.outliveInput() }
     }
 
     /// Frames enqueued from now on are not sent; `finishWriting` follows.
     package func enqueueNoMore() {
         guard !isForked else { return }
-        queueLock.withLock { writing.pointee.output.finish() }
+        queueLock.withLock { writing.output.finish() }
     }
 
     /// Ends the output after what is enqueued; frames enqueued later are not sent.
     package func finishWriting() {
         guard !isForked else { return }
-        queueLock.withLock { writing.pointee.output.finish() }
+        queueLock.withLock { writing.output.finish() }
         flush()
     }
 }

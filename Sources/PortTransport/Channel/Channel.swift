@@ -152,9 +152,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     /// Given back by `unlockReading`.
     let readLock: StateLock<ReadState>
     let gate: StateLock<GateState>
-    let writing: UnsafeMutablePointer<WriteState>
-    let reading: UnsafeMutablePointer<ReadState>
-    let gated: UnsafeMutablePointer<GateState>
+    // Unchecked, because the locks say who may use them.
+    @exclusivity(unchecked) var writing: WriteState
+    @exclusivity(unchecked) var reading: ReadState
+    @exclusivity(unchecked) var gated = GateState()
     /// Decides whether a blocking reader polls before it sleeps.
     ///
     /// The thread that reads uses it alone and without a lock; while none does, it is looked at under the gate.
@@ -223,42 +224,31 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         queueLock = locks[0].protecting(WriteState.self)
         readLock = locks[1].protecting(ReadState.self)
         gate = locks[2].protecting(GateState.self)
-        writing = .allocate(capacity: 1)
-        writing.initialize(to: WriteState(window: configuration.window))
-        reading = .allocate(capacity: 1)
-        reading.initialize(
-            to: ReadState(
-                limits: FrameReader.Limits(
-                    frame: configuration.maximumFrame, bulk: configuration.maximumMessage, window: configuration.window,
-                    carriesDescriptors: acceptsDescriptors)))
-        gated = .allocate(capacity: 1)
-        gated.initialize(to: GateState())
-        gated.pointee.peer = peer
+        writing = WriteState(window: configuration.window)
+        reading = ReadState(
+            limits: FrameReader.Limits(
+                frame: configuration.maximumFrame, bulk: configuration.maximumMessage, window: configuration.window,
+                carriesDescriptors: acceptsDescriptors))
+        gated.peer = peer
         super.init()
-        gated.pointee.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
+        gated.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
         if acceptsDescriptors { passDescriptors() } else { refuseDescriptors() }
         if credentialSource == .message {
-            writing.pointee.sendsCredentials = true
-            reading.pointee.wantsCredentials = true
+            writing.sendsCredentials = true
+            reading.wantsCredentials = true
             _ = port_pass_credentials(link.inputDescriptor, true)
         }
     }
 
     deinit {
-        if !gated.pointee.users.isEmpty {
-            link.close(alsoOutput: gated.pointee.output != .closed)
+        if !gated.users.isEmpty {
+            link.close(alsoOutput: gated.output != .closed)
             sharedMemory?.close()
         }
-        for descriptor in writing.pointee.queue.discard() { port_close(descriptor) }
-        for descriptor in writing.pointee.blobOffers where descriptor >= 0 { port_close(descriptor) }
-        Self.closeForeign(reading.pointee.takeDescriptors())
-        gated.pointee.blockingReader.destroy()
-        writing.deinitialize(count: 1)
-        writing.deallocate()
-        reading.deinitialize(count: 1)
-        reading.deallocate()
-        gated.deinitialize(count: 1)
-        gated.deallocate()
+        for descriptor in writing.queue.discard() { port_close(descriptor) }
+        for descriptor in writing.blobOffers where descriptor >= 0 { port_close(descriptor) }
+        Self.closeForeign(reading.takeDescriptors())
+        gated.blockingReader.destroy()
         // The three are one block.
         queueLock.destroy()
     }
@@ -268,7 +258,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     var isForked: Bool { port_fork_count() != forkCount }
 
     /// The peer's credentials: from the kernel on connected sockets, with the first bytes on socketpairs, nil on pipes.
-    package var peer: PeerCredentials? { isForked ? nil : gate.withLock { gated.pointee.peer } }
+    package var peer: PeerCredentials? { isForked ? nil : gate.withLock { gated.peer } }
 
     /// Begins to read.
     ///
@@ -277,8 +267,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         // A lock that another thread held at the fork would never be free.
         guard !isForked else { return }
         let action = gate.withLock {
-            let action = gated.pointee.life.start()
-            if case .begin = action { gated.pointee.handler = handler }
+            let action = gated.life.start()
+            if case .begin = action { gated.handler = handler }
             return action
         }
         switch action {
@@ -287,7 +277,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         case .begin: break
         }
         _ = Unmanaged.passRetained(self)
-        withReadLock { reading.pointee.handler = handler }
+        withReadLock { reading.handler = handler }
         if case .memory(let end) = link {
             end.attach(self)
             inputArrived()
@@ -299,12 +289,12 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         }
         do {
             try gate.withLock { (held) throws(TransportError) in
-                guard !gated.pointee.life.hasEnd else { return }
+                guard !gated.life.hasEnd else { return }
                 // Written to before, and known to the loop since.
-                if gated.pointee.inputSource != 0 { return setReadInterest(true, held) }
+                if gated.inputSource != 0 { return setReadInterest(true, held) }
                 let interest = readInterest(held)
-                gated.pointee.inputSource = try eventLoop.addSource(link.inputDescriptor, interest: interest, self)
-                gated.pointee.inputInterest = interest
+                gated.inputSource = try eventLoop.addSource(link.inputDescriptor, interest: interest, self)
+                gated.inputInterest = interest
             }
         } catch {
             end(.failed(error))
@@ -312,14 +302,14 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     /// What the frames are delivered to; nil before the start and after the end.
-    package var handler: (any FrameHandler)? { isForked ? nil : gate.withLock { gated.pointee.handler } }
+    package var handler: (any FrameHandler)? { isForked ? nil : gate.withLock { gated.handler } }
 
     /// Whether this channel alone refers to its handler.
     package var holdsHandlerAlone: Bool {
         guard !isForked else { return false }
         return gate.withLock {
             // In two steps: within the first one the handler is held once more.
-            let reference = gated.pointee.handler?.reference
+            let reference = gated.handler?.reference
             return reference?.isHeldOnce ?? false
         }
     }
@@ -344,7 +334,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     override func perform(_ work: ChannelWork) {
         switch work {
         case .notify:
-            gate.withLock({ gated.pointee.handler })?.deliveryEnded(onLoop: true)
+            gate.withLock({ gated.handler })?.deliveryEnded(onLoop: true)
         case .flush:
             flush(isWritable: true)
             if case .memory = link { noticeHangUp() }
