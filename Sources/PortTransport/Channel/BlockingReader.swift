@@ -62,24 +62,45 @@ struct BlockingReader: ~Copyable {
     /// A reservation that was used so short a time ago stays.
     private static let reservationTime: UInt64 = 1_000_000
 
+    /// What a channel needs from its first blocking call on.
+    final class Calls {
+        /// Blocking calls that followed each other at once.
+        fileprivate(set) var consecutive = 0
+        fileprivate var enteredAt: UInt64 = 0
+        /// What the next thread needs, left by the last one; there while the reader is `reserved`.
+        var resources: BlockingReaderResources?
+        /// Threads that wait until they may read, or for their condition.
+        var waiting = 0
+        /// Wakes the thread that reads, while it waits in the kernel.
+        var sleeping: Unmanaged<BlockingReaderResources>?
+        /// The same, where memory is shared.
+        var awaitingAnswer: Unmanaged<SharedMemoryTransport>?
+        /// Made when first needed.
+        fileprivate var condition: Condition?
+        /// Decides whether the thread that reads polls before it sleeps.
+        ///
+        /// That thread uses it alone and without a lock; while none reads, it is looked at under the gate.
+        @exclusivity(unchecked) var policy = PollingPolicy()
+
+        deinit { condition?.destroy() }
+    }
+
     private(set) var reader = EndpointReader.loop
     /// The watchdog looks at the channel at each tick.
     private(set) var isWatched = false
-    /// Blocking calls that followed each other at once.
-    private(set) var consecutiveCalls = 0
-    private var enteredAt: UInt64 = 0
-    /// What the next thread needs, left by the last one; there while the reader is `reserved`.
-    var resources: BlockingReaderResources?
-    /// Threads that wait until they may read, or for their condition.
-    var waiting = 0
-    /// Wakes the thread that reads, while it waits in the kernel.
-    var sleeping: Unmanaged<BlockingReaderResources>?
-    /// The same, where memory is shared.
-    var awaitingAnswer: Unmanaged<SharedMemoryTransport>?
-    /// Made when first needed: most channels never have a blocking reader.
-    private var condition: Condition?
+    /// Nil before the first blocking call, and stays from then on.
+    private var made: Calls?
 
     init() {}
+
+    var calls: Calls {
+        mutating get {
+            if let made { return made }
+            let calls = Calls()
+            made = calls
+            return calls
+        }
+    }
 
     /// A thread reads; the loop does not read the endpoint.
     @inline(__always)
@@ -89,15 +110,16 @@ struct BlockingReader: ~Copyable {
 
     /// Counts the calls that follow each other at once.
     mutating func countCall(at now: UInt64) {
-        consecutiveCalls = now &- enteredAt < Self.longestGap ? consecutiveCalls + 1 : 0
-        enteredAt = now
+        let calls = calls
+        calls.consecutive = now &- calls.enteredAt < Self.longestGap ? calls.consecutive + 1 : 0
+        calls.enteredAt = now
     }
 
     /// Whether the loop may keep away after the thread has left, which saves two system calls for each call; the
     /// watchdog makes the loop read at its second tick from then, so nothing is left unread longer than that.
     ///
     /// Only the thread that reads changes it, and may read it without the gate.
-    var mayReserve: Bool { consecutiveCalls >= Self.callsBeforeReserving }
+    var mayReserve: Bool { (made?.consecutive ?? 0) >= Self.callsBeforeReserving }
 
     mutating func leave() { reader.leave(reserving: false) }
 
@@ -119,7 +141,7 @@ struct BlockingReader: ~Copyable {
 
     /// For the watchdog.
     mutating func expire(at now: UInt64, channelEnds: Bool) -> ExpireAction {
-        let isUsed = isReading || now &- enteredAt < Self.reservationTime
+        let isUsed = isReading || now &- (made?.enteredAt ?? 0) < Self.reservationTime
         if isUsed, !channelEnds { return .keep }
         isWatched = false
         switch reader.expire() {
@@ -129,22 +151,18 @@ struct BlockingReader: ~Copyable {
     }
 
     mutating func signal() {
-        sleeping?._withUnsafeGuaranteedRef { $0.wake() }
-        awaitingAnswer?._withUnsafeGuaranteedRef { $0.endWait() }
-        condition?.broadcast()
+        guard let made else { return }
+        made.sleeping?._withUnsafeGuaranteedRef { $0.wake() }
+        made.awaitingAnswer?._withUnsafeGuaranteedRef { $0.endWait() }
+        made.condition?.broadcast()
     }
 
     /// What a signal ends the wait for.
     mutating func conditionToAwait() -> Condition {
-        if let condition { return condition }
-        let made = Condition()
-        condition = made
-        return made
-    }
-
-    mutating func destroy() {
-        condition?.destroy()
-        condition = nil
-        resources = nil
+        let calls = calls
+        if let condition = calls.condition { return condition }
+        let condition = Condition()
+        calls.condition = condition
+        return condition
     }
 }

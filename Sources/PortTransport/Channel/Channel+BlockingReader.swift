@@ -54,9 +54,9 @@ extension Channel {
                 flush()
                 continue
             }
-            gated.blockingReader.waiting += 1
+            gated.blockingReader.calls.waiting += 1
             let inTime = waitForSignal(held, until: deadline)
-            gated.blockingReader.waiting -= 1
+            gated.blockingReader.calls.waiting -= 1
             gate.unlock(held)
             if !inTime { return done() ? .done : .deadlineExceeded }
         }
@@ -74,7 +74,7 @@ extension Channel {
             setReadInterest(false, held)
             gated.blockingReader.countCall(at: monotonicNow())
         }
-        let kept = gated.blockingReader.resources.take()
+        let kept = gated.blockingReader.calls.resources.take()
         gate.unlock(held)
         // The loop may have been notified before; it must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
@@ -159,7 +159,7 @@ extension Channel {
             unlockReading(readHeld)
             return true
         }
-        let resources = gated.blockingReader.resources.take()
+        let resources = gated.blockingReader.calls.resources.take()
         if case .startLoop = action {
             reading.isLoopStopped = false
             if gated.mayRead { setReadInterest(true, held) }
@@ -278,17 +278,17 @@ extension Channel {
         }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
         if gated.input.isShared, let sharedMemory {
-            gated.blockingReader.awaitingAnswer = Unmanaged.passUnretained(sharedMemory)
+            gated.blockingReader.calls.awaitingAnswer = Unmanaged.passUnretained(sharedMemory)
             gate.unlock(held)
             let hasInput = withReadLock { sharedMemory.hasInputOrAwaitsAnswer() }
             if !hasInput, readerSignals.load(ordering: .acquiring) == signals { sharedMemory.awaitAnswer(time) }
-            gate.withLock { gated.blockingReader.awaitingAnswer = nil }
+            gate.withLock { gated.blockingReader.calls.awaitingAnswer = nil }
             return .memory
         }
-        gated.blockingReader.sleeping = Unmanaged.passUnretained(resources)
+        gated.blockingReader.calls.sleeping = Unmanaged.passUnretained(resources)
         gate.unlock(held)
         let isReady = resources.wait(time) >= 0
-        gate.withLock { gated.blockingReader.sleeping = nil }
+        gate.withLock { gated.blockingReader.calls.sleeping = nil }
         return isReady ? .input : .ended
     }
 
@@ -303,7 +303,7 @@ extension Channel {
         let hasInput = withReadLock { sharedMemory?.hasInputAfterAwaiting() ?? false }
         let held = gate.lock()
         gated.blockingReader.leave()
-        if gated.blockingReader.waiting > 0 { signalReaders(held) }
+        if gated.blockingReader.calls.waiting > 0 { signalReaders(held) }
         if hasInput, let eventLoop { rearmDoorbell(eventLoop, held) }
         gate.unlock(held)
         resources?.giveBack()
@@ -320,12 +320,12 @@ extension Channel {
         let held = gate.lock()
         if reserves, gated.mayRead {
             if gated.blockingReader.leaveReserving() { watchReservation(held) }
-            swap(&gated.blockingReader.resources, &unused)
+            swap(&gated.blockingReader.calls.resources, &unused)
         } else {
             gated.blockingReader.leave()
             if gated.mayRead { setReadInterest(true, held) }
         }
-        if gated.blockingReader.waiting > 0 { signalReaders(held) }
+        if gated.blockingReader.calls.waiting > 0 { signalReaders(held) }
         if case .memory = link, gated.mayRead, !gated.readScheduled {
             gated.readScheduled = true
             schedulesRead = true

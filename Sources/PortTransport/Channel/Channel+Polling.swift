@@ -23,7 +23,7 @@ extension Channel {
             return false
         }
         // While no thread reads, the policy is looked at under the gate.
-        guard isFixed || readerPolicy.isPromising() else {
+        guard isFixed || gated.blockingReader.calls.policy.isPromising() else {
             gate.unlock(held)
             return false
         }
@@ -48,7 +48,7 @@ extension Channel {
         else { return nil }
         if case .memory = link { return nil }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        guard var spinning = Spinning(code, &readerPolicy, wait: time, peerIsHere: peerIsHere)
+        guard var spinning = Spinning(code, &gated.blockingReader.calls.policy, wait: time, peerIsHere: peerIsHere)
         else {
             Processors.lookIfDue()
             return nil
@@ -78,7 +78,7 @@ extension Channel {
                 if gate.withLock({ gated.life.hasEnd }) { found = .ended }
             }
         }
-        spinning.end(isAnswered: found != nil, &readerPolicy)
+        spinning.end(isAnswered: found != nil, &gated.blockingReader.calls.policy)
         return found
     }
 }

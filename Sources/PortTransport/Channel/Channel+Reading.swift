@@ -120,7 +120,7 @@ extension Channel {
         case .more, .drained: break
         case .endOfFile: inputEnded()
         case .failed:
-            let (error, handler) = withReadLock { (reading.failure, reading.handler) }
+            let (error, handler) = withReadLock { (reading.failure.value, reading.handler) }
             guard let error else { return }
             // It may have a last word, such as why it refuses the peer.
             handler?.inputFailed(error)
@@ -209,7 +209,7 @@ extension Channel {
     @inline(never)
     private func failed(_ error: TransportError) -> ReadOutcome {
         reading.input.end()
-        reading.failure = error
+        reading.failure = .present(error)
         return .failed
     }
 

@@ -240,7 +240,7 @@ extension Channel {
                 try receiveRegionByte(byte, ancillary.pointee.numbers, isLost: ancillary.pointee.truncated)
             } catch {
                 reading.input.end()
-                reading.failure = error
+                reading.failure = .present(error)
                 unlockReading(held)
                 return (.failed, nil)
             }
@@ -256,7 +256,7 @@ extension Channel {
         case 0, ECONNRESET: break
         case let number:
             reading.input.end()
-            reading.failure = .system("reading", number)
+            reading.failure = .present(.system("reading", number))
             unlockReading(held)
             return (.failed, nil)
         }

@@ -83,10 +83,11 @@ extension Channel {
     package func hasMessageRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
-            let unsent = writing.queue.unsentOwnMessages
+            guard let large = writing.queue.large else { return true }
+            let unsent = large.unsentOwn
             if unsent == 0 || count <= unsentMessages && unsent <= unsentMessages - count { return true }
             let mark = max(0, min(unsentMessages / 2, unsentMessages - count))
-            writing.messageMark = max(writing.messageMark ?? 0, mark)
+            large.mark = max(large.mark ?? 0, mark)
             return false
         }
     }

@@ -17,22 +17,17 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var hasInterest = false
         /// The handler is notified once at most this many bytes of answers are unsent.
         var answerMark: Int?
-        /// The handler is notified once at most this many bytes of this side's own large messages are unsent.
-        var messageMark: Int?
         /// Why the channel ends once no thread writes.
         var endAfterFlush: ChannelEnd?
         var sendsCredentials = false
         /// What the queue holds, or held since it was empty.
         var content: RingContent = []
-        var pacing = MessagePacing()
         /// The last write found no free piece of the region, though there may be room for frames.
         var waitsForPiece = false
         /// Regions for blobs that are to be offered, in this order.
         ///
         /// A negative number: the descriptor could not be sent.
         var blobOffers: [CInt] = []
-        /// While there is a region: looks whether it is still used.
-        var regionTimer: TimerToken?
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
 
@@ -46,8 +41,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// After a whole write: nothing follows from it.
         @inline(__always)
         var isQuiet: Bool {
-            queue.isIdle && output.isQuiet && !hasInterest && !pacing.isNarrow && answerMark == nil
-                && messageMark == nil && blobOffers.isEmpty
+            queue.isIdle && output.isQuiet && !hasInterest && answerMark == nil && blobOffers.isEmpty
         }
     }
 
@@ -64,7 +58,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var descriptors = Ring<CInt>()
         var input = InputState.endpoint
         /// Why a read failed.
-        var failure: TransportError?
+        var failure = Rare<TransportError>.missing
         /// A blocking reader has the endpoint for itself, or it is reserved for one.
         var isLoopStopped = false
         var wantsCredentials = false
@@ -124,8 +118,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     package let loop: any PortLoop
-    let eventLoop: EventLoop?
-    /// The same, which `loop` keeps, to be used without counting references.
+    /// The same if it is an event loop, to be used without counting references.
     let eventLoopReference: Unmanaged<EventLoop>?
     let link: Link
     package let carriesDescriptors: Bool
@@ -156,10 +149,6 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) var writing: WriteState
     @exclusivity(unchecked) var reading: ReadState
     @exclusivity(unchecked) var gated = GateState()
-    /// Decides whether a blocking reader polls before it sleeps.
-    ///
-    /// The thread that reads uses it alone and without a lock; while none does, it is looked at under the gate.
-    @exclusivity(unchecked) var readerPolicy = PollingPolicy()
     /// Whether the channel ends once no thread writes.
     ///
     /// Written under the queue's lock; the thread that writes reads it after it has had that lock.
@@ -212,8 +201,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         // An endpoint that another channel has taken looks like one whose peer is gone.
         link = endpoint.take() ?? .memory(MemoryLink.closedEnd())
         self.loop = loop
-        eventLoop = loop as? EventLoop
-        eventLoopReference = eventLoop.map { Unmanaged.passUnretained($0) }
+        eventLoopReference = (loop as? EventLoop).map { Unmanaged.passUnretained($0) }
         maximumFrame = configuration.maximumFrame
         answerKind = configuration.answerKind
         countedKinds = configuration.countedKinds
@@ -248,10 +236,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         for descriptor in writing.queue.discard() { port_close(descriptor) }
         for descriptor in writing.blobOffers where descriptor >= 0 { port_close(descriptor) }
         Self.closeForeign(reading.takeDescriptors())
-        gated.blockingReader.destroy()
         // The three are one block.
         queueLock.destroy()
     }
+
+    var eventLoop: EventLoop? { eventLoopReference?.takeUnretainedValue() }
 
     /// True in a forked child, which must not touch its parent's connection.
     @inline(__always)

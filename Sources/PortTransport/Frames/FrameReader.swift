@@ -6,14 +6,14 @@
 /// Whole frames are never copied: an event names their place in the bytes shown.
 package struct FrameReader: ~Copyable {
     package struct Limits: Sendable {
-        /// The most bytes in the body of one frame.
-        package var frame: Int
         /// The most bytes in one large message.
         package var bulk: UInt64
         /// The most bytes of large messages begun and not yet consumed, unless it is a single message.
         package var window: UInt64
+        /// The most bytes in the body of one frame.
+        package var frame: UInt32
         /// The most large messages announced and not yet complete.
-        package var openMessages: Int
+        package var openMessages: UInt32
         /// Whether frames may carry descriptors.
         package var carriesDescriptors: Bool
 
@@ -21,10 +21,10 @@ package struct FrameReader: ~Copyable {
             frame: Int = 72 << 10, bulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20, openMessages: Int = 65_536,
             carriesDescriptors: Bool = true
         ) {
-            self.frame = frame
+            self.frame = UInt32(frame)
             self.bulk = bulk
             self.window = window
-            self.openMessages = openMessages
+            self.openMessages = UInt32(openMessages)
             self.carriesDescriptors = carriesDescriptors
         }
     }
@@ -49,20 +49,26 @@ package struct FrameReader: ~Copyable {
         var block: MessageBlock?
     }
 
+    /// The large messages that come in.
+    private final class LargeInput {
+        /// In the order of their numbers, which is the order of their openers.
+        var messages: [Message] = []
+        /// Index in `messages` and rest of the continuation whose payload is being received.
+        var current = 0
+        var rest = 0
+        var isLast = false
+        /// Bytes of all large messages ever begun.
+        var begun: UInt64 = 0
+        /// Bytes of large messages the owner has consumed.
+        var consumed: UInt64 = 0
+    }
+
     private let limits: Limits
     /// Whether frames may carry descriptors now.
     var carriesDescriptors: Bool
     private var lastNumber: UInt64 = 0
-    /// In the order of their numbers, which is the order of their openers.
-    private var messages: [Message] = []
-    /// Index in `messages` and rest of the continuation whose payload is being received.
-    private var current = 0
-    private var rest = 0
-    private var isLast = false
-    /// Bytes of all large messages ever begun.
-    private var begun: UInt64 = 0
-    /// Bytes of large messages the owner has consumed, to be kept up to date by it.
-    package var consumed: UInt64 = 0
+    /// Nil before the first large message.
+    private var large: LargeInput?
 
     package init(limits: Limits) {
         self.limits = limits
@@ -70,23 +76,30 @@ package struct FrameReader: ~Copyable {
     }
 
     /// True if no large message is under way.
-    package var isWhole: Bool { messages.isEmpty }
+    package var isWhole: Bool { large?.messages.isEmpty ?? true }
+
+    /// Bytes of large messages the owner has consumed, to be kept up to date by it.
+    package var consumed: UInt64 {
+        get { large?.consumed ?? 0 }
+        set { large?.consumed = newValue }
+    }
 
     /// Where the next bytes of the stream belong, within a continuation.
     package var destination: UnsafeMutableRawBufferPointer? {
-        guard rest > 0, let block = messages[current].block else { return nil }
-        let start = messages[current].received
-        return UnsafeMutableRawBufferPointer(rebasing: block.bytes[start..<(start + rest)])
+        guard let large, large.rest > 0, let block = large.messages[large.current].block else { return nil }
+        let start = large.messages[large.current].received
+        return UnsafeMutableRawBufferPointer(rebasing: block.bytes[start..<(start + large.rest)])
     }
 
     /// Whether another continuation of the message comes after the one in `destination`.
-    package var moreFollows: Bool { !isLast }
+    package var moreFollows: Bool { !(large?.isLast ?? false) }
 
     /// Says that `count` bytes, at most as many as it has, are now in `destination`.
     package mutating func filled(_ count: Int) -> Event? {
-        messages[current].received += count
-        rest -= count
-        return rest == 0 ? endContinuation() : nil
+        guard let large else { return nil }
+        large.messages[large.current].received += count
+        large.rest -= count
+        return large.rest == 0 ? endContinuation(of: large) : nil
     }
 
     /// Reads what begins at `cursor` and moves it behind that.
@@ -94,9 +107,9 @@ package struct FrameReader: ~Copyable {
         _ bytes: UnsafeRawBufferPointer, _ cursor: inout Int
     ) throws(TransportError) -> Event {
         while true {
-            if rest > 0 {
+            if let large, large.rest > 0 {
                 guard let destination, cursor < bytes.count else { return .incomplete(needed: 0) }
-                let count = min(rest, bytes.count - cursor)
+                let count = min(large.rest, bytes.count - cursor)
                 destination.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[cursor..<(cursor + count)]))
                 cursor += count
                 if let event = filled(count) { return event }
@@ -107,7 +120,7 @@ package struct FrameReader: ~Copyable {
             }
             let header = FrameHeader(at: base + cursor)
             // As UInt32, so that no length can be out of range of anything.
-            guard header.length <= UInt32(limits.frame) else {
+            guard header.length <= limits.frame else {
                 throw violation("a frame of \(header.length) bytes, where \(limits.frame) are allowed")
             }
             if header.kind == FrameHeader.continuationKind {
@@ -157,11 +170,13 @@ package struct FrameReader: ~Copyable {
         guard total <= limits.bulk else {
             throw violation("a message of \(total) bytes, where \(limits.bulk) are allowed")
         }
-        guard messages.count < limits.openMessages else {
+        let large = large ?? LargeInput()
+        self.large = large
+        guard large.messages.count < limits.openMessages else {
             throw violation("more than \(limits.openMessages) large messages at once")
         }
         guard let count = Int(exactly: total) else { throw violation("a message of \(total) bytes") }
-        messages.append(Message(number: lastNumber, total: count))
+        large.messages.append(Message(number: lastNumber, total: count))
         return .frame(header, number: lastNumber, body: (body.lowerBound + 8)..<body.upperBound, messageLength: total)
     }
 
@@ -169,16 +184,16 @@ package struct FrameReader: ~Copyable {
         _ header: FrameHeader, _ number: UInt64, _ payload: Int
     ) throws(TransportError) -> Event? {
         guard header.descriptors == 0 else { throw violation("descriptors on a continuation") }
-        guard let index = index(of: number) else {
+        guard let large, let index = Self.index(of: number, in: large.messages) else {
             throw violation("a continuation of message \(number), which is not under way")
         }
-        let message = messages[index]
+        let message = large.messages[index]
         switch header.flags {
         case FrameHeader.abortFlag:
             guard payload == 0 else { throw violation("an abort with a payload") }
             // Both sides forget a message that is given up, so no credit is given for it.
-            if message.block != nil { begun -= UInt64(message.total) }
-            messages.remove(at: index)
+            if message.block != nil { large.begun -= UInt64(message.total) }
+            large.messages.remove(at: index)
             return .bulk(number: number, nil)
         case FrameHeader.lastFlag, FrameHeader.lastFlag | FrameHeader.pieceFlag:
             guard message.received + payload == message.total else {
@@ -192,7 +207,7 @@ package struct FrameReader: ~Copyable {
             throw violation("a continuation with the flags \(header.flags)")
         }
         if message.block == nil {
-            let outstanding = begun - min(consumed, begun)
+            let outstanding = large.begun - min(large.consumed, large.begun)
             guard outstanding == 0 || outstanding + UInt64(message.total) <= limits.window else {
                 throw violation("message \(number) was begun without credit")
             }
@@ -201,23 +216,23 @@ package struct FrameReader: ~Copyable {
                     .limitExceeded, "no memory for a message of \(message.total) bytes",
                     context: ["message \(number)"])
             }
-            begun += UInt64(message.total)
-            messages[index].block = block
+            large.begun += UInt64(message.total)
+            large.messages[index].block = block
         }
-        current = index
-        rest = payload
-        isLast = header.flags & FrameHeader.lastFlag != 0
-        return rest == 0 ? endContinuation() : nil
+        large.current = index
+        large.rest = payload
+        large.isLast = header.flags & FrameHeader.lastFlag != 0
+        return payload == 0 ? endContinuation(of: large) : nil
     }
 
-    private mutating func endContinuation() -> Event? {
-        guard isLast else { return nil }
-        let message = messages.remove(at: current)
+    private func endContinuation(of large: LargeInput) -> Event? {
+        guard large.isLast else { return nil }
+        let message = large.messages.remove(at: large.current)
         guard let block = message.block else { return nil }
         return .bulk(number: message.number, ByteSlice(owner: block, bytes: UnsafeRawBufferPointer(block.bytes)))
     }
 
-    private func index(of number: UInt64) -> Int? {
+    private static func index(of number: UInt64, in messages: [Message]) -> Int? {
         var low = 0
         var high = messages.count
         while low < high {

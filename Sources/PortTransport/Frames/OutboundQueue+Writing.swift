@@ -5,14 +5,7 @@ extension OutboundQueue {
 
     /// Whether a large message may go on now.
     @inline(__always)
-    var messageMayGo: Bool { mutating get { messages.count > 0 && firstMessageMayGo } }
-
-    var firstMessageMayGo: Bool {
-        mutating get {
-            if fragment != nil || messages[0].isStarted { return true }
-            return outstanding == 0 || outstanding + UInt64(messages[0].total) <= window
-        }
-    }
+    var messageMayGo: Bool { mutating get { large?.mayGo(within: window) ?? false } }
 
     /// Whether anything can be written without more credit.
     @inline(__always)
@@ -20,16 +13,10 @@ extension OutboundQueue {
 
     /// Whether there is nothing to write but whole frames without descriptors.
     @inline(__always)
-    var hasOnlyFrames: Bool { messages.count == 0 && descriptors.count == 0 && boundary == nil }
+    var hasOnlyFrames: Bool { large?.messages.isEmpty ?? true && descriptors.count == 0 && boundary == nil }
 
     /// Whether there is something to write that needs neither credit nor a piece of a region.
     var hasFrames: Bool { filling.count + draining.count > 0 }
-
-    /// Whether the large message that is written or the next to be takes pieces of a region, if there is one.
-    var takesPieces: Bool { messages.count > 0 && messages[0].total >= LargeMessage.smallestForPieces }
-
-    /// Whether its next continuation goes into a piece.
-    var wantsPiece: Bool { takesPieces && messages[0].total - messages[0].offset >= LargeMessage.smallestPiece }
 
     /// Makes the end of the last frame a boundary.
     mutating func setBoundary() { boundary = frameBytesEnqueued }
@@ -43,7 +30,7 @@ extension OutboundQueue {
 
     /// Whether nothing is left to write, free or look at.
     @inline(__always)
-    var isIdle: Bool { queuedBytes == 0 && spent.isEmpty }
+    var isIdle: Bool { queuedBytes == 0 && large?.isIdle ?? true }
 
     /// The next write, where `hasOnlyFrames`, as one piece; `advanceOnlyFrames` accounts for it.
     mutating func planOnlyFrames() -> UnsafeRawBufferPointer {
@@ -58,7 +45,7 @@ extension OutboundQueue {
     mutating func advanceOnlyFrames(_ written: Int) {
         isPlanned = false
         if written > 0 { advanceFrames(written) }
-        if !delayedAborts.isEmpty { abortDelayed() }
+        if let large, !large.delayedAborts.isEmpty { abortDelayed(large) }
     }
 
     /// Lays out the next write, of at most `fragments` continuations, in `vectors`, which has room for
@@ -75,22 +62,25 @@ extension OutboundQueue {
             draining.removeAll()
             swap(&draining, &filling)
         }
-        if let fragment { planFragment(fragment, messages[0].cursor, slot: 0, vectors, &plan) }
+        let fragment = large?.fragment
+        if let fragment, let large { planFragment(fragment, large.messages[0].cursor, of: large, slot: 0, vectors, &plan) }
         let framesAreWhole = planFrames(vectors, &plan)
-        guard framesAreWhole, filling.count == 0, messageMayGo, boundary == nil, pieceSize != 0 else { return plan }
-        let bulk = messages[0]
+        guard framesAreWhole, filling.count == 0, boundary == nil, pieceSize != 0, let large, messageMayGo else {
+            return plan
+        }
+        let bulk = large.messages[0]
         if !bulk.isStarted {
             // Before the write, not after it: the peer may give back what was written before the writer gets here
             // again.
             bulk.isStarted = true
-            outstanding += UInt64(bulk.total)
+            large.outstanding += UInt64(bulk.total)
         }
         if let pieceSize {
             // Behind a continuation that is in the stream comes nothing else.
             guard fragment == nil else { return plan }
             let payload = min(pieceSize, bulk.total - bulk.offset)
             let piece = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total, isPiece: true)
-            planFragment(piece, bulk.cursor, slot: 0, vectors, &plan)
+            planFragment(piece, bulk.cursor, of: large, slot: 0, vectors, &plan)
             plan.piece = piece
             return plan
         }
@@ -107,7 +97,7 @@ extension OutboundQueue {
         while slot < min(fragments, Self.maximumFragments) {
             let payload = bulk.payload(at: cursor)
             let next = Fragment(payload: payload, isLast: cursor.offset + payload == bulk.total)
-            planFragment(next, cursor, slot: slot, vectors, &plan)
+            planFragment(next, cursor, of: large, slot: slot, vectors, &plan)
             bulk.forEachPiece(&cursor, payload) { _ in }
             slot += 1
             if next.isLast { break }
@@ -115,24 +105,13 @@ extension OutboundQueue {
         return plan
     }
 
-    /// A header has room for the longest form.
-    private static let headerStride = 24
-
-    mutating func headerMemory() -> UnsafeMutableRawPointer {
-        if let headers { return headers }
-        let made = UnsafeMutableRawPointer.allocate(
-            byteCount: Self.maximumFragments * Self.headerStride, alignment: 8)
-        headers = made
-        return made
-    }
-
-    mutating func planFragment(
-        _ fragment: Fragment, _ start: LargeMessage.Cursor, slot: Int, _ vectors: UnsafeMutablePointer<iovec>,
-        _ plan: inout Plan
+    func planFragment(
+        _ fragment: Fragment, _ start: LargeMessage.Cursor, of large: LargeOutput, slot: Int,
+        _ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan
     ) {
-        let bulk = messages[0]
+        let bulk = large.messages[0]
         plan.bulk = bulk
-        let header = headerMemory() + slot * Self.headerStride
+        let header = large.headers + slot * LargeOutput.headerStride
         if fragment.written < fragment.headerSize {
             FrameHeader(
                 length: UInt32(truncatingIfNeeded: fragment.isPiece ? 12 : fragment.payload + 8),
@@ -203,22 +182,22 @@ extension OutboundQueue {
                 if let frame = descriptors.popFirst() { descriptorsSent = frame.end }
             }
         }
-        if fragment != nil { advanceFragment(&left) }
+        if let large { advanceFragment(of: large, &left) }
         let frames = min(left, plan.frames)
         if frames > 0 { advanceFrames(frames) }
         left -= frames
+        guard let large else { return sent }
         if let piece = plan.piece {
             // Its bytes are in the region, even if nothing of it was written.
-            fragment = piece
-            advanceFragment(&left)
+            large.fragment = piece
+            advanceFragment(of: large, &left)
         }
-        while left > 0, messages.count > 0 {
-            let bulk = messages[0]
+        while left > 0, let bulk = large.messages.first {
             let payload = bulk.payload(at: bulk.cursor)
-            fragment = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total)
-            advanceFragment(&left)
+            large.fragment = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total)
+            advanceFragment(of: large, &left)
         }
-        if !delayedAborts.isEmpty { abortDelayed() }
+        if !large.delayedAborts.isEmpty { abortDelayed(large) }
         return sent
     }
 
@@ -237,9 +216,9 @@ extension OutboundQueue {
     }
 
     @inline(never)
-    mutating func abortDelayed() {
-        let numbers = delayedAborts
-        delayedAborts = []
+    mutating func abortDelayed(_ large: LargeOutput) {
+        let numbers = large.delayedAborts
+        large.delayedAborts = []
         for number in numbers { abort(number) }
     }
 
@@ -271,9 +250,8 @@ extension OutboundQueue {
         writtenAnswers &+= UInt64(count)
     }
 
-    mutating func advanceFragment(_ left: inout Int) {
-        guard var fragment, messages.count > 0 else { return }
-        let bulk = messages[0]
+    mutating func advanceFragment(of large: LargeOutput, _ left: inout Int) {
+        guard var fragment = large.fragment, let bulk = large.messages.first else { return }
         let count = min(left, fragment.left)
         let before = fragment.payloadWritten
         fragment.written += count
@@ -282,21 +260,21 @@ extension OutboundQueue {
         bulk.advance(payload)
         queuedBytes -= payload
         if bulk.isAnswer {
-            messageAnswers -= payload
+            large.unsentAnswers -= payload
             writtenAnswers &+= UInt64(payload)
         } else {
-            unsentOwnMessages -= payload
+            large.unsentOwn -= payload
         }
         guard fragment.left == 0 else {
-            self.fragment = fragment
+            large.fragment = fragment
             return
         }
-        self.fragment = nil
+        large.fragment = nil
         if fragment.isLast {
             if bulk.total == 0 { queuedBytes -= 1 }
-            if let done = messages.popFirst() { spent.append(done) }
+            if let done = large.messages.popFirst() { large.spent.append(done) }
         } else if bulk.isAborted {
-            drop(bulk, at: 0)
+            drop(bulk, of: large)
         }
     }
 
@@ -309,9 +287,9 @@ extension OutboundQueue {
     /// Takes what is to be freed outside the owner's lock.
     @inline(__always)
     package mutating func takeSpent() -> [AnyObject] {
-        guard !spent.isEmpty else { return [] }
-        let taken = spent
-        spent = []
+        guard let large, !large.spent.isEmpty else { return [] }
+        let taken = large.spent
+        large.spent = []
         return taken
     }
 
@@ -320,16 +298,15 @@ extension OutboundQueue {
     /// Not during a write. Returns descriptors for the owner to close.
     package mutating func discard() -> [CInt] {
         var numbers: [CInt] = []
-        while let bulk = messages.popFirst() {
-            spent.append(bulk)
-            aborted.append(bulk.number)
+        if let large {
+            while let bulk = large.messages.popFirst() { large.abandon(bulk) }
+            large.fragment = nil
+            large.unsentAnswers = 0
+            large.unsentOwn = 0
         }
         while let frame = descriptors.popFirst() { numbers += frame.numbers }
-        fragment = nil
         queuedBytes = 0
         frameAnswers = 0
-        messageAnswers = 0
-        unsentOwnMessages = 0
         ends.removeAll(keeping: 0)
         filling.removeAll()
         filling.trim(to: 0)

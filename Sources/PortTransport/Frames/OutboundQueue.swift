@@ -64,9 +64,8 @@ package struct OutboundQueue: ~Copyable {
     /// The ends of the frames after the `writtenFrames`th.
     var ends = Ring<FrameEnd>()
     var writtenFrames: UInt64 = 0
-    var messages = Ring<LargeMessage>()
-    var fragment: Fragment?
-    var aborted: [UInt64] = []
+    /// Nil before the first large message.
+    var large: LargeOutput?
     var descriptors = Ring<Descriptors>()
     /// The end of the last frame whose descriptors have left.
     var descriptorsSent: UInt64 = 0
@@ -74,36 +73,28 @@ package struct OutboundQueue: ~Copyable {
     var boundary: UInt64?
     let window: UInt64
     /// Bytes of large messages begun and not yet consumed by the peer.
-    package internal(set) var outstanding: UInt64 = 0
+    package var outstanding: UInt64 { large?.outstanding ?? 0 }
     package internal(set) var queuedBytes = 0
     /// Bytes of answers that are not written, a whole frame as long as any of it is left.
-    package var unsentAnswers: Int { frameAnswers + messageAnswers }
+    package var unsentAnswers: Int { frameAnswers + (large?.unsentAnswers ?? 0) }
     /// Bytes of whole frames that are not answers, and not written.
     @inline(__always)
     package var unsentOwnFrames: Int { Int(truncatingIfNeeded: frameBytesEnqueued &- frameBytesWritten) - frameAnswers }
     /// Bytes of large messages that are not answers, and not written.
-    package internal(set) var unsentOwnMessages = 0
+    package var unsentOwnMessages: Int { large?.unsentOwn ?? 0 }
     var frameAnswers = 0
-    var messageAnswers = 0
     /// Bytes of answers ever written.
     package internal(set) var writtenAnswers: UInt64 = 0
     var isPlanned = false
-    var delayedAborts: [UInt64] = []
-    /// Large messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
-    var spent: [LargeMessage] = []
-    /// Four headers of continuations, for the plan that is being written; made for the first large message.
-    var headers: UnsafeMutableRawPointer?
 
     package init(window: UInt64) {
         self.window = window
     }
 
-    deinit { headers?.deallocate() }
-
     package var isEmpty: Bool { queuedBytes == 0 }
 
     /// The large message that is written or the next to be.
-    package var firstMessage: UInt64? { messages.count > 0 ? messages[0].number : nil }
+    package var firstMessage: UInt64? { large?.messages.first?.number }
 
     // MARK: Adding
 
@@ -147,8 +138,10 @@ package struct OutboundQueue: ~Copyable {
             (target + FrameHeader.size + 8).copyMemory(from: base, byteCount: prefix.count)
         }
         let number = numbered(size, descriptors, isAnswer: isAnswer)
-        messages.append(LargeMessage(number: number, segments: segments, total: total, isAnswer: isAnswer))
-        if isAnswer { messageAnswers += total } else { unsentOwnMessages += total }
+        let large = large ?? LargeOutput()
+        self.large = large
+        large.messages.append(LargeMessage(number: number, segments: segments, total: total, isAnswer: isAnswer))
+        if isAnswer { large.unsentAnswers += total } else { large.unsentOwn += total }
         // An empty one still has its last continuation to write.
         queuedBytes += max(total, 1)
         return number
@@ -175,30 +168,30 @@ package struct OutboundQueue: ~Copyable {
 
     /// Gives a large message up, if its last continuation is not yet under way.
     package mutating func abort(_ number: UInt64) {
+        guard let large else { return }
         if isPlanned {
             // It may be complete by the time the write returns.
-            delayedAborts.append(number)
+            large.delayedAborts.append(number)
             return
         }
-        guard let index = (0..<messages.count).first(where: { messages[$0].number == number }) else { return }
-        let bulk = messages[index]
-        if index == 0, let fragment {
+        guard let index = large.index(of: number) else { return }
+        let bulk = large.messages[index]
+        if index == 0, let fragment = large.fragment {
             // A frame once begun is finished; if it is the last there is nothing left to give up.
             if !fragment.isLast { bulk.isAborted = true }
             return
         }
-        drop(bulk, at: index)
+        drop(bulk, of: large)
     }
 
-    mutating func drop(_ bulk: LargeMessage, at index: Int) {
-        if bulk.isStarted { outstanding -= min(outstanding, UInt64(bulk.total)) }
+    mutating func drop(_ bulk: LargeMessage, of large: LargeOutput) {
+        if bulk.isStarted { large.outstanding -= min(large.outstanding, UInt64(bulk.total)) }
         queuedBytes -= max(bulk.total, 1) - bulk.offset
         let left = bulk.total - bulk.offset
-        if bulk.isAnswer { messageAnswers -= left } else { unsentOwnMessages -= left }
-        _ = messages.removeFirst { $0 === bulk }
-        spent.append(bulk)
-        aborted.append(bulk.number)
-        if aborted.count > 1_024 { aborted.removeFirst(512) }
+        if bulk.isAnswer { large.unsentAnswers -= left } else { large.unsentOwn -= left }
+        _ = large.messages.removeFirst { $0 === bulk }
+        large.abandon(bulk)
+        if large.aborted.count > 1_024 { large.aborted.removeFirst(512) }
         // Not numbered: continuations have no number of their own.
         let target = filling.extend(FrameHeader.continuationSize)
         FrameHeader(length: 8, kind: FrameHeader.continuationKind, flags: FrameHeader.abortFlag).write(to: target)
@@ -212,15 +205,15 @@ package struct OutboundQueue: ~Copyable {
     /// - Returns: Whether that many were outstanding.
     package mutating func credit(_ bytes: UInt64) -> Bool {
         guard bytes <= outstanding else { return false }
-        outstanding -= bytes
+        large?.outstanding -= bytes
         return true
     }
 
     /// Whether every byte of a message has been handed on.
     package func isWritten(_ number: UInt64) -> Bool {
         guard number > 0, number <= writtenFrames else { return false }
-        for index in 0..<messages.count where messages[index].number == number { return false }
-        return !aborted.contains(number)
+        guard let large else { return true }
+        return large.index(of: number) == nil && !large.aborted.contains(number)
     }
 
     /// Whether the peer may have every byte of a message: as `isWritten`, or a write that is under way holds its last
@@ -229,11 +222,14 @@ package struct OutboundQueue: ~Copyable {
     /// The peer can read what was written, act on it and go before its writer is back from the kernel.
     package func mayBeWritten(_ number: UInt64) -> Bool {
         if isWritten(number) { return true }
-        guard isPlanned, number > 0, !aborted.contains(number) else { return false }
-        for index in 0..<messages.count where messages[index].number == number {
-            let left = messages[index].total - messages[index].offset
-            let most = max(Self.maximumFragments * LargeMessage.maximumPayload, Region.pieceSize)
-            return index == 0 && messages[0].isStarted && left <= most
+        guard isPlanned, number > 0 else { return false }
+        if let large {
+            guard !large.aborted.contains(number) else { return false }
+            if let index = large.index(of: number) {
+                let message = large.messages[index]
+                let most = max(Self.maximumFragments * LargeMessage.maximumPayload, Region.pieceSize)
+                return index == 0 && message.isStarted && message.total - message.offset <= most
+            }
         }
         guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
         return ends[Int(number - writtenFrames) - 1].end <= frameBytesWritten + UInt64(draining.count)

@@ -39,13 +39,15 @@ extension FrameHandler {
 }
 
 /// How a channel ended.
+///
+/// One word: each channel has room for one, and few of them ever have an error.
 package enum ChannelEnd: Sendable {
     /// The peer closed its end, or is gone.
     case endOfFile
     /// The protocol was broken, a system call failed, or the peer no longer reads.
-    case failed(TransportError)
+    indirect case failed(TransportError)
     /// This side cancelled it, with the reason given.
-    case cancelled(TransportError)
+    indirect case cancelled(TransportError)
 }
 
 /// Why a blocking reader came back.

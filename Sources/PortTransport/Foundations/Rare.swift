@@ -1,16 +1,16 @@
 /// A value that is missing as a rule.
 ///
 /// It has memory of its own, so that a connection without it spends one word on it.
-enum Rare<Value> {
+package enum Rare<Value> {
     case missing
     indirect case present(Value)
 
-    var value: Value? {
+    package var value: Value? {
         if case .present(let value) = self { value } else { nil }
     }
 
     /// Changes the value, or a new one if it is missing.
-    mutating func change(orNew new: @autoclosure () -> Value, _ body: (inout Value) -> Void) {
+    package mutating func change(orNew new: @autoclosure () -> Value, _ body: (inout Value) -> Void) {
         var changed = value ?? new()
         body(&changed)
         self = .present(changed)

@@ -1,0 +1,59 @@
+/// The large messages that a channel has yet to write.
+///
+/// It is an object of its own, made for the first of them, because most channels never send one. Read and written under
+/// the channel's queue lock.
+final class LargeOutput {
+    var messages = Ring<LargeMessage>()
+    /// The continuation that is being written, of the first message.
+    var fragment: OutboundQueue.Fragment?
+    var aborted: [UInt64] = []
+    /// Those that are to be aborted once the write that is under way is over.
+    var delayedAborts: [UInt64] = []
+    /// Bytes of messages begun and not yet consumed by the peer.
+    var outstanding: UInt64 = 0
+    /// Bytes that are not written, of this side's own messages and of answers.
+    var unsentOwn = 0
+    var unsentAnswers = 0
+    /// Messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
+    var spent: [LargeMessage] = []
+    var pacing = MessagePacing()
+    /// The handler is notified once at most this many bytes of this side's own messages are unsent.
+    var mark: Int?
+    /// While there is a region: looks whether it is still used.
+    var regionTimer: TimerToken?
+    /// Four headers of continuations, for the plan that is being written.
+    let headers = UnsafeMutableRawPointer.allocate(
+        byteCount: OutboundQueue.maximumFragments * LargeOutput.headerStride, alignment: 8)
+
+    /// A header has room for the longest form.
+    static let headerStride = 24
+
+    deinit { headers.deallocate() }
+
+    /// Whether the first message may go on now.
+    ///
+    /// - Parameter window: The most bytes that may be outstanding, unless they are of a single message.
+    func mayGo(within window: UInt64) -> Bool {
+        guard !messages.isEmpty else { return false }
+        if fragment != nil || messages[0].isStarted { return true }
+        return outstanding == 0 || outstanding + UInt64(messages[0].total) <= window
+    }
+
+    /// Whether the first message takes pieces of a region, if there is one.
+    var takesPieces: Bool { messages.count > 0 && messages[0].total >= LargeMessage.smallestForPieces }
+
+    /// Whether its next continuation goes into a piece.
+    var wantsPiece: Bool { takesPieces && messages[0].total - messages[0].offset >= LargeMessage.smallestPiece }
+
+    /// Where a message stands in the queue.
+    func index(of number: UInt64) -> Int? { (0..<messages.count).first { messages[$0].number == number } }
+
+    /// Whether nothing is left to free or look at.
+    var isIdle: Bool { spent.isEmpty && mark == nil && !pacing.isNarrow }
+
+    /// Notes that a message is given up.
+    func abandon(_ message: LargeMessage) {
+        spent.append(message)
+        aborted.append(message.number)
+    }
+}
