@@ -32,9 +32,9 @@ extension Connection {
     public func withBlob(
         byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws -> SharedBytes {
-        guard byteCount >= 0, byteCount <= configuration.limits.message else {
+        guard byteCount >= 0, byteCount <= settings.port.limits.message else {
             throw ConnectionError(
-                .tooLarge, "a blob has 0 to \(configuration.limits.message) bytes, not \(byteCount)", context: name)
+                .tooLarge, "a blob has 0 to \(settings.port.limits.message) bytes, not \(byteCount)", context: name)
         }
         if let blob = blob(byteCount) {
             try fill(UnsafeMutableRawBufferPointer(rebasing: blob.region.memory.bytes[..<byteCount]))

@@ -10,7 +10,7 @@ extension Connection {
     public static func blockingOpen(
         _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
     ) throws -> Connection {
-        try blocking("open", configuration) {
+        try blocking("open", on: configuration.loop ?? eventLoop(configuration)) {
             try await open(address, waitingUpTo: limit, configuration: configuration)
         }
     }
@@ -24,7 +24,7 @@ extension Connection {
         standardError: CInt? = nil, over transport: ChildProcess.Transport = .socketpair,
         configuration: Configuration = .init()
     ) throws -> Connection {
-        try blocking("launch", configuration) {
+        try blocking("launch", on: configuration.loop ?? eventLoop(configuration)) {
             try await launch(
                 executable, arguments: arguments, environment: environment, in: directory, standardError: standardError,
                 over: transport, configuration: configuration)
@@ -37,7 +37,7 @@ extension Connection {
     /// - Throws: `ConnectionError.wouldBlock` on an event loop's thread and in a task. The connection stays open then.
     @discardableResult
     public func blockingClose(within limit: Duration = .seconds(5)) throws -> OneWayLosses {
-        try Self.blocking("close", configuration) { await self.close(within: limit) }
+        try Self.blocking("close", on: loop) { await self.close(within: limit) }
     }
 
     /// Checks that the calling thread may block: it runs no task and belongs to no event loop.
@@ -54,10 +54,11 @@ extension Connection {
 
     /// Runs the body in a task on the loop, and blocks until it returns.
     private static func blocking<Result: Sendable>(
-        _ name: String, _ configuration: Configuration, _ body: @escaping @Sendable () async throws -> Result
+        _ name: String, on loop: @autoclosure () throws -> any PortLoop,
+        _ body: @escaping @Sendable () async throws -> Result
     ) throws -> Result {
         try checkMayBlock(name)
-        let loop = try configuration.loop ?? eventLoop(configuration)
+        let loop = try loop()
         let outcome = AwaitedResult<Result>()
         Task.detached(executorPreference: loop) {
             do {

@@ -77,7 +77,7 @@ extension Connection {
     /// Why a started call must not run; nil if it may.
     @inline(__always)
     private func refusal(of call: InboundCall) -> (any Error)? {
-        call.mayRun ? nil : call.refusal(settings.limits, loop)
+        call.mayRun ? nil : call.refusal(settings.port.limits, loop)
     }
 
     /// Runs a synchronous method, unless the call is refused.

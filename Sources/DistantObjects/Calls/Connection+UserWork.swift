@@ -103,7 +103,7 @@ extension Connection {
         case .awaitAnswers(let count):
             channel.notifyWhenAnswers(areAtMost: count)
         case .startAnswerTimer:
-            _ = loop.addTimer(after: configuration.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
+            _ = loop.addTimer(after: settings.port.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
                 self?.answersTick()
             }
         case .watchBlobs:
@@ -127,7 +127,7 @@ extension Connection {
 
     /// Reports an event on the loop, from any thread.
     func reportOnLoop(_ event: ConnectionEvent) {
-        guard configuration.onEvent != nil else { return }
+        guard settings.onEvent != nil else { return }
         var work = [Action<Connection>.event(event)]
         addUserWork(&work, onLoop: false)
     }

@@ -103,7 +103,8 @@ extension Connection {
     /// Connections of one listener share it.
     final class SharedConfiguration: Sendable {
         let value: Configuration
-        let settings: PortSettings
+        let settings: OpenSettings
+        let coder: CoderSettings
 
         init(_ configuration: Configuration) {
             var value = configuration
@@ -112,7 +113,42 @@ extension Connection {
             // Assigned only if they change, because limits that are assigned have memory of their own.
             if limits != value.limits { value.limits = limits }
             self.value = value
-            settings = .of(value.limits, sharesMemoryWhen: value.sharesMemory ? value.busy : nil)
+            settings = .of(value)
+            coder = .of(
+                value.limits, value.classes, errorTypes: value.errorTypes, exposesErrorText: value.exposesErrorText)
+        }
+    }
+
+    /// What a connection needs of its configuration once both sides have accepted each other.
+    ///
+    /// Connections with the defaults share one object.
+    final class OpenSettings: Sendable {
+        let port: PortSettings
+        let callDeadline: Duration?
+        let lookupDeadline: Duration?
+        /// How long the peer may take to greet, and to end its stream after its Goodbye.
+        let handshakeTimeout: Duration
+        let onEvent: (@Sendable (ConnectionEvent) -> Void)?
+
+        private init(_ configuration: Configuration, _ port: PortSettings) {
+            self.port = port
+            callDeadline = configuration.callDeadline
+            lookupDeadline = configuration.lookupDeadline
+            handshakeTimeout = configuration.handshakeTimeout
+            onEvent = configuration.onEvent
+        }
+
+        private static let plain = OpenSettings(Configuration(), .plain)
+
+        /// The settings of a configuration whose limits are in range.
+        static func of(_ configuration: Configuration) -> OpenSettings {
+            let port = PortSettings.of(
+                configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.busy : nil)
+            let isPlain =
+                port === plain.port && configuration.onEvent == nil && configuration.callDeadline == plain.callDeadline
+                && configuration.lookupDeadline == plain.lookupDeadline
+                && configuration.handshakeTimeout == plain.handshakeTimeout
+            return isPlain ? plain : OpenSettings(configuration, port)
         }
     }
 

@@ -15,7 +15,7 @@ extension Connection {
     ///
     /// A connection with roots is never dropped, because the peer can use them.
     func checkWhetherDropped(after pause: Duration = firstCheck) {
-        guard configuration.onEvent != nil else { return }
+        guard settings.onEvent != nil else { return }
         // The channel exists while the connection is open, and is the only holder of a dropped connection.
         let timer = loop.addTimer(after: pause) { [channel] in
             guard let connection = Self.dropped(channel) else {

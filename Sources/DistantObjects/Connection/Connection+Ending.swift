@@ -109,7 +109,7 @@ extension Connection {
     ///
     /// - Parameter unsent: The unsent bytes at the last check.
     private func limitTimeAfterGoodbye(unsent: Int) {
-        let timer = loop.addTimer(after: configuration.handshakeTimeout) { [self] in
+        let timer = loop.addTimer(after: settings.handshakeTimeout) { [self] in
             let isAwaited = unsent > 0 && state.withLock { !$0.ending.saidGoodbye }
             let left = channel.queuedBytes
             guard isAwaited || left < unsent && left > 0 else { return channel.cancel(.byThisSide) }
@@ -212,7 +212,7 @@ extension Connection {
     ///
     /// This is the last step.
     func reportEnd(_ end: ConnectionEnd) {
-        if configuration.onEvent != nil { LoopWatch.shared.remove(self) }
+        if settings.onEvent != nil { LoopWatch.shared.remove(self) }
         report(.ended(end))
         let (waiting, handlers, timers) = life.withLock { life in
             life.end = end

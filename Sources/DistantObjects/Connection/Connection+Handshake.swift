@@ -7,7 +7,7 @@ extension Connection: LoopUser {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let outcome = life.withLock { life -> Result<Void, any Error>? in
-                    if life.handshakeOutcome == nil { life.handshake = continuation }
+                    if let opening = life.opening { opening.waiter = continuation }
                     return life.handshakeOutcome
                 }
                 if let outcome { continuation.resume(with: outcome) }
@@ -19,16 +19,15 @@ extension Connection: LoopUser {
 
     /// Starts reading, sends the `Hello` of an initiator, and starts the timer of the handshake.
     package func begin() {
-        if configuration.onEvent != nil { LoopWatch.shared.add(self) }
+        if settings.onEvent != nil { LoopWatch.shared.add(self) }
         channel.start(self)
         if isInitiator {
             let canShare = channel.canShare
-            state.withLock { state in
-                state.writeHello(configuration.programName, isInitiator: true, sharesMemory: canShare)
-            }
+            let name = life.withLock { $0.configuration?.programName } ?? ""
+            state.withLock { $0.writeHello(name, isInitiator: true, sharesMemory: canShare) }
             channel.setNeedsFlush()
         }
-        let timeout = configuration.handshakeTimeout
+        let timeout = settings.handshakeTimeout
         // The timer is cancelled when the handshake ends.
         let timer = loop.addTimer(after: timeout) { [self] in
             guard life.withLock({ $0.handshakeOutcome == nil }) else { return }
@@ -39,8 +38,8 @@ extension Connection: LoopUser {
             endAfterGoodbye(.refusedHere("no Hello came within \(timeout)"))
         }
         let isOver = life.withLock { life in
-            if life.handshakeOutcome == nil { life.handshakeTimer = timer }
-            return life.handshakeOutcome != nil
+            life.opening?.timer = timer
+            return life.opening == nil
         }
         if isOver { loop.cancelTimer(timer) }
     }
@@ -48,7 +47,7 @@ extension Connection: LoopUser {
     /// Calls the hook when the handshake has ended, with whether it succeeded.
     func whenHandshakeEnds(_ hook: @escaping @Sendable (Bool) -> Void) {
         let outcome = life.withLock { life in
-            if life.handshakeOutcome == nil { life.handshakeHook = hook }
+            life.opening?.hook = hook
             return life.handshakeOutcome
         }
         switch outcome {
@@ -59,18 +58,9 @@ extension Connection: LoopUser {
     }
 
     func handshakeEnded(_ error: (any Error)?) {
-        let over = life.withLock { life -> ConnectionLife? in
-            guard life.handshakeOutcome == nil else { return nil }
-            let before = life
-            life.handshakeOutcome = error.map { .failure($0) } ?? .success(())
-            life.handshake = nil
-            life.handshakeHook = nil
-            life.handshakeTimer = nil
-            return before
-        }
-        guard let over else { return }
-        if let timer = over.handshakeTimer { loop.cancelTimer(timer) }
-        over.handshakeHook?(error == nil)
-        if let error { over.handshake?.resume(throwing: error) } else { over.handshake?.resume() }
+        guard let over = life.withLock({ $0.endHandshake(error) }) else { return }
+        if let timer = over.timer { loop.cancelTimer(timer) }
+        over.hook?(error == nil)
+        if let error { over.waiter?.resume(throwing: error) } else { over.waiter?.resume() }
     }
 }

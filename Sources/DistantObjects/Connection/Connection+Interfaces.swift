@@ -43,7 +43,7 @@ extension Connection {
     /// - Parameter deadline: As for `root(named:deadline:)`.
     /// - Throws: `ConnectionError.noSuchMessage` if the peer is of an earlier version, `.deadlineExceeded`.
     public func rootNames(deadline: Duration? = nil) async throws -> [String] {
-        try await peerRoots.message("names").call(deadline: deadline ?? configuration.lookupDeadline)
+        try await peerRoots.message("names").call(deadline: deadline ?? settings.lookupDeadline)
     }
 
     /// Returns the names under which the peer vends its roots, sorted, to a plain thread: blocks until they are there.
@@ -51,6 +51,6 @@ extension Connection {
     /// - Parameter deadline: As for `root(named:deadline:)`.
     /// - Throws: As `rootNames(deadline:)`; `ConnectionError.wouldBlock` on the loop's threads and in tasks.
     public func blockingRootNames(deadline: Duration? = nil) throws -> [String] {
-        try peerRoots.message("names").blocking(deadline: deadline ?? configuration.lookupDeadline)
+        try peerRoots.message("names").blocking(deadline: deadline ?? settings.lookupDeadline)
     }
 }

@@ -9,8 +9,8 @@ extension Connection {
     /// Starts the checks, after the handshake.
     ///
     /// They run once in each interval until the connection has ended.
-    func keepAlive() {
-        guard let interval = configuration.keepalive, interval > .zero else { return }
+    func keepAlive(every interval: Duration?) {
+        guard let interval, interval > .zero else { return }
         scheduleSilenceCheck(interval, seen: channel.framesReceived, silences: 0)
     }
 

@@ -117,6 +117,8 @@ extension Connection: FrameHandler {
 
     /// Asks the accept rule, which is user code, without any lock.
     func decideOnPeer(calledBy peerName: String) {
+        // Nil if the handshake has ended without this peer.
+        guard let configuration = life.withLock({ $0.configuration }) else { return }
         if let reason = configuration.accept.decide(channel.peer) {
             transition { state, actions in state.refusePeer(reason, &actions) }
             return endAfterGoodbye(.refusedHere(reason))
@@ -130,7 +132,7 @@ extension Connection: FrameHandler {
         channel.setNeedsFlush()
         report(.opened(peer: channel.peer, name: peerName))
         handshakeEnded(nil)
-        keepAlive()
+        keepAlive(every: configuration.keepalive)
         checkWhetherDropped()
     }
 }

@@ -23,11 +23,13 @@ public final class Connection: Sendable {
     let loop: any PortLoop
     /// Encodes and decodes the messages of this connection.
     let coder: PortCoder
-    private let shared: SharedConfiguration
+    let settings: OpenSettings
+    /// A name for log lines: the configured name, the peer's address, or “connection”.
+    public let name: String
     let roots: RootDirectory
     let isInitiator: Bool
     let state: LockedState
-    let life = Mutex(ConnectionLife())
+    let life: Mutex<Life>
     let userWork = Mutex(UserWork<Connection>())
     /// Ids of proxies that were freed.
     ///
@@ -46,31 +48,21 @@ public final class Connection: Sendable {
     ) {
         self.channel = channel
         self.loop = loop
-        self.shared = shared
+        settings = shared.settings
         self.isInitiator = isInitiator
         self.child = child
         let configuration = shared.value
-        coder = PortCoder(
-            .of(configuration.limits.archive, configuration.classes), errorTypes: configuration.errorTypes,
-            exposesErrorText: configuration.exposesErrorText, viewedBytes: configuration.limits.viewedBytes)
+        name = configuration.name ?? "connection"
+        life = Mutex(Life(opening: shared))
+        coder = PortCoder(shared.coder)
         roots = RootDirectory(holdsLookups: !isInitiator)
-        state = LockedState(shared.settings, channel)
+        state = LockedState(settings.port, channel)
         if !configuration.roots.isEmpty { roots.set(configuration.roots) }
         coder.attach(self)
         state.withLock { state in
             _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)
         }
     }
-
-    /// The configuration, accessed in place, because a copy would retain every closure in it.
-    var configuration: Configuration {
-        @inline(__always) _read { yield shared.value }
-    }
-
-    var settings: PortSettings { shared.settings }
-
-    /// A name for log lines: the configured name, the peer's address, or “connection”.
-    public var name: String { configuration.name ?? "connection" }
 
     deinit { coder.detach() }
 
@@ -112,7 +104,7 @@ public final class Connection: Sendable {
     ///     `Configuration.lookupDeadline`.
     /// - Throws: `ConnectionError.noSuchRoot` if it vends none, `.deadlineExceeded`.
     public func root(named name: String, deadline: Duration? = nil) async throws -> DistantObject {
-        try await peerRoots.message("root").call(name, deadline: deadline ?? configuration.lookupDeadline)
+        try await peerRoots.message("root").call(name, deadline: deadline ?? settings.lookupDeadline)
     }
 
     /// The peer's root object of that name.
@@ -124,7 +116,7 @@ public final class Connection: Sendable {
     ///   - deadline: As for `root(named:deadline:)`.
     /// - Throws: As `root(named:deadline:)`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public func blockingRoot(named name: String = "", deadline: Duration? = nil) throws -> DistantObject {
-        try peerRoots.message("root").blocking(name, deadline: deadline ?? configuration.lookupDeadline)
+        try peerRoots.message("root").blocking(name, deadline: deadline ?? settings.lookupDeadline)
     }
 
     var peerRoots: DistantObject {
@@ -200,7 +192,7 @@ public final class Connection: Sendable {
     }
 
     func report(_ event: ConnectionEvent) {
-        guard let onEvent = configuration.onEvent else { return }
+        guard let onEvent = settings.onEvent else { return }
         asCurrent { onEvent(event) }
     }
 }

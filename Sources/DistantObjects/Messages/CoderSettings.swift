@@ -1,21 +1,43 @@
 import KeyedArchive
 
-/// The limits and class registry that a connection encodes and decodes its messages with.
+/// The part of a configuration that a connection encodes and decodes its messages with.
 final class CoderSettings: Sendable {
     let limits: ArchiveLimits
     let classes: ClassRegistry
+    let errorTypes: [String: any (Error & Codable).Type]
+    let exposesErrorText: Bool
+    /// The most bytes of messages that views may keep; nil for no bound.
+    let viewedBytes: Int?
 
-    init(limits: ArchiveLimits, classes: ClassRegistry) {
+    private init(
+        _ limits: ArchiveLimits = .init(), _ classes: ClassRegistry = .init(),
+        errorTypes: [any (Error & Codable).Type] = [], exposesErrorText: Bool = false, viewedBytes: Int?
+    ) {
         self.limits = limits
         self.classes = classes
+        self.errorTypes = Dictionary(
+            errorTypes.map { (typeName($0), $0) }, uniquingKeysWith: { first, _ in first })
+        self.exposesErrorText = exposesErrorText
+        self.viewedBytes = viewedBytes
     }
 
     /// The defaults, shared by the connections that use them.
-    private static let plain = CoderSettings(limits: ArchiveLimits(), classes: ClassRegistry())
+    private static let plain = CoderSettings(viewedBytes: ConnectionLimits().viewedBytes)
 
-    static func of(_ limits: ArchiveLimits, _ classes: ClassRegistry) -> CoderSettings {
-        if classes.isPlain, limits == plain.limits { return plain }
-        return CoderSettings(limits: limits, classes: classes)
+    /// The settings of messages to objects of this process.
+    static let local = CoderSettings(viewedBytes: nil)
+
+    static func of(
+        _ limits: ConnectionLimits, _ classes: ClassRegistry, errorTypes: [any (Error & Codable).Type],
+        exposesErrorText: Bool
+    ) -> CoderSettings {
+        let isPlain =
+            classes.isPlain && errorTypes.isEmpty && !exposesErrorText && limits.archive == plain.limits
+            && limits.viewedBytes == plain.viewedBytes
+        guard !isPlain else { return plain }
+        return CoderSettings(
+            limits.archive, classes, errorTypes: errorTypes, exposesErrorText: exposesErrorText,
+            viewedBytes: limits.viewedBytes)
     }
 
     /// Whether an encoder or decoder made for the other settings works for these once it has these limits.

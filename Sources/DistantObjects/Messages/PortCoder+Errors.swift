@@ -20,7 +20,7 @@ extension PortCoder {
             } else if let remote = error as? RemoteError {
                 try encodeText(remote.typeName, remote.message, into: message)
             } else {
-                let text = exposesErrorText ? String(describing: error) : "the other process withholds the error's text"
+                let text = settings.exposesErrorText ? String(describing: error) : "the other process withholds the error's text"
                 try encodeText(typeName(type(of: error)), text, into: message)
             }
             try message.encoder.finish()
@@ -87,7 +87,7 @@ extension PortCoder {
             return ConnectionError(.methodFailed, "\(ConnectionError.self): \(failure.underlying)", context: call)
         }
         let text =
-            error is any (Error & Codable) || exposesErrorText
+            error is any (Error & Codable) || settings.exposesErrorText
             ? String(describing: error) : "the other process withholds the error's text"
         return ConnectionError(.methodFailed, "\(type(of: error)): \(text)", context: call)
     }
@@ -146,7 +146,7 @@ extension PortCoder {
         let typeName = try decoder.decodeTop(String.self)
         let text = try decoder.decodeTop(String.self)
         let hasContent = try decoder.decodeTop(Bool.self)
-        if hasContent, let type = errorTypes[typeName] {
+        if hasContent, let type = settings.errorTypes[typeName] {
             return try content(type, decoder)
         }
         if hasContent, typeName == "\(ConnectionError.self)", let code = try? decoder.decodeTop(Int64.self) {

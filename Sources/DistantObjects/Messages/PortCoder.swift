@@ -14,26 +14,13 @@ public final class PortCoder: Sendable {
     /// A weak reference here would make every use of the connection slower.
     private let attached = Mutex<OwnerReference?>(nil)
     let settings: CoderSettings
-    let errorTypes: [String: any (Error & Codable).Type]
-    let exposesErrorText: Bool
-    /// Counts what views keep; nil if nothing bounds it.
-    private let kept: KeptMessages?
+    /// Counts what views keep, from the first view on.
+    private let kept = AtomicLazyReference<KeptMessages>()
 
     /// The coder of messages to objects of this process.
-    static let local = PortCoder(
-        CoderSettings.of(ConnectionLimits().archive, ClassRegistry()), errorTypes: [], exposesErrorText: false,
-        viewedBytes: nil)
+    static let local = PortCoder(.local)
 
-    /// - Parameter viewedBytes: The most bytes of messages that views may keep; nil for no bound.
-    init(
-        _ settings: CoderSettings, errorTypes: [any (Error & Codable).Type], exposesErrorText: Bool, viewedBytes: Int?
-    ) {
-        self.settings = settings
-        kept = viewedBytes.map { KeptMessages(limit: $0) }
-        self.errorTypes = Dictionary(
-            errorTypes.map { (typeName($0), $0) }, uniquingKeysWith: { first, _ in first })
-        self.exposesErrorText = exposesErrorText
-    }
+    init(_ settings: CoderSettings) { self.settings = settings }
 
     /// The connection of this coder; nil once it has ended.
     var owner: AnyObject? { attached.withLock { HeldOwner(object: $0?.object.takeUnretainedValue()) }.object }
@@ -159,7 +146,10 @@ public final class PortCoder: Sendable {
 }
 
 extension PortCoder: MessageKeeper {
-    package func keep(bytes count: Int) throws -> AnyObject { try kept?.keep(count) ?? self }
+    package func keep(bytes count: Int) throws -> AnyObject {
+        guard let limit = settings.viewedBytes else { return self }
+        return try (kept.load() ?? kept.storeIfNil(KeptMessages(limit: limit))).keep(count)
+    }
 }
 
 private struct OwnerReference: @unchecked Sendable {  // Refers to a connection, which is sendable.

@@ -1,3 +1,5 @@
+import PortTransport
+
 /// Tracks whether the peer reads the answers to its calls.
 ///
 /// Answers need no credit, so a peer that calls and does not read could fill this side's memory with them. Therefore calls
@@ -11,7 +13,7 @@ struct AnswerFlow {
         /// Calls start.
         case open
         /// Calls wait. The peer has read nothing in the last `quietTicks` ticks.
-        case held(quietTicks: Int)
+        case held(quietTicks: UInt8)
         /// Calls are refused without being run, so that their callers do not wait in vain.
         case refusing
     }
@@ -21,13 +23,19 @@ struct AnswerFlow {
     /// The number of ticks that the time allowed is divided into.
     static let ticks = 4
 
+    /// What was known when a channel that holds calls was last checked.
+    private struct Check {
+        /// The bytes that the channel had written.
+        let written: UInt64
+        /// The bytes that it had still to write.
+        let unsent: Int
+    }
+
     private(set) var phase = Phase.open
     /// An upper bound of the unsent bytes: those unsent when the channel was last asked, and all bytes added since.
     private var unsent = 0
-    /// The bytes that the channel had written when it was last checked.
-    private var written: UInt64 = 0
-    /// The bytes that the channel had still to write when it was last checked.
-    private var unsentBefore = 0
+    private let limit: Int
+    private var last = Rare<Check>.missing
     /// Whether the peer has given bulk credit since the last check.
     private var gotCredit = false
     /// Whether calls were held and not all answers from that time are sent.
@@ -36,7 +44,6 @@ struct AnswerFlow {
     private(set) var isDraining = false
     /// Whether a timer runs that will call `tick`.
     private var isTicking = false
-    private let limit: Int
 
     init(limit: Int) {
         self.limit = limit
@@ -115,8 +122,7 @@ struct AnswerFlow {
     mutating func creditCame() { gotCredit = true }
 
     private mutating func remember(_ host: some AnswerMeter) {
-        written = host.writtenAnswers
-        unsentBefore = unsent
+        last = .present(Check(written: host.writtenAnswers, unsent: unsent))
         gotCredit = false
     }
 
@@ -140,7 +146,7 @@ struct AnswerFlow {
         switch phase {
         case .open: return
         case .held(let quietTicks):
-            if gotCredit || host.writtenAnswers != written {
+            if gotCredit || host.writtenAnswers != last.value?.written {
                 phase = .held(quietTicks: 0)
             } else if quietTicks < Self.ticks {
                 // The first tick may come early: the timer of an earlier wait may still run.
@@ -151,7 +157,7 @@ struct AnswerFlow {
             remember(host)
         case .refusing:
             // Refusals are answers, too, so the written bytes grow in any case. Only fewer unsent bytes show progress.
-            guard gotCredit || unsent < unsentBefore else { return }
+            guard gotCredit || unsent < last.value?.unsent ?? 0 else { return }
             phase = .held(quietTicks: 0)
             remember(host)
         }

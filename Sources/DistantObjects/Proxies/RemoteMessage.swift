@@ -179,7 +179,7 @@ public struct RemoteMessage: Sendable {
     /// Gives a call without a deadline the connection's `callDeadline`, and what the call passes on that is served.
     @inline(__always)
     func prepare(_ message: OutboundMessage, for connection: Connection) {
-        if let limit = connection.configuration.callDeadline, message.deadline == nil {
+        if let limit = connection.settings.callDeadline, message.deadline == nil {
             message.deadline = Deadline(after: limit, at: connection.now)
         }
         passContext(on: message, over: connection)

@@ -39,30 +39,40 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
         var messages = Ring<Pending>()
     }
 
-    /// One for each kind; empty while nothing waits, so that an idle connection needs no memory for them.
-    private var queues: [Queue] = []
-    private var nextOrder: UInt64 = 0
-    private(set) var count = 0
+    private final class Waiting: @unchecked Sendable {  // Guarded by the connection's lock.
+        /// One for each kind.
+        let queues = Kind.allCases.map { _ in Queue() }
+        var nextOrder: UInt64 = 0
+        var count = 0
 
-    var isEmpty: Bool { count == 0 }
+        subscript(kind: Kind) -> Queue { queues[kind.rawValue] }
+    }
+
+    /// Nil while no message waits, so that an idle connection needs no memory for the queues.
+    private var waiting: Waiting?
+
+    var count: Int { waiting?.count ?? 0 }
+
+    var isEmpty: Bool { waiting == nil }
 
     /// Whether no message waits that has to be sent before this one.
     ///
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     func isEmpty(before message: OutboundMessage, oneWay: Bool) -> Bool {
-        guard !queues.isEmpty else { return true }
-        if message.role == .passedOn { return queue(.passedOn).messages.isEmpty }
+        guard let waiting else { return true }
+        if message.role == .passedOn { return waiting[.passedOn].messages.isEmpty }
         let others = Kind(oneWay: oneWay, large: message.isLarge)
-        return queue(others).messages.isEmpty && queue(.promises).messages.isEmpty
+        return waiting[others].messages.isEmpty && waiting[.promises].messages.isEmpty
     }
 
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     mutating func append(_ message: OutboundMessage, _ kind: Pending.Kind, oneWay: Bool) {
-        if queues.isEmpty { queues = Kind.allCases.map { _ in Queue() } }
-        let pending = Pending(message: message, kind: kind, order: nextOrder)
-        nextOrder += 1
-        count += 1
-        queue(Kind(message, oneWay: oneWay)).messages.append(pending)
+        let waiting = waiting ?? Waiting()
+        self.waiting = waiting
+        let pending = Pending(message: message, kind: kind, order: waiting.nextOrder)
+        waiting.nextOrder += 1
+        waiting.count += 1
+        waiting[Kind(message, oneWay: oneWay)].messages.append(pending)
     }
 
     /// Removes and returns the oldest message that may be sent.
@@ -73,8 +83,8 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     ///   - passedOn: Whether calls may be passed on.
     ///   - fits: Whether there is room for a large message of the given size.
     mutating func popFirst(calls: Bool, oneWays: Bool, passedOn: Bool, fits: (Int) -> Bool) -> Pending? {
-        guard !queues.isEmpty else { return nil }
-        let firstPromise = queue(.promises).messages.first?.order ?? .max
+        guard let waiting else { return nil }
+        let firstPromise = waiting[.promises].messages.first?.order ?? .max
         var best: (kind: Kind, order: UInt64)?
         for kind in Kind.allCases {
             let maySend =
@@ -83,22 +93,23 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
                 case .oneWays, .largeOneWays: oneWays
                 case .passedOn: passedOn
                 }
-            guard maySend, let first = queue(kind).messages.first, kind == .passedOn || first.order <= firstPromise,
+            guard maySend, let first = waiting[kind].messages.first, kind == .passedOn || first.order <= firstPromise,
                 best.map({ first.order < $0.order }) ?? true,
                 !first.message.isLarge || fits(first.message.encoder.byteCount)
             else { continue }
             best = (kind, first.order)
         }
-        guard let best, let first = queue(best.kind).messages.popFirst() else { return nil }
-        removed(1)
+        guard let best, let first = waiting[best.kind].messages.popFirst() else { return nil }
+        removedOne()
         return first
     }
 
     /// Removes and returns a message that is given up.
     mutating func removeFirst(where matches: (Pending) -> Bool) -> Pending? {
-        for index in queues.indices {
-            guard let first = queues[index].messages.removeFirst(where: matches) else { continue }
-            removed(1)
+        guard let waiting else { return nil }
+        for queue in waiting.queues {
+            guard let first = queue.messages.removeFirst(where: matches) else { continue }
+            removedOne()
             return first
         }
         return nil
@@ -106,17 +117,13 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
 
     /// Removes and returns all messages, in the order they were added.
     mutating func removeAll() -> [Pending] {
-        var all: [Pending] = []
-        for index in queues.indices { all += queues[index].messages.removeAll() }
-        removed(count)
-        return all.sorted { $0.order < $1.order }
+        guard let waiting else { return [] }
+        self.waiting = nil
+        return waiting.queues.flatMap { $0.messages.removeAll() }.sorted { $0.order < $1.order }
     }
 
-    /// The queue for a kind; there are some.
-    private func queue(_ kind: Kind) -> Queue { queues[kind.rawValue] }
-
-    private mutating func removed(_ number: Int) {
-        count -= number
-        if count == 0 { queues = [] }
+    private mutating func removedOne() {
+        waiting?.count -= 1
+        if waiting?.count == 0 { waiting = nil }
     }
 }

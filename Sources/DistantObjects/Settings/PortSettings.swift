@@ -11,7 +11,7 @@ final class PortSettings: Sendable {
         self.sharesMemoryWhen = sharesMemoryWhen
     }
 
-    private static let plain = PortSettings(ConnectionLimits(), BusyTraffic())
+    static let plain = PortSettings(ConnectionLimits(), BusyTraffic())
 
     static func of(_ limits: ConnectionLimits, sharesMemoryWhen busy: BusyTraffic?) -> PortSettings {
         if limits == plain.limits, busy == plain.sharesMemoryWhen { return plain }

@@ -1,22 +1,35 @@
 /// The open streams of a connection in both directions.
 struct StreamTable {
-    /// Streams of this side by number; as long as the most that were ever open.
-    private(set) var outgoing: [StreamOutbox?] = []
-    /// Streams of the peer by number.
-    private var incoming = SmallDictionary<UInt32, StreamInbox>()
-    /// The number of this side's last frame about a stream of the peer that is over, by stream.
-    ///
-    /// A peer that uses the number again without having read that frame is not honest: it could make this side queue any
-    /// number of frames.
-    private var lastEnds: [UInt32: UInt64] = [:]
-    /// Streams of this side that wait for room in the channel.
-    private var awaitingRoom: [StreamOutbox] = []
-    private(set) var outgoingCount = 0
+    private final class Streams: @unchecked Sendable {  // Guarded by the connection's lock.
+        /// Streams of this side by number; as long as the most that were ever open.
+        var outgoing: [StreamOutbox?] = []
+        /// Streams of the peer by number.
+        var incoming = SmallDictionary<UInt32, StreamInbox>()
+        /// The number of this side's last frame about a stream of the peer that is over, by stream.
+        ///
+        /// A peer that uses the number again without having read that frame is not honest: it could make this side queue
+        /// any number of frames.
+        var lastEnds: [UInt32: UInt64] = [:]
+        /// Streams of this side that wait for room in the channel.
+        var awaitingRoom: [StreamOutbox] = []
+        var outgoingCount = 0
+    }
 
-    var incomingCount: Int { incoming.count }
-    var isAwaitingRoom: Bool { !awaitingRoom.isEmpty }
+    /// Nil before the first stream.
+    private var streams: Streams?
+
+    var outgoingCount: Int { streams?.outgoingCount ?? 0 }
+    var incomingCount: Int { streams?.incoming.count ?? 0 }
+    var isAwaitingRoom: Bool { !(streams?.awaitingRoom.isEmpty ?? true) }
     /// Whether no stream is open.
-    var isEmpty: Bool { outgoingCount == 0 && incoming.isEmpty }
+    var isEmpty: Bool { outgoingCount == 0 && incomingCount == 0 }
+
+    private mutating func made() -> Streams {
+        if let streams { return streams }
+        let made = Streams()
+        streams = made
+        return made
+    }
 
     // MARK: This side's
 
@@ -24,62 +37,69 @@ struct StreamTable {
     ///
     /// - Returns: nil if there are too many.
     mutating func open(_ source: StreamSource, limit: Int) -> StreamOutbox? {
-        guard outgoingCount < limit else { return nil }
-        let index = outgoingCount == outgoing.count ? nil : outgoing.firstIndex { $0 == nil }
-        let stream = StreamOutbox(number: index ?? outgoing.count, source: source)
-        if let index { outgoing[index] = stream } else { outgoing.append(stream) }
-        outgoingCount += 1
+        let streams = made()
+        guard streams.outgoingCount < limit else { return nil }
+        let hasGap = streams.outgoingCount < streams.outgoing.count
+        let index = hasGap ? streams.outgoing.firstIndex { $0 == nil } : nil
+        let stream = StreamOutbox(number: index ?? streams.outgoing.count, source: source)
+        if let index { streams.outgoing[index] = stream } else { streams.outgoing.append(stream) }
+        streams.outgoingCount += 1
         return stream
     }
 
     /// The stream of this side that the peer names.
     func outbox(_ number: UInt32) throws(ProtocolViolation) -> StreamOutbox {
-        guard Int(number) < outgoing.count else {
+        guard let streams, Int(number) < streams.outgoing.count else {
             throw ProtocolViolation(.unknownName, "a stream was named that was never given")
         }
-        guard let stream = outgoing[Int(number)], !stream.readerHasEnded else {
+        guard let stream = streams.outgoing[Int(number)], !stream.readerHasEnded else {
             throw ProtocolViolation(.outOfStep, "a stream was named by its reader after the reader's End")
         }
         return stream
     }
 
     mutating func remove(_ stream: StreamOutbox) {
-        guard stream.number < outgoing.count, outgoing[stream.number] === stream else { return }
-        outgoing[stream.number] = nil
-        outgoingCount -= 1
+        guard let streams, stream.number < streams.outgoing.count, streams.outgoing[stream.number] === stream else {
+            return
+        }
+        streams.outgoing[stream.number] = nil
+        streams.outgoingCount -= 1
     }
 
     mutating func awaitRoom(_ stream: StreamOutbox) {
         guard !stream.awaitsRoom else { return }
         stream.awaitsRoom = true
-        awaitingRoom.append(stream)
+        made().awaitingRoom.append(stream)
     }
 
     mutating func takeAwaitingRoom() -> [StreamOutbox] {
-        defer { awaitingRoom = [] }
-        for stream in awaitingRoom { stream.awaitsRoom = false }
-        return awaitingRoom
+        guard let streams else { return [] }
+        let waiting = streams.awaitingRoom
+        streams.awaitingRoom = []
+        for stream in waiting { stream.awaitsRoom = false }
+        return waiting
     }
 
     // MARK: The peer's
 
     mutating func enter(_ inbox: StreamInbox, mayBeWritten: (UInt64) -> Bool) throws(ProtocolViolation) {
-        guard incoming[inbox.number] == nil else {
+        let streams = made()
+        guard streams.incoming[inbox.number] == nil else {
             throw ProtocolViolation(.outOfStep, "a stream was given a number that is in use")
         }
-        if let last = lastEnds[inbox.number] {
+        if let last = streams.lastEnds[inbox.number] {
             guard mayBeWritten(last) else {
                 throw ProtocolViolation(.outOfStep, "a stream was given a number before its reader's End was read")
             }
-            lastEnds[inbox.number] = nil
+            streams.lastEnds[inbox.number] = nil
         }
-        incoming.insert(inbox, for: inbox.number)
+        streams.incoming.insert(inbox, for: inbox.number)
     }
 
     /// The stream of the peer that it names.
     func inbox(_ number: UInt32) throws(ProtocolViolation) -> StreamInbox {
-        guard let inbox = incoming[number] else {
-            guard lastEnds[number] == nil else {
+        guard let inbox = streams?.incoming[number] else {
+            guard streams?.lastEnds[number] == nil else {
                 throw ProtocolViolation(.outOfStep, "a stream was named after its producer's End")
             }
             throw ProtocolViolation(.unknownName, "an Item or End names a stream that is not open")
@@ -88,17 +108,20 @@ struct StreamTable {
     }
 
     mutating func remove(_ inbox: StreamInbox) {
-        guard incoming.removeValue(forKey: inbox.number) != nil else { return }
-        lastEnds[inbox.number] = inbox.endFrame
+        guard let streams, streams.incoming.removeValue(forKey: inbox.number) != nil else { return }
+        streams.lastEnds[inbox.number] = inbox.endFrame
     }
 
     // MARK: The end
 
     /// Empties the table.
     mutating func removeAll() -> (outgoing: [StreamOutbox], incoming: [StreamInbox]) {
-        defer { self = StreamTable() }
-        return (outgoing.compactMap { $0 }, incoming.values)
+        defer { streams = nil }
+        return all
     }
 
-    var all: (outgoing: [StreamOutbox], incoming: [StreamInbox]) { (outgoing.compactMap { $0 }, incoming.values) }
+    var all: (outgoing: [StreamOutbox], incoming: [StreamInbox]) {
+        guard let streams else { return ([], []) }
+        return (streams.outgoing.compactMap { $0 }, streams.incoming.values)
+    }
 }

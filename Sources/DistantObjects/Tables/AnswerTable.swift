@@ -21,15 +21,20 @@ struct AnswerTable<RunningCall> {
         case pending(KeptAnswer?)
     }
 
+    /// What is needed from the first promise of the peer on.
+    private final class Promised {
+        /// Unanswered calls whose answers the peer has already dropped.
+        var dropped: Set<UInt32> = []
+        /// The answers that messages may name.
+        var kept = SmallDictionary<UInt32, KeptAnswer>()
+        /// The answers that are the targets of calls which have not started, by the question of the call.
+        var targets = SmallDictionary<UInt32, KeptAnswer>()
+        /// The answers among the arguments of such calls.
+        var arguments = SmallDictionary<UInt32, [KeptAnswer]>()
+    }
+
     private var entries: [Entry] = []
-    /// Unanswered calls whose answers the peer has already dropped.
-    private var dropped: Set<UInt32> = []
-    /// The answers that messages may name.
-    private var kept = SmallDictionary<UInt32, KeptAnswer>()
-    /// The answers that are the targets of calls which have not started, by the question of the call.
-    private var targets = SmallDictionary<UInt32, KeptAnswer>()
-    /// The answers among the arguments of such calls.
-    private var arguments = SmallDictionary<UInt32, [KeptAnswer]>()
+    private var promised: Promised?
     private let limit: Int
 
     /// The number of unanswered calls.
@@ -62,21 +67,29 @@ struct AnswerTable<RunningCall> {
         entries[Int(index)] = .waiting(isCancelled: false)
         count += 1
         guard let answer else { return }
-        guard kept.count < ProtocolLimits.keptAnswers else {
+        let promised = madePromised()
+        guard promised.kept.count < ProtocolLimits.keptAnswers else {
             throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.keptAnswers) answers are to be kept")
         }
-        kept.insert(answer, for: index)
+        promised.kept.insert(answer, for: index)
+    }
+
+    private mutating func madePromised() -> Promised {
+        if let promised { return promised }
+        let made = Promised()
+        promised = made
+        return made
     }
 
     /// The number of answers that are known and kept.
-    var keptCount: Int { kept.values.count { !$0.isPending } }
+    var keptCount: Int { promised?.kept.values.count { !$0.isPending } ?? 0 }
 
     /// The answer that messages may name under a question's number.
-    func keptAnswer(_ index: UInt32) -> KeptAnswer? { kept[index] }
+    func keptAnswer(_ index: UInt32) -> KeptAnswer? { promised?.kept[index] }
 
     /// The answer that a message of the peer names.
     func namedAnswer(_ index: UInt32) throws(ProtocolViolation) -> KeptAnswer {
-        guard let answer = kept[index], !answer.isDropped else {
+        guard let answer = keptAnswer(index), !answer.isDropped else {
             throw ProtocolViolation(.unknownName, "an answer was named that is not kept")
         }
         return answer
@@ -88,7 +101,7 @@ struct AnswerTable<RunningCall> {
     mutating func use(_ target: KeptAnswer, by index: UInt32?) {
         guard target.isPending else { return }
         target.uses += 1
-        if let index { targets.insert(target, for: index) }
+        if let index { madePromised().targets.insert(target, for: index) }
     }
 
     /// Notes that a message has answers as arguments.
@@ -97,15 +110,16 @@ struct AnswerTable<RunningCall> {
     mutating func use(_ arguments: [KeptAnswer], by index: UInt32?) {
         let pending = arguments.filter(\.isPending)
         for answer in pending { answer.uses += 1 }
-        if let index, !pending.isEmpty { self.arguments.insert(pending, for: index) }
+        if let index, !pending.isEmpty { madePromised().arguments.insert(pending, for: index) }
     }
 
     /// Notes that a message no longer needs the answers that it names, because it is cancelled.
     ///
     /// - Returns: The questions of those that nobody needs now.
     mutating func endUses(by index: UInt32) -> [UInt32] {
-        let target = targets.isEmpty ? nil : targets.removeValue(forKey: index)
-        let arguments = arguments.isEmpty ? nil : arguments.removeValue(forKey: index)
+        guard let promised else { return [] }
+        let target = promised.targets.removeValue(forKey: index)
+        let arguments = promised.arguments.removeValue(forKey: index)
         let answers = (target.map { [$0] } ?? []) + (arguments ?? [])
         for answer in answers { answer.uses -= 1 }
         return answers.filter(\.isUnneeded).map(\.question)
@@ -118,8 +132,10 @@ struct AnswerTable<RunningCall> {
         guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
         entries[Int(index)] = .started(isCancelled: isCancelled)
         // The answers that it names are known.
-        if !targets.isEmpty { targets.removeValue(forKey: index) }
-        if !arguments.isEmpty { arguments.removeValue(forKey: index) }
+        if let promised {
+            promised.targets.removeValue(forKey: index)
+            promised.arguments.removeValue(forKey: index)
+        }
         return isCancelled
     }
 
@@ -161,10 +177,10 @@ struct AnswerTable<RunningCall> {
         switch entries[Int(index)] {
         case .kept:
             entries[Int(index)] = .free
-            return .answered(kept.removeValue(forKey: index))
+            return .answered(promised?.kept.removeValue(forKey: index))
         case .waiting, .started, .running:
-            dropped.insert(index)
-            let answer = kept[index]
+            madePromised().dropped.insert(index)
+            let answer = keptAnswer(index)
             answer?.isDropped = true
             return .pending(answer)
         case .free: return .nothing
@@ -177,11 +193,11 @@ struct AnswerTable<RunningCall> {
     @discardableResult
     mutating func finish(_ index: UInt32, keep: Bool) -> (isKept: Bool, dropped: KeptAnswer?) {
         guard Int(index) < entries.count else { return (false, nil) }
-        let isDropped = !dropped.isEmpty && dropped.remove(index) != nil
+        let isDropped = promised?.dropped.remove(index) != nil
         let isKept = keep && !isDropped
         entries[Int(index)] = isKept ? .kept : .free
         count -= 1
-        return (isKept, isDropped ? kept.removeValue(forKey: index) : nil)
+        return (isKept, isDropped ? promised?.kept.removeValue(forKey: index) : nil)
     }
 
     /// Empties the table at the end of the connection.
@@ -192,14 +208,11 @@ struct AnswerTable<RunningCall> {
             if case .running(let call) = entry { return call }
             return nil
         }
-        let answers = kept.values
+        let answers = promised?.kept.values ?? []
         // An answer and the messages that have it as an argument hold each other.
         let waiting = answers.flatMap { $0.takeMessages() + $0.takeDependents() }
         entries = []
-        dropped = []
-        kept.removeAll()
-        targets.removeAll()
-        arguments.removeAll()
+        promised = nil
         count = 0
         return (running, answers, waiting)
     }

@@ -161,16 +161,16 @@ extension Channel {
 
     private func attemptWrite(_ held: inout Held<WriteState>, _ vectors: UnsafeMutablePointer<iovec>) -> Attempt {
         var fragments = OutboundQueue.maximumFragments
-        if let large = writing.queue.large, let message = large.messages.first {
-            fragments = large.pacing.fragments(
-                link, message: message.number, takesPieces: large.takesPieces,
+        if let messages = writing.queue.large, let message = writing.queue.firstMessage {
+            fragments = writing.madeLarge().pacing.fragments(
+                link, message: message, takesPieces: messages.takesPieces,
                 enqueued: writing.queue.lastNumber, read: framesRead.load(ordering: .relaxed))
         }
         let shared = writing.output.isShared ? sharedMemory : nil
         let room = messageRoom(shared, held)
         let plan = writing.queue.plan(vectors, fragments: fragments, pieceSize: pieceSize(room, held))
         let withCredentials = writing.sendsCredentials
-        let bound = writing.queue.large?.pacing.sharedBound ?? SharedMemoryTransport.capacity
+        let bound = writing.large?.pacing.sharedBound ?? SharedMemoryTransport.capacity
         let content = writing.content
         let descriptorFrames = plan.descriptorFrames
         var attempt = Attempt(planned: plan.bytes)
@@ -219,7 +219,7 @@ extension Channel {
             frameQueueIsFull.store(false, ordering: .relaxed)
             hasRoom = true
         }
-        if let large = writing.queue.large, let mark = large.mark, large.unsentOwn <= mark {
+        if let large = writing.large, let mark = large.mark, writing.queue.unsentOwnMessages <= mark {
             large.mark = nil
             hasRoom = true
         }
@@ -284,7 +284,7 @@ extension Channel {
             return
         }
         writing.content = []
-        writing.queue.large?.pacing.rest(link)
+        writing.large?.pacing.rest(link)
         let actions = writing.output.queueIsEmpty()
         let hadInterest = writing.hasInterest
         writing.hasInterest = false
@@ -300,7 +300,7 @@ extension Channel {
     func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
         let descriptors = writing.queue.discard() + writing.takeBlobOffers()
         let spent = writing.queue.takeSpent()
-        let timer = writing.queue.large?.regionTimer.take()
+        let timer = writing.large?.regionTimer.take()
         queueLock.unlock(held)
         if let timer { loop.cancelTimer(timer) }
         for descriptor in descriptors { port_close(descriptor) }

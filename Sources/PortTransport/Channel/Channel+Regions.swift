@@ -19,15 +19,15 @@ extension Channel {
 
     /// Where the next bytes of a large message go.
     func messageRoom(_ shared: SharedMemoryTransport?, _ held: borrowing Held<WriteState>) -> MessageRoom {
-        guard let shared, let large = writing.queue.large, large.wantsPiece else { return .stream }
-        return shared.messageRoom(most: large.pacing.pieces)
+        guard let shared, let messages = writing.queue.large, messages.wantsPiece else { return .stream }
+        return shared.messageRoom(most: writing.madeLarge().pacing.pieces)
     }
 
     /// What a plan has to know of that.
     func pieceSize(_ room: MessageRoom, _ held: borrowing Held<WriteState>) -> Int? {
         switch room {
         case .stream: nil
-        case .piece: writing.queue.large?.pacing.pieceSize
+        case .piece: writing.large?.pacing.pieceSize
         case .none, .broken: 0
         }
     }
@@ -56,7 +56,7 @@ extension Channel {
     private func watchRegion() {
         let timer = loop.addTimer(after: Self.regionPause) { [self] in releaseIdleRegion() }
         let isClosed = queueLock.withLock {
-            writing.queue.large?.regionTimer = timer
+            writing.madeLarge().regionTimer = timer
             return writing.output.isClosed
         }
         if isClosed { loop.cancelTimer(timer) }
@@ -64,7 +64,7 @@ extension Channel {
 
     private func releaseIdleRegion() {
         var held = queueLock.lock()
-        writing.queue.large?.regionTimer = nil
+        writing.large?.regionTimer = nil
         guard !writing.output.isClosed, let shared = sharedMemory else { return queueLock.unlock(held) }
         // As the thread that writes. While another one is, the region is used.
         let action = writing.output.beginFlush(isWritable: false, isBlocked: false, canWrite: true)

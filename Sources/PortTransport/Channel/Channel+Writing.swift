@@ -83,10 +83,10 @@ extension Channel {
     package func hasMessageRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
-            guard let large = writing.queue.large else { return true }
-            let unsent = large.unsentOwn
+            let unsent = writing.queue.unsentOwnMessages
             if unsent == 0 || count <= unsentMessages && unsent <= unsentMessages - count { return true }
             let mark = max(0, min(unsentMessages / 2, unsentMessages - count))
+            let large = writing.madeLarge()
             large.mark = max(large.mark ?? 0, mark)
             return false
         }

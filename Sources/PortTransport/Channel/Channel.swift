@@ -10,6 +10,18 @@ internal import Synchronization
 package final class Channel: LoopChannel, @unchecked Sendable {
     // Each of the three states is protected by the lock of its name.
 
+    /// What is needed from the first large message on.
+    final class LargeWriting {
+        var pacing = MessagePacing()
+        /// The handler is notified once at most this many bytes of this side's own large messages are unsent.
+        var mark: Int?
+        /// While there is a region: looks whether it is still used.
+        var regionTimer: TimerToken?
+
+        /// Whether nothing has to follow a write.
+        var isQuiet: Bool { !pacing.isNarrow && mark == nil }
+    }
+
     struct WriteState: ~Copyable {
         var queue: OutboundQueue
         var output = OutputLifecycle()
@@ -24,6 +36,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var content: RingContent = []
         /// The last write found no free piece of the region, though there may be room for frames.
         var waitsForPiece = false
+        private(set) var large: LargeWriting?
         /// Regions for blobs that are to be offered, in this order.
         ///
         /// A negative number: the descriptor could not be sent.
@@ -42,6 +55,14 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         @inline(__always)
         var isQuiet: Bool {
             queue.isIdle && output.isQuiet && !hasInterest && answerMark == nil && blobOffers.isEmpty
+                && large?.isQuiet ?? true
+        }
+
+        mutating func madeLarge() -> LargeWriting {
+            if let large { return large }
+            let made = LargeWriting()
+            large = made
+            return made
         }
     }
 

@@ -16,11 +16,6 @@ final class LargeOutput {
     var unsentAnswers = 0
     /// Messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
     var spent: [LargeMessage] = []
-    var pacing = MessagePacing()
-    /// The handler is notified once at most this many bytes of this side's own messages are unsent.
-    var mark: Int?
-    /// While there is a region: looks whether it is still used.
-    var regionTimer: TimerToken?
     /// Four headers of continuations, for the plan that is being written.
     let headers = UnsafeMutableRawPointer.allocate(
         byteCount: OutboundQueue.maximumFragments * LargeOutput.headerStride, alignment: 8)
@@ -47,9 +42,6 @@ final class LargeOutput {
 
     /// Where a message stands in the queue.
     func index(of number: UInt64) -> Int? { (0..<messages.count).first { messages[$0].number == number } }
-
-    /// Whether nothing is left to free or look at.
-    var isIdle: Bool { spent.isEmpty && mark == nil && !pacing.isNarrow }
 
     /// Notes that a message is given up.
     func abandon(_ message: LargeMessage) {

@@ -28,9 +28,9 @@ extension OutboundQueue {
         return true
     }
 
-    /// Whether nothing is left to write, free or look at.
+    /// Whether nothing is left to write or free.
     @inline(__always)
-    var isIdle: Bool { queuedBytes == 0 && large?.isIdle ?? true }
+    var isIdle: Bool { queuedBytes == 0 && large?.spent.isEmpty ?? true }
 
     /// The next write, where `hasOnlyFrames`, as one piece; `advanceOnlyFrames` accounts for it.
     mutating func planOnlyFrames() -> UnsafeRawBufferPointer {
@@ -63,7 +63,9 @@ extension OutboundQueue {
             swap(&draining, &filling)
         }
         let fragment = large?.fragment
-        if let fragment, let large { planFragment(fragment, large.messages[0].cursor, of: large, slot: 0, vectors, &plan) }
+        if let large, let fragment {
+            planFragment(fragment, large.messages[0].cursor, of: large, slot: 0, vectors, &plan)
+        }
         let framesAreWhole = planFrames(vectors, &plan)
         guard framesAreWhole, filling.count == 0, boundary == nil, pieceSize != 0, let large, messageMayGo else {
             return plan
