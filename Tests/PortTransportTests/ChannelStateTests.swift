@@ -252,10 +252,9 @@ struct ChannelStateTests {
             expect(!reader.mayReserve)
         }
         reader.countCall(at: 1_300_000)
-        expect(reader.mayReserve && reader.consecutiveCalls == 3)
+        expect(reader.mayReserve && reader.calls.consecutive == 3)
         reader.countCall(at: 1_500_000)
-        expect(!reader.mayReserve && reader.consecutiveCalls == 0)
-        reader.destroy()
+        expect(!reader.mayReserve && reader.calls.consecutive == 0)
     }
 
     @Test("A reservation stays while it is used, and the watchdog is asked for once")
@@ -280,7 +279,6 @@ struct ChannelStateTests {
         expect(reader.isWatched && reader.reader == .loop)
         expect(reader.expire(at: 9_000_000, channelEnds: false) == .startLoop)
         expect(!reader.isWatched && reader.reader == .loop)
-        reader.destroy()
     }
 
     @Test("The end of the channel ends a reservation, and leaves a thread that reads alone")
@@ -295,6 +293,5 @@ struct ChannelStateTests {
         _ = reader.leaveReserving()
         expect(reader.expire(at: 5_000_001, channelEnds: true) == .startLoop)
         expect(reader.reader == .loop)
-        reader.destroy()
     }
 }

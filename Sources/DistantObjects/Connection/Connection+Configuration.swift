@@ -193,7 +193,7 @@ extension Connection {
     public var statistics: ConnectionStatistics {
         state.withLock { state in
             ConnectionStatistics(
-                exports: state.exports.count - (state.phase == .ended ? 0 : 1), imports: state.imports.count,
+                exports: state.exports.count, imports: state.imports.count,
                 questions: state.questions.count, answers: state.answers.count + state.answers.keptCount,
                 pending: state.pending.count,
                 streams: state.streams.outgoingCount + state.streams.incomingCount,

@@ -19,7 +19,7 @@ extension Connection {
         // The channel exists while the connection is open, and is the only holder of a dropped connection.
         let timer = loop.addTimer(after: pause) { [channel] in
             guard let connection = Self.dropped(channel) else {
-                guard let connection = channel.handler as? Connection, connection.roots.isEmpty else { return }
+                guard let connection = channel.handler as? Connection, !connection.vendsRoots else { return }
                 return connection.checkWhetherDropped(after: min(pause * 2, Self.longestPause))
             }
             connection.reportOnLoop(.dropped)
@@ -39,9 +39,9 @@ extension Connection {
         (channel.handler as? Connection)?.dismissResting()
         guard channel.holdsHandlerAlone, let connection = channel.handler as? Connection else { return nil }
         let isReachable = connection.state.withLock {
-            $0.phase != .open || $0.exports.count > 1 || $0.streams.outgoingCount > 0
+            $0.phase != .open || $0.exports.count > 0 || $0.streams.outgoingCount > 0
         }
-        return isReachable || !connection.roots.isEmpty ? nil : connection
+        return isReachable || connection.vendsRoots ? nil : connection
     }
 
     private func dismissResting() {

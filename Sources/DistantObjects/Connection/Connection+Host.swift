@@ -9,6 +9,8 @@ extension Connection: PortHost {
 
     var now: UInt64 { loop.now }
 
+    var rootDirectory: (object: AnyObject, messages: Unmanaged<ClassMessages>) { (roots, ClassMessages.of(roots)) }
+
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> DistantObject {
         DistantObject(id, of: described, on: self)
     }

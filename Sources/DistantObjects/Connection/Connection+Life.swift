@@ -20,7 +20,7 @@ extension Connection {
         }
 
         /// What most connections need only at their end.
-        private struct Ending {
+        private final class Ending {
             var goodbyeTimer: TimerToken?
             var keepaliveTimer: TimerToken?
             var dropTimer: TimerToken?
@@ -32,7 +32,7 @@ extension Connection {
         }
 
         private var handshake: Handshake
-        private var ending = Rare<Ending>.missing
+        private var ending: Ending?
         /// The hook of the listener that has accepted the connection.
         var endHook: (@Sendable () -> Void)?
 
@@ -65,41 +65,48 @@ extension Connection {
 
         // MARK: The end
 
+        private mutating func madeEnding() -> Ending {
+            if let ending { return ending }
+            let made = Ending()
+            ending = made
+            return made
+        }
+
         /// Limits how long the peer may keep the stream open after its Goodbye.
         var goodbyeTimer: TimerToken? {
-            get { ending.value?.goodbyeTimer }
-            set { ending.change(orNew: Ending()) { $0.goodbyeTimer = newValue } }
+            get { ending?.goodbyeTimer }
+            set { madeEnding().goodbyeTimer = newValue }
         }
         var keepaliveTimer: TimerToken? {
-            get { ending.value?.keepaliveTimer }
-            set { ending.change(orNew: Ending()) { $0.keepaliveTimer = newValue } }
+            get { ending?.keepaliveTimer }
+            set { madeEnding().keepaliveTimer = newValue }
         }
         var dropTimer: TimerToken? {
-            get { ending.value?.dropTimer }
-            set { ending.change(orNew: Ending()) { $0.dropTimer = newValue } }
+            get { ending?.dropTimer }
+            set { madeEnding().dropTimer = newValue }
         }
         var end: ConnectionEnd? {
-            get { ending.value?.end }
-            set { ending.change(orNew: Ending()) { $0.end = newValue } }
+            get { ending?.end }
+            set { madeEnding().end = newValue }
         }
         /// The reason of this side for ending the connection, if it did.
         var decision: ConnectionEnd? {
-            get { ending.value?.decision }
-            set { ending.change(orNew: Ending()) { $0.decision = newValue } }
+            get { ending?.decision }
+            set { madeEnding().decision = newValue }
         }
         var waiting: [CheckedContinuation<ConnectionEnd, Never>] {
-            get { ending.value?.waiting ?? [] }
-            set { ending.change(orNew: Ending()) { $0.waiting = newValue } }
+            get { ending?.waiting ?? [] }
+            _modify { yield &madeEnding().waiting }
         }
         /// What users want to be called at the end, by registration.
         var endHandlers: [UInt64: @Sendable (ConnectionEnd) -> Void] {
-            get { ending.value?.endHandlers ?? [:] }
-            set { ending.change(orNew: Ending()) { $0.endHandlers = newValue } }
+            get { ending?.endHandlers ?? [:] }
+            _modify { yield &madeEnding().endHandlers }
         }
         /// The number of registrations so far.
         var registrations: UInt64 {
-            get { ending.value?.registrations ?? 0 }
-            set { ending.change(orNew: Ending()) { $0.registrations = newValue } }
+            get { ending?.registrations ?? 0 }
+            _modify { yield &madeEnding().registrations }
         }
     }
 }

@@ -221,7 +221,7 @@ extension Connection {
         bounds.asksKernel = configuration.asksKernel
         let channel = Channel(endpoint: endpoint, loop: loop, configuration: bounds)
         return Connection(
-            channel: channel, loop: loop, configuration: shared, isInitiator: isInitiator, child: child)
+            channel: channel, configuration: shared, isInitiator: isInitiator, child: child)
     }
 
     /// Refuses a peer with a reason, without a handshake, and closes.

@@ -20,13 +20,12 @@ import Synchronization
 /// call only listed messages, and create only objects of expected classes.
 public final class Connection: Sendable {
     let channel: Channel
-    let loop: any PortLoop
     /// Encodes and decodes the messages of this connection.
     let coder: PortCoder
     let settings: OpenSettings
     /// A name for log lines: the configured name, the peer's address, or “connection”.
     public let name: String
-    let roots: RootDirectory
+    private let madeRoots = AtomicLazyReference<RootDirectory>()
     let isInitiator: Bool
     let state: LockedState
     let life: Mutex<Life>
@@ -43,11 +42,10 @@ public final class Connection: Sendable {
     public let child: ChildProcess?
 
     init(
-        channel: Channel, loop: any PortLoop, configuration shared: SharedConfiguration, isInitiator: Bool,
+        channel: Channel, configuration shared: SharedConfiguration, isInitiator: Bool,
         child: ChildProcess? = nil
     ) {
         self.channel = channel
-        self.loop = loop
         settings = shared.settings
         self.isInitiator = isInitiator
         self.child = child
@@ -55,14 +53,12 @@ public final class Connection: Sendable {
         name = configuration.name ?? "connection"
         life = Mutex(Life(opening: shared))
         coder = PortCoder(shared.coder)
-        roots = RootDirectory(holdsLookups: !isInitiator)
         state = LockedState(settings.port, channel)
         if !configuration.roots.isEmpty { roots.set(configuration.roots) }
         coder.attach(self)
-        state.withLock { state in
-            _ = state.exports.mention(roots, messages: ClassMessages.of(roots), number: 0)
-        }
     }
+
+    var loop: any PortLoop { channel.loop }
 
     deinit { coder.detach() }
 
@@ -70,6 +66,14 @@ public final class Connection: Sendable {
     public var peer: PeerCredentials? { channel.peer }
 
     // MARK: Roots
+
+    /// The object that returns the roots to the peer, made when it is first needed.
+    var roots: RootDirectory {
+        madeRoots.load() ?? madeRoots.storeIfNil(RootDirectory(holdsLookups: !isInitiator))
+    }
+
+    /// Whether the peer can look up a root.
+    var vendsRoots: Bool { !(madeRoots.load()?.isEmpty ?? true) }
 
     /// Vends an object as the connection's root, or as one of several roots with names.
     ///
@@ -162,7 +166,7 @@ public final class Connection: Sendable {
     func streamReaderDied(_ inbox: StreamInbox) {
         dying.withLock { dying in
             hasDying.store(true, ordering: .relaxed)
-            dying.streams.append(inbox)
+            dying.append(inbox)
         }
         loop.schedule(.notify, on: channel)
     }

@@ -10,9 +10,9 @@ struct LockedState: ~Copyable, Sendable {
         var port: PortState<Connection>
         /// The actions of the frames received in this read.
         var delivered = Actions<Connection>()
+        var rest = RestingTask()
         /// Whether frames were written during this read that are not flushed.
         var owesFlush = false
-        var rest = RestingTask()
     }
 
     private let content: Mutex<Content>
@@ -100,10 +100,10 @@ extension LockedState.Content {
 /// For the same reason there is none until a few calls have been served.
 struct RestingTask {
     /// The number of calls that have to be served before a task may rest.
-    private static let callsBefore = 4
+    private static let callsBefore: UInt8 = 4
 
     private var task: ServingTask?
-    private var served = 0
+    private var served: UInt8 = 0
 
     var mayRest: Bool { task == nil && served > Self.callsBefore }
 
@@ -111,7 +111,7 @@ struct RestingTask {
 
     /// Takes the resting task, to serve a call.
     mutating func takeToServe() -> ServingTask? {
-        served += 1
+        if served <= Self.callsBefore { served += 1 }
         return task.take()
     }
 

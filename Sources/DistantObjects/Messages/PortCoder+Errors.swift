@@ -20,7 +20,9 @@ extension PortCoder {
             } else if let remote = error as? RemoteError {
                 try encodeText(remote.typeName, remote.message, into: message)
             } else {
-                let text = settings.exposesErrorText ? String(describing: error) : "the other process withholds the error's text"
+                let text =
+                    settings.exposesErrorText
+                    ? String(describing: error) : "the other process withholds the error's text"
                 try encodeText(typeName(type(of: error)), text, into: message)
             }
             try message.encoder.finish()

@@ -11,23 +11,25 @@ struct Credit {
         case none, calls, oneWays
     }
 
+    // No count comes near what 32 bits hold: see `Handshake.mostCredit` and `ConnectionLimits.clamp()`.
+
     /// Messages that this side may still send; less than zero while calls are passed on without credit.
-    private(set) var calls = 0
+    private(set) var calls: Int32 = 0
     /// One-way messages that this side may still send; nil if they share the count of `calls`.
-    private(set) var oneWays: Int?
+    private(set) var oneWays: Int32?
     /// Messages that the peer may still send; less than zero while it passes calls on without credit.
-    private var peerCalls: Int
-    private var peerOneWays: Int?
+    private var peerCalls: Int32
+    private var peerOneWays: Int32?
     /// Returned credit for which no frame was written yet.
-    private(set) var owedCalls = 0
-    private(set) var owedOneWays = 0
+    private var owedCalls: Int32 = 0
+    private var owedOneWays: Int32 = 0
     /// Whether credit for calls is held back until the peer has read more of its answers.
     private(set) var isHeld = false
     /// Whether the peer has returned credit since the queued messages were last checked.
     private(set) var isFresh = false
 
     init(queuedCalls: Int) {
-        peerCalls = queuedCalls
+        peerCalls = Int32(queuedCalls)
     }
 
     /// Whether one-way messages have their own count.
@@ -38,7 +40,7 @@ struct Credit {
         calls = grants.queuedCalls
         guard grants.features & ProtocolLimits.separatesOneWays != 0 else { return }
         oneWays = grants.runningCalls
-        peerOneWays = runningCalls
+        peerOneWays = Int32(runningCalls)
     }
 
     // MARK: This side's
@@ -49,7 +51,7 @@ struct Credit {
     /// Whether a call may be passed on.
     ///
     /// - Parameter asked: The number of question numbers that the peer has used. It accepts so many calls without credit.
-    func mayPassOn(asked: Int) -> Bool { calls > -asked }
+    func mayPassOn(asked: Int) -> Bool { Int(calls) > -asked }
 
     mutating func use(isOneWay: Bool) {
         if isOneWay, let left = oneWays { oneWays = left - 1 } else { calls -= 1 }
@@ -60,7 +62,7 @@ struct Credit {
         guard amount <= UInt64(grants.queuedCalls - calls) else {
             throw ProtocolViolation(.overLimit, "more call credit is given back than was used")
         }
-        calls += Int(amount)
+        calls += Int32(amount)
         isFresh = true
     }
 
@@ -72,7 +74,7 @@ struct Credit {
         guard amount <= UInt64(grants.runningCalls - left) else {
             throw ProtocolViolation(.overLimit, "more credit for one-way messages is given back than was used")
         }
-        oneWays = left + Int(amount)
+        oneWays = left + Int32(amount)
         isFresh = true
     }
 
@@ -91,7 +93,7 @@ struct Credit {
     /// - Parameter asked: The number of question numbers that this side has used. So many calls the peer may pass on at a time.
     mutating func usedByPeer(isOneWay: Bool, queuedCalls: Int, asked: Int) throws(ProtocolViolation) -> Due {
         guard isOneWay, let left = peerOneWays else {
-            guard peerCalls > 0 || !isOneWay && peerCalls > -asked else {
+            guard peerCalls > 0 || !isOneWay && Int(peerCalls) > -asked else {
                 throw ProtocolViolation(.overLimit, "more than the \(queuedCalls) calls granted are queued")
             }
             peerCalls -= 1
@@ -109,14 +111,14 @@ struct Credit {
     /// Credit is due for half the queue at a time, so that most calls cause no frame.
     mutating func callStarted(queuedCalls: Int) -> Due {
         owedCalls += 1
-        return (owedCalls >= max(1, queuedCalls / 2) || peerCalls <= 0) && !isHeld ? .calls : .none
+        return (Int(owedCalls) >= max(1, queuedCalls / 2) || peerCalls <= 0) && !isHeld ? .calls : .none
     }
 
     /// Counts a one-way message of the peer that has ended.
     mutating func oneWayEnded(runningCalls: Int) -> Due {
         guard let left = peerOneWays else { return .none }
         owedOneWays += 1
-        return owedOneWays >= max(1, runningCalls / 2) || left == 0 ? .oneWays : .none
+        return Int(owedOneWays) >= max(1, runningCalls / 2) || left == 0 ? .oneWays : .none
     }
 
     /// Holds back the credit owed for calls until `takeOwedCalls`.
@@ -127,13 +129,13 @@ struct Credit {
         defer { owedCalls = 0 }
         isHeld = false
         peerCalls += owedCalls
-        return owedCalls
+        return Int(owedCalls)
     }
 
     /// Takes the credit for one-way messages that the next frame returns.
     mutating func takeOwedOneWays() -> Int {
         defer { owedOneWays = 0 }
         if let left = peerOneWays { peerOneWays = left + owedOneWays }
-        return owedOneWays
+        return Int(owedOneWays)
     }
 }

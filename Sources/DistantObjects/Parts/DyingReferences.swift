@@ -1,10 +1,18 @@
 /// Ids of proxies and promises that were freed; usually there is one.
 struct DyingReferences {
+    private final class Others {
+        var rest: [ObjectID] = []
+        var promises: [Ticket] = []
+        var streams: [StreamInbox] = []
+    }
+
     private(set) var first: ObjectID?
-    private(set) var rest: [ObjectID] = []
-    private(set) var promises: [Ticket] = []
+    private var others: Others?
+
+    var rest: [ObjectID] { others?.rest ?? [] }
+    var promises: [Ticket] { others?.promises ?? [] }
     /// Streams of the peer whose readers were freed.
-    var streams: [StreamInbox] = []
+    var streams: [StreamInbox] { others?.streams ?? [] }
 
     var isEmpty: Bool { first == nil && promises.isEmpty }
 
@@ -18,9 +26,19 @@ struct DyingReferences {
 
     private mutating func add(_ target: ProxyTarget) {
         switch target {
-        case .answer(let ticket): promises.append(ticket)
+        case .answer(let ticket): madeOthers().promises.append(ticket)
         case .object(let id) where first == nil: first = id
-        case .object(let id): rest.append(id)
+        case .object(let id): madeOthers().rest.append(id)
         }
+    }
+
+    /// Adds a stream whose reader was freed.
+    mutating func append(_ stream: StreamInbox) { madeOthers().streams.append(stream) }
+
+    private mutating func madeOthers() -> Others {
+        if let others { return others }
+        let made = Others()
+        others = made
+        return made
     }
 }

@@ -7,6 +7,9 @@ struct Handshake {
     /// Until then its calls wait, which may come right after its `Hello`.
     var isAccepted = false
 
+    /// The most credit that is counted: far more than any sender uses, and far from what the counters hold.
+    private static let mostCredit: UInt64 = 1 << 30
+
     var hasPeersHello: Bool { grants.message > 0 }
 
     /// Reads the peer's `Hello`.
@@ -31,9 +34,8 @@ struct Handshake {
         if isInitiator, grants.features & ProtocolLimits.initiator != 0 {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
-        // Far more than any sender uses, and far from what an `Int` holds.
-        grants.queuedCalls = Int(min(try reader.number(), 1 << 40))
-        grants.runningCalls = max(1, Int(clamping: try reader.number()))
+        grants.queuedCalls = Int32(min(try reader.number(), mostCredit))
+        grants.runningCalls = Int32(max(1, min(try reader.number(), mostCredit)))
         grants.message = max(ProtocolLimits.smallestMessage, try reader.number())
         let name = try reader.text(limit: ProtocolLimits.nameBytes)
         guard grants.queuedCalls >= 1 else {

@@ -12,11 +12,11 @@ struct Sharing {
         case done
     }
 
-    var phase: Phase
     // When the traffic was last checked, and the frames of both directions until then.
     private var seenAt: UInt64 = 0
     private var seenFrames: UInt64 = 0
 
+    var phase: Phase
     /// Whether the memory is worth it, however much the traffic is.
     private var isWanted = false
 

@@ -17,6 +17,9 @@ protocol PortHost: AnyObject, AnswerMeter {
     /// Whether this side sends its `Hello` first.
     var isInitiator: Bool { get }
 
+    /// The object that returns the roots to the peer, which first names it now, and its messages.
+    var rootDirectory: (object: AnyObject, messages: Unmanaged<ClassMessages>) { get }
+
     /// Makes a proxy for an object of the peer that has none.
     ///
     /// - Parameter described: The object's class, if the peer describes it.

@@ -365,12 +365,13 @@ extension PortState {
                 context: message.name)
         }
         if streams.outgoingCount + encoder.externalCount > limits.streams { try checkStreams(of: message) }
-        if exports.count + encoder.externalCount > limits.exports {
+        // One is the connection's own.
+        if exports.count + encoder.externalCount >= limits.exports {
             let fresh = encoder.externals.count { Host.target(ofProxy: $0) == nil && !exports.contains($0) }
-            guard exports.count + fresh <= limits.exports else {
+            guard exports.count + fresh < limits.exports else {
                 throw ConnectionError(
                     .overloaded,
-                    "the peer refers to \(exports.count - 1) objects of this process; more than \(limits.exports - 1) are not allowed",
+                    "the peer refers to \(exports.count) objects of this process; more than \(limits.exports - 1) are not allowed",
                     context: message.name)
             }
         }

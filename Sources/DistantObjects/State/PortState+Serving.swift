@@ -19,7 +19,7 @@ extension PortState {
             &actions)
         let question: UInt32? = isOneWay ? nil : try reader.number32()
         let answer = flags.contains(.toAnswer) ? try answers.namedAnswer(reader.number32()) : nil
-        let export = if let answer { answer.target() } else { try exports.resolve(reader.objectID()) }
+        let export = if let answer { answer.target() } else { try export(reader.objectID(), host) }
         let message = try readName(&reader, of: export)
         var deadline: UInt64?
         if flags.contains(.deadline) {

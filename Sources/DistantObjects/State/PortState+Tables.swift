@@ -60,7 +60,7 @@ extension PortState {
             }
             switch owner {
             case 0:
-                references.append(try exports.resolve(id).object)
+                references.append(try export(id, host).object)
             case 1 where id.slot == ObjectID.rootDirectory.slot, 2 where id.slot == ObjectID.rootDirectory.slot:
                 // The root directory is known from the start and never released, so it has no table entry.
                 guard id == .rootDirectory else {
@@ -79,6 +79,21 @@ extension PortState {
             }
         }
         return references
+    }
+
+    /// The object of this side that the peer names.
+    @inline(__always)
+    mutating func export(_ id: ObjectID, _ host: Host) throws(ProtocolViolation) -> Export {
+        if let known = exports[id] { return known }
+        return try exportRoots(id, host)
+    }
+
+    /// The root directory is exported when the peer first names it: many peers never do.
+    @inline(never)
+    private mutating func exportRoots(_ id: ObjectID, _ host: Host) throws(ProtocolViolation) -> Export {
+        guard id == .rootDirectory, !exports.hasRoots else { return try exports.resolve(id) }
+        let roots = host.rootDirectory
+        return exports.exportRoots(roots.object, messages: roots.messages)
     }
 
     private mutating func readClass(_ reader: inout WireReader) throws(ProtocolViolation) -> DescribedClass {

@@ -26,7 +26,6 @@ struct PortState<Host: PortHost>: ~Copyable {
     }
 
     let settings: PortSettings
-    private(set) var phase = Phase.handshake
     var outbox = Outbox()
 
     /// The number of frames written so far.
@@ -40,6 +39,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     var controls = Controls()
     var ending = Ending()
     var sharing: Sharing
+    private(set) var phase = Phase.handshake
+    /// Whether a job on the loop will start the calls in `ready` if the method that runs now blocks.
+    var hasHelper = false
 
     // MARK: Tables
 
@@ -70,8 +72,6 @@ struct PortState<Host: PortHost>: ~Copyable {
     /// Calls of the peer that can start.
     var ready = ReadyCalls()
     var answerFlow: AnswerFlow
-    /// Whether a job on the loop will start the calls in `ready` if the method that runs now blocks.
-    var hasHelper = false
     /// Running calls of the peer, without one-way messages that have their own credit.
     var runningCalls = 0
     /// Calls and one-way messages of the peer that are entered and not finished.

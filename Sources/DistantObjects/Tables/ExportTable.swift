@@ -4,22 +4,51 @@
 struct ExportTable {
     private struct Slot {
         var export: Export?
-        var generation: UInt32
+        var generation: UInt32 = 0
+        /// While it is free: the next free one.
+        var nextFree = none
+
+        static var none: UInt32 { .max }
     }
 
-    private var slots: [Slot] = []
-    private var free: [UInt32] = []
-    private var byObject = SmallDictionary<ObjectIdentifier, Export>()
     /// Mailboxes of objects without an id that have messages or are answers.
     ///
     /// The messages and the answers hold the objects, so the keys stay valid.
-    private var lingering = SmallDictionary<ObjectIdentifier, Mailbox>()
+    private final class Lingering: @unchecked Sendable {  // Guarded by the connection's lock.
+        var mailboxes = SmallDictionary<ObjectIdentifier, Mailbox>()
+    }
+
+    /// The first one is for the root directory.
+    private var slots: [Slot] = []
+    /// The slot that was freed last.
+    private var free = Slot.none
+    private var byObject = SmallDictionary<ObjectIdentifier, Export>()
+    /// Nil before there is one.
+    private var lingering: Lingering?
 
     /// The number of objects without an id that have a mailbox.
-    var lingeringCount: Int { lingering.count }
+    var lingeringCount: Int { lingering?.mailboxes.count ?? 0 }
 
-    /// The number of exported objects, with the root directory.
+    /// The number of exported objects, without the root directory.
     private(set) var count = 0
+
+    // MARK: The root directory
+
+    /// Whether the root directory is exported.
+    var hasRoots: Bool { slots.first?.export != nil }
+
+    /// Exports the root directory, once.
+    ///
+    /// The peer knows its id from the start. It is no key, because no message carries it as a reference.
+    mutating func exportRoots(_ roots: AnyObject, messages: Unmanaged<ClassMessages>) -> Export {
+        let export = Export(
+            id: .rootDirectory, object: roots, messages: messages, lastMention: 0, mailbox: Mailbox())
+        if slots.isEmpty { slots.append(Slot()) }
+        slots[0].export = export
+        return export
+    }
+
+    // MARK: Objects
 
     /// The id of an object, which is exported if it was not.
     ///
@@ -34,14 +63,17 @@ struct ExportTable {
             return known.id
         }
         let index: UInt32
-        if let reused = free.popLast() {
-            index = reused
+        if free != Slot.none {
+            index = free
+            free = slots[Int(index)].nextFree
         } else {
+            // The first slot stays free for the root directory.
+            if slots.isEmpty { slots.append(Slot()) }
             index = UInt32(slots.count)
-            slots.append(Slot(export: nil, generation: 0))
+            slots.append(Slot())
         }
         let id = ObjectID(slot: index, generation: slots[Int(index)].generation)
-        let mailbox = lingering.isEmpty ? nil : lingering.removeValue(forKey: key)
+        let mailbox = lingering?.mailboxes.removeValue(forKey: key)
         mailbox?.isLingering = false
         let export = Export(
             id: id, object: object, messages: messages(), lastMention: number, mailbox: mailbox ?? Mailbox())
@@ -54,13 +86,20 @@ struct ExportTable {
     /// Whether the object is exported.
     func contains(_ object: AnyObject) -> Bool { byObject[ObjectIdentifier(object)] != nil }
 
+    /// The object with an id, if it is exported.
+    @inline(__always)
+    subscript(id: ObjectID) -> Export? {
+        let index = Int(id.slot)
+        guard index < slots.count, slots[index].generation == id.generation else { return nil }
+        return slots[index].export
+    }
+
     /// The object that a message of the peer refers to.
     func resolve(_ id: ObjectID) throws(ProtocolViolation) -> Export {
-        guard Int(id.slot) < slots.count else {
-            throw ProtocolViolation(.unknownName, "an object was named that this connection was never given")
-        }
-        let index = Int(id.slot)
-        guard slots[index].generation == id.generation, let export = slots[index].export else {
+        guard let export = self[id] else {
+            guard Int(id.slot) < slots.count else {
+                throw ProtocolViolation(.unknownName, "an object was named that this connection was never given")
+            }
             throw ProtocolViolation(.outOfStep, "an object was named by an id that has been released")
         }
         return export
@@ -70,23 +109,24 @@ struct ExportTable {
     ///
     /// - Returns: The removed export, which the caller releases without the lock.
     mutating func release(_ id: ObjectID, entered: UInt64) throws(ProtocolViolation) -> Export? {
-        let export = try resolve(id)
-        guard export.lastMention <= entered else { return nil }
         guard id != .rootDirectory else {
             throw ProtocolViolation(.outOfStep, "the root directory cannot be released")
         }
+        let export = try resolve(id)
+        guard export.lastMention <= entered else { return nil }
         slots[Int(id.slot)].export = nil
         let key = ObjectIdentifier(export.object)
         byObject.removeValue(forKey: key)
         if export.mailbox.isNeeded {
             export.mailbox.isLingering = true
-            lingering.insert(export.mailbox, for: key)
+            madeLingering().mailboxes.insert(export.mailbox, for: key)
         }
         count -= 1
         // A slot is not reused once its generations are used up.
         if id.generation < .max {
             slots[Int(id.slot)].generation = id.generation + 1
-            free.append(id.slot)
+            slots[Int(id.slot)].nextFree = free
+            free = id.slot
         }
         return export
     }
@@ -100,10 +140,10 @@ struct ExportTable {
             known.mailbox.answers += 1
             return known
         }
-        let mailbox = lingering[key] ?? Mailbox()
+        let mailbox = lingering?.mailboxes[key] ?? Mailbox()
         if !mailbox.isLingering {
             mailbox.isLingering = true
-            lingering.insert(mailbox, for: key)
+            madeLingering().mailboxes.insert(mailbox, for: key)
         }
         mailbox.answers += 1
         return Export(id: .none, object: object, messages: messages, lastMention: 0, mailbox: mailbox)
@@ -118,7 +158,14 @@ struct ExportTable {
     /// Forgets the mailbox of an object without an id, whose last message has been handled.
     mutating func forget(_ export: Export) {
         export.mailbox.isLingering = false
-        lingering.removeValue(forKey: ObjectIdentifier(export.object))
+        lingering?.mailboxes.removeValue(forKey: ObjectIdentifier(export.object))
+    }
+
+    private mutating func madeLingering() -> Lingering {
+        if let lingering { return lingering }
+        let made = Lingering()
+        lingering = made
+        return made
     }
 
     /// All exports.
@@ -131,10 +178,11 @@ struct ExportTable {
         let exports = all
         // A mailbox and the calls in it hold each other.
         let calls =
-            exports.flatMap { $0.mailbox.waiting.removeAll() } + lingering.values.flatMap { $0.waiting.removeAll() }
-        lingering.removeAll()
+            exports.flatMap { $0.mailbox.waiting.removeAll() }
+            + (lingering?.mailboxes.values.flatMap { $0.waiting.removeAll() } ?? [])
+        lingering = nil
         slots = []
-        free = []
+        free = Slot.none
         byObject.removeAll()
         count = 0
         return (exports, calls)

@@ -9,7 +9,7 @@ struct OutboundInterning<Key: Hashable> {
     private var numbers = SmallDictionary<Key, UInt32>()
     private var lastKey: Key?
     private var lastNumber: UInt32 = 0
-    private var bytes = 0
+    private var bytes: UInt32 = 0
 
     enum Reference {
         case known(UInt32)
@@ -32,8 +32,8 @@ struct OutboundInterning<Key: Hashable> {
             return .known(number)
         }
         let size = size()
-        guard size <= room, numbers.count < Self.limit, bytes + size <= Self.byteLimit else { return .inline }
-        bytes += size
+        guard size <= room, numbers.count < Self.limit, Int(bytes) + size <= Self.byteLimit else { return .inline }
+        bytes += UInt32(size)
         lastKey = key
         lastNumber = UInt32(numbers.count)
         numbers.insert(lastNumber, for: key)

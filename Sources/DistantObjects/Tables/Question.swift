@@ -8,7 +8,7 @@ struct Question<Waiter> {
     var waiter: Waiter?
     /// The number of its opener, once written.
     var number: UInt64
-    /// Its question number in frames, once written.
+    /// Its question number in frames, once written; of a free slot, the next free one.
     var wire: UInt32 = 0
     var timer: TimerToken?
     /// The scope that cancels it, which lives until the question is answered or given up.
@@ -29,17 +29,20 @@ struct Question<Waiter> {
     ///
     /// Works in place, because copying a question is expensive.
     ///
+    /// - Parameter slot: The slot that is free already.
     /// - Returns: The waiter, the timer of the deadline, the question number if the call was written, and whether it was a
     ///   promise.
     @inline(__always)
-    mutating func end() -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?, wasPromise: Bool) {
+    mutating func end(nextFree slot: UInt32) -> (waiter: Waiter?, timer: TimerToken?, wire: UInt32?, wasPromise: Bool) {
         let wasWritten = phase == .sent || phase == .abandoned || phase == .answered
         let wasPromise = promise != .no
         phase = .free
         isArriving = false
         promise = .no
         serial &+= 1
-        return (waiter.take(), timer.take(), wasWritten ? wire : nil, wasPromise)
+        let number = wasWritten ? wire : nil
+        wire = slot
+        return (waiter.take(), timer.take(), number, wasPromise)
     }
 }
 

@@ -5,11 +5,15 @@ import PortTransport
 /// Slots are reused, the last freed one first. A question gets its number on the wire only when it is written: any number of
 /// callers may wait for credit, but the peer limits the numbers.
 struct QuestionTable<Waiter> {
+    /// Stands for no slot and no number.
+    private static var none: UInt32 { .max }
+
     private(set) var slots: [Question<Waiter>] = []
-    private var free: [UInt32] = []
-    /// The slot of each number on the wire.
+    /// The slot of each number on the wire; of a free number, the next free one.
     private var slotOfNumber: [UInt32] = []
-    private var freeNumbers: [UInt32] = []
+    /// The slot that was freed last. The `wire` of a free slot is the next free one.
+    private var freeSlot = Self.none
+    private var freeNumber = Self.none
     private(set) var count = 0
     /// The number of promises among them.
     private(set) var promises = 0
@@ -27,7 +31,9 @@ struct QuestionTable<Waiter> {
 
     mutating func reserve(in scope: ObjectIdentifier? = nil) -> Ticket {
         count += 1
-        if let index = free.popLast() {
+        if freeSlot != Self.none {
+            let index = freeSlot
+            freeSlot = slots[Int(index)].wire
             slots[Int(index)].phase = .reserved
             slots[Int(index)].scope = scope
             return Ticket(index: index, serial: slots[Int(index)].serial)
@@ -57,8 +63,9 @@ struct QuestionTable<Waiter> {
     /// Gives a question its number on the wire.
     mutating func assignNumber(to ticket: Ticket) -> UInt32 {
         let wire: UInt32
-        if let reused = freeNumbers.popLast() {
-            wire = reused
+        if freeNumber != Self.none {
+            wire = freeNumber
+            freeNumber = slotOfNumber[Int(wire)]
             slotOfNumber[Int(wire)] = ticket.index
         } else {
             wire = UInt32(slotOfNumber.count)
@@ -113,11 +120,14 @@ struct QuestionTable<Waiter> {
     /// - Returns: The waiter, and the timer of the deadline.
     @discardableResult
     mutating func finish(_ index: UInt32) -> (waiter: Waiter?, timer: TimerToken?) {
-        free.append(index)
         count -= 1
-        let ended = slots[Int(index)].end()
+        let ended = slots[Int(index)].end(nextFree: freeSlot)
+        freeSlot = index
         if ended.wasPromise { promises -= 1 }
-        if let wire = ended.wire { freeNumbers.append(wire) }
+        if let wire = ended.wire {
+            slotOfNumber[Int(wire)] = freeNumber
+            freeNumber = wire
+        }
         return (ended.waiter, ended.timer)
     }
 
@@ -127,11 +137,11 @@ struct QuestionTable<Waiter> {
             throw ProtocolViolation(.unknownName, "a Return names a question that was never asked")
         }
         let index = slotOfNumber[Int(wire)]
-        let phase = slots[Int(index)].phase
-        guard phase == .sent || phase == .abandoned, slots[Int(index)].wire == wire else {
-            throw ProtocolViolation(.outOfStep, "a Return names a question that is not open")
+        if Int(index) < slots.count {
+            let phase = slots[Int(index)].phase
+            if phase == .sent || phase == .abandoned, slots[Int(index)].wire == wire { return index }
         }
-        return index
+        throw ProtocolViolation(.outOfStep, "a Return names a question that is not open")
     }
 
     func isArriving(_ index: UInt32) -> Bool { slots[Int(index)].isArriving }

@@ -33,7 +33,7 @@ extension Channel {
         guard let readHeld = lockReading(or: .end) else { return }
         reading.input.end()
         reading.handler = nil
-        reading.buffer = nil
+        reading.part = nil
         let descriptors = reading.takeDescriptors()
         unlockReading(readHeld)
         Self.closeForeign(descriptors)

@@ -149,21 +149,19 @@ extension Channel {
     func readOnce(
         _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, _ held: borrowing Held<ReadState>
     ) -> ReadOutcome {
-        let buffer = prepareBuffer(context)
+        let (buffer, start, end, needed) = prepareBuffer(context)
         let memory = buffer._withUnsafeGuaranteedRef { $0.memory }
         var vectors = (iovec(), iovec())
         var count = 0
         var asked = Self.portion
         let direct = reading.reader.destination
-        let start = reading.start
-        let end = reading.end
         if let direct {
             vectors.0 = iovec(iov_base: direct.baseAddress, iov_len: direct.count)
             // Behind it comes, as a rule, the next continuation's header, whose payload again belongs elsewhere.
             asked = reading.reader.moreFollows ? FrameHeader.continuationSize : Self.portion
             count = 1
         }
-        let room = min(ReadBuffer.size - end, max(asked, reading.needed - (end - start)))
+        let room = min(ReadBuffer.size - end, max(asked, needed - (end - start)))
         let rest = iovec(iov_base: memory + end, iov_len: room)
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
@@ -180,7 +178,7 @@ extension Channel {
         guard received > 0 else {
             // Nothing follows what is not there.
             reading.lastWasShort = false
-            store(memory, context, start, end)
+            if end > start { keepPart(memory, context, start, end, needed) }
             return outcome(received, isPartial: end > start)
         }
         // A stream that brings descriptors may be read short in its midst.
@@ -229,51 +227,40 @@ extension Channel {
         return .endOfFile
     }
 
-    /// Finds the memory for the next read; `start..<end` in it is the part of a frame that was read before.
-    private func prepareBuffer(_ context: UnsafeMutablePointer<ReadContext>) -> Unmanaged<ReadBuffer> {
-        guard let kept = reading.buffer else {
-            let buffer = context.pointee.current()
-            let part = reading.carry.count
-            if let carried = reading.carry.start {
-                buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: carried, byteCount: part) }
-                reading.carry.removeAll()
-            }
-            reading.start = 0
-            reading.end = part
-            return buffer
-        }
-        reading.buffer = nil
-        let start = reading.start
-        if ReadBuffer.size - start >= reading.needed {
+    /// Finds the memory for the next read.
+    ///
+    /// - Returns: The memory; where in it the part of a frame is that was read before; and the size of that frame, as far as
+    ///   it is known.
+    @inline(__always)
+    private func prepareBuffer(
+        _ context: UnsafeMutablePointer<ReadContext>
+    ) -> (buffer: Unmanaged<ReadBuffer>, start: Int, end: Int, needed: Int) {
+        guard let part = reading.part.take() else { return (context.pointee.current(), 0, 0, 0) }
+        return prepareBuffer(context, with: part)
+    }
+
+    @inline(never)
+    private func prepareBuffer(
+        _ context: UnsafeMutablePointer<ReadContext>, with part: FramePart
+    ) -> (buffer: Unmanaged<ReadBuffer>, start: Int, end: Int, needed: Int) {
+        if case .buffer(let kept, let place) = part.memory, ReadBuffer.size - place.lowerBound >= part.needed {
             context.pointee.resume(kept)
-            return Unmanaged.passUnretained(kept)
+            return (Unmanaged.passUnretained(kept), place.lowerBound, place.upperBound, part.needed)
         }
         let buffer = context.pointee.current()
-        let part = reading.end - start
-        buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: kept.memory + start, byteCount: part) }
-        reading.start = 0
-        reading.end = part
-        return buffer
+        buffer._withUnsafeGuaranteedRef { $0.memory.copyMemory(from: part.bytes, byteCount: part.count) }
+        return (buffer, 0, part.count, part.needed)
     }
 
     /// Keeps the part of a frame at `start..<end` for the next read.
-    private func store(
-        _ memory: UnsafeMutableRawPointer, _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int
+    @inline(never)
+    private func keepPart(
+        _ memory: UnsafeMutableRawPointer, _ context: UnsafeMutablePointer<ReadContext>, _ start: Int, _ end: Int,
+        _ needed: Int
     ) {
-        let part = end - start
-        if part > Self.smallPart {
-            reading.start = start
-            reading.end = end
-            reading.buffer = context.pointee.takeCurrent()
-            return
-        }
-        reading.start = 0
-        reading.end = 0
-        if part > 0 {
-            reading.carry.extend(part).copyMemory(from: memory + start, byteCount: part)
-        } else {
-            reading.carry.trim(to: 0)
-        }
+        let isSmall = end - start <= Self.smallPart
+        let buffer = isSmall ? nil : context.pointee.takeCurrent()
+        reading.part = FramePart(memory, start..<end, in: buffer, needed: needed)
     }
 
     @inline(__always)
@@ -308,8 +295,7 @@ extension Channel {
                 guard case .bulk(let number, let bytes)? = try readPiece() else { continue }
                 try deliver(bulk: number, bytes, handler)
             case .incomplete(let needed):
-                reading.needed = needed
-                store(memory, context, cursor, end)
+                if end > cursor { keepPart(memory, context, cursor, end, needed) }
                 return
             }
         }

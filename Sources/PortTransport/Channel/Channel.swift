@@ -70,12 +70,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var reader: FrameReader
         /// As in the gate's state, which holds it until this is nil.
         unowned(unsafe) var handler: (any FrameHandler)?
-        /// A large part of a frame stays in its buffer, a small one in memory of its own.
-        var buffer: ReadBuffer?
-        var start = 0
-        var end = 0
-        var carry = ByteQueue()
-        var needed = 0
+        /// Nil while the input ends with a whole frame.
+        var part: FramePart?
         var descriptors = Ring<CInt>()
         var input = InputState.endpoint
         /// Why a read failed.

@@ -21,18 +21,20 @@ package struct ByteBatch {
     /// What is larger begins no block.
     private static let largestShared = 256
 
+    private var block: ByteBlock?
+    /// Where in it the free part begins, and how much that is.
+    private var free: UnsafeMutableRawPointer?
+    private var left: UInt32 = 0
     /// Nothing was copied since the batch began.
     package private(set) var isEmpty = true
-    private var block: ByteBlock?
-    /// The part of it that is free.
-    private var free = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
     package init() {}
 
     package mutating func copy(_ bytes: UnsafeRawBufferPointer) -> ByteSlice {
-        guard let block, bytes.count <= free.count else { return copyIntoNewBlock(bytes) }
-        let place = UnsafeMutableRawBufferPointer(rebasing: free[..<bytes.count])
-        free = UnsafeMutableRawBufferPointer(rebasing: free[bytes.count...])
+        guard let block, let free, bytes.count <= left else { return copyIntoNewBlock(bytes) }
+        let place = UnsafeMutableRawBufferPointer(start: free, count: bytes.count)
+        self.free = free + bytes.count
+        left &-= UInt32(truncatingIfNeeded: bytes.count)
         place.copyMemory(from: bytes)
         return ByteSlice(owner: block, bytes: UnsafeRawBufferPointer(place))
     }
@@ -45,7 +47,8 @@ package struct ByteBatch {
         isEmpty = false
         if isShared {
             block = made
-            free = UnsafeMutableRawBufferPointer(rebasing: made.bytes[bytes.count...])
+            free = made.bytes.baseAddress.map { $0 + bytes.count }
+            left = UInt32(Self.blockSize - bytes.count)
         }
         return ByteSlice(owner: made, bytes: UnsafeRawBufferPointer(rebasing: made.bytes[..<bytes.count]))
     }

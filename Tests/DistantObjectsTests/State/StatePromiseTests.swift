@@ -19,7 +19,7 @@ struct StatePromiseTests {
     func answer() throws {
         var (client, server, promise, call) = try promised()
         #expect(try server.answer(call, keeping: .object(StateObject())) == .written)
-        #expect(server.takeKinds() == [] && server.state.exports.count == 1)
+        #expect(server.takeKinds() == [] && server.state.exports.count == 0)
         #expect(server.state.answers.keptCount == 1 && client.state.questions.promises == 1)
         promise = StateProxy(.object(.rootDirectory), client.host.dead)
         client.release()

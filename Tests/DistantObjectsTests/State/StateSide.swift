@@ -51,7 +51,14 @@ final class StateHost: PortHost {
     var hasSharedMemory = false
     let dead = DeadProxies()
 
-    init(isInitiator: Bool) { self.isInitiator = isInitiator }
+    private let root: StateObject
+
+    init(isInitiator: Bool, _ root: StateObject) {
+        self.isInitiator = isInitiator
+        self.root = root
+    }
+
+    var rootDirectory: (object: AnyObject, messages: Unmanaged<ClassMessages>) { (root, ClassMessages.of(root)) }
 
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(.object(id), dead) }
     static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
@@ -119,9 +126,8 @@ final class StateSide {
     private var received: UInt64 = 0
 
     init(isInitiator: Bool, limits: ConnectionLimits = ConnectionLimits(), busy: BusyTraffic? = nil) {
-        host = StateHost(isInitiator: isInitiator)
+        host = StateHost(isInitiator: isInitiator, root)
         state = PortState(.of(limits, sharesMemoryWhen: busy))
-        _ = state.exports.mention(root, messages: ClassMessages.of(root), number: 0)
     }
 
     /// Two sides that have finished the handshake.
@@ -345,6 +351,6 @@ final class StateSide {
     var isAtRest: Bool {
         state.questions.count == 0 && state.answers.count + state.answers.keptCount == 0 && state.pending.isEmpty
             && state.ready.isEmpty && state.partials.isEmpty && state.streams.isEmpty && state.unfinished == 0
-            && state.imports.count == 0 && state.exports.count <= 1 && state.exports.lingeringCount == 0
+            && state.imports.count == 0 && state.exports.count == 0 && state.exports.lingeringCount == 0
     }
 }

@@ -1,0 +1,42 @@
+/// The part of a frame that has come, until the next read.
+final class FramePart {
+    /// A large part stays in its buffer. A small one is copied, so that a slow peer holds no read buffer.
+    enum Memory {
+        case buffer(ReadBuffer, Range<Int>)
+        case copy(ByteBlock)
+    }
+
+    let memory: Memory
+    /// The size of the frame, as far as it is known.
+    let needed: Int
+
+    /// - Parameters:
+    ///   - memory: The memory that was read into.
+    ///   - place: Where in it the part is.
+    ///   - buffer: What keeps that memory; nil to copy the part.
+    init(_ memory: UnsafeMutableRawPointer, _ place: Range<Int>, in buffer: ReadBuffer?, needed: Int) {
+        self.needed = needed
+        if let buffer {
+            self.memory = .buffer(buffer, place)
+        } else {
+            let copy = ByteBlock.make(count: place.count)
+            copy.bytes.copyMemory(from: UnsafeRawBufferPointer(start: memory + place.lowerBound, count: place.count))
+            self.memory = .copy(copy)
+        }
+    }
+
+    var count: Int {
+        switch memory {
+        case .buffer(_, let place): place.count
+        case .copy(let block): block.bytes.count
+        }
+    }
+
+    /// Where it begins.
+    var bytes: UnsafeRawPointer {
+        switch memory {
+        case .buffer(let buffer, let place): UnsafeRawPointer(buffer.memory) + place.lowerBound
+        case .copy(let block): UnsafeRawPointer(block.bytes.baseAddress.unsafelyUnwrapped)
+        }
+    }
+}
