@@ -194,7 +194,7 @@ extension Connection {
         state.withLock { state in
             ConnectionStatistics(
                 exports: state.exports.count, imports: state.imports.count,
-                questions: state.questions.count, answers: state.answers.count + state.answers.keptCount,
+                questions: Int(state.questions.count), answers: state.answers.count + state.answers.keptCount,
                 pending: state.pending.count,
                 streams: state.streams.outgoingCount + state.streams.incomingCount,
                 blobs: state.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)

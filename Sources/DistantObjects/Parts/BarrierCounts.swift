@@ -2,9 +2,9 @@
 struct BarrierCounts {
     private(set) var epoch: UInt32 = 0
     /// Unhandled calls since the last barrier.
-    private var current = 0
+    private var current: UInt32 = 0
     /// For each waiting barrier its token, and the unhandled calls between it and the barrier before.
-    private var waiting: [(token: UInt64, unhandled: Int)] = []
+    private var waiting: [(token: UInt64, unhandled: UInt32)] = []
 
     var waitingCount: Int { waiting.count }
 

@@ -24,7 +24,7 @@ extension PortState {
                 .notAvailable, "the other process is of a version without promises; await the result instead",
                 context: message.name)
         }
-        guard questions.promises < ProtocolLimits.keptAnswers else {
+        guard Int(questions.promises) < ProtocolLimits.keptAnswers else {
             throw ConnectionError(
                 .overloaded, "more than \(ProtocolLimits.keptAnswers) promises are held; the call was not sent",
                 context: message.name)

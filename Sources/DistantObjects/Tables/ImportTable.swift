@@ -2,9 +2,9 @@
 struct ImportTable<Proxy: AnyObject> {
     private struct Entry {
         let generation: UInt32
-        weak var proxy: Proxy?
         /// The number of proxies made for the object whose end was not processed: the current one and earlier ones.
-        var references = 1
+        var references: UInt32 = 1
+        weak var proxy: Proxy?
     }
 
     private var entries = SmallDictionary<UInt32, Entry>()
@@ -50,7 +50,7 @@ struct ImportTable<Proxy: AnyObject> {
     ///
     /// - Returns: Whether it was the last proxy of the object, whose entry is removed then.
     mutating func releaseOne(_ id: ObjectID) -> Bool {
-        let rest = entries.update(id.slot) { entry -> Int in
+        let rest = entries.update(id.slot) { entry -> UInt32 in
             guard entry.generation == id.generation else { return .max }
             entry.references -= 1
             return entry.references

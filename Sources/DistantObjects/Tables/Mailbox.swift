@@ -6,14 +6,14 @@
 final class Mailbox: @unchecked Sendable {
     /// Whether a message to the object is ready, or has started and its first job has not returned.
     @exclusivity(unchecked) var isBusy = false
-    /// The messages that wait behind it, in the order of their openers.
-    @exclusivity(unchecked) var waiting = Ring<InboundCall>()
     /// Whether the object was released while messages to it waited.
     ///
     /// If it is exported again, its new messages queue behind those.
     @exclusivity(unchecked) var isLingering = false
     /// The number of kept answers that are the object, which may not be exported.
-    @exclusivity(unchecked) var answers = 0
+    @exclusivity(unchecked) var answers: Int32 = 0
+    /// The messages that wait behind it, in the order of their openers.
+    @exclusivity(unchecked) var waiting = Ring<InboundCall>()
 
     /// Adds messages that came earlier than some that wait, each at the place of its opener.
     func merge(_ messages: [InboundCall]) {

@@ -2,21 +2,22 @@ import PortTransport
 
 /// A call of this side that is not answered yet.
 struct Question<Waiter> {
-    var phase: QuestionPhase
-    /// Counts the uses of the slot, so that a late cancellation of an earlier use is recognised.
-    var serial: UInt32
+    // In an order that leaves few gaps.
     var waiter: Waiter?
-    /// The number of its opener, once written.
-    var number: UInt64
-    /// Its question number in frames, once written; of a free slot, the next free one.
-    var wire: UInt32 = 0
-    var timer: TimerToken?
-    /// The scope that cancels it, which lives until the question is answered or given up.
-    var scope: ObjectIdentifier?
+    var phase: QuestionPhase
     /// Whether the opener of a fragmented `Return` has come.
     var isArriving = false
     /// Whether its answer is wanted only as the target or an argument of later messages.
     var promise = Promise.no
+    /// Counts the uses of the slot, so that a late cancellation of an earlier use is recognised.
+    var serial: UInt32
+    var timer: TimerToken?
+    /// Its question number in frames, once written; of a free slot, the next free one.
+    var wire: UInt32 = 0
+    /// The number of its opener, once written.
+    var number: UInt64
+    /// The scope that cancels it, which lives until the question is answered or given up.
+    var scope: ObjectIdentifier?
 
     enum Promise: UInt8 {
         case no

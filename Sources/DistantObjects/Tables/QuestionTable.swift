@@ -11,12 +11,14 @@ struct QuestionTable<Waiter> {
     private(set) var slots: [Question<Waiter>] = []
     /// The slot of each number on the wire; of a free number, the next free one.
     private var slotOfNumber: [UInt32] = []
-    /// The slot that was freed last. The `wire` of a free slot is the next free one.
+    /// The slot that was freed last.
+    ///
+    /// The `wire` of a free slot is the next free one.
     private var freeSlot = Self.none
     private var freeNumber = Self.none
-    private(set) var count = 0
+    private(set) var count: UInt32 = 0
     /// The number of promises among them.
-    private(set) var promises = 0
+    private(set) var promises: UInt32 = 0
 
     /// The number of numbers on the wire that were ever in use at a time.
     var numbers: Int { slotOfNumber.count }
@@ -38,7 +40,7 @@ struct QuestionTable<Waiter> {
             slots[Int(index)].scope = scope
             return Ticket(index: index, serial: slots[Int(index)].serial)
         }
-        slots.append(Question(phase: .reserved, serial: 0, waiter: nil, number: 0, timer: nil, scope: scope))
+        slots.append(Question(waiter: nil, phase: .reserved, serial: 0, timer: nil, number: 0, scope: scope))
         return Ticket(index: UInt32(slots.count - 1), serial: 0)
     }
 

@@ -84,7 +84,7 @@ struct Outbox: ~Copyable {
         if !others.isEmpty { others.removeAll(keepingCapacity: others.count <= 16) }
         first = nil
         start = 0
-        bytes.reset(keeping: hasSingle ? 64 : 16_384)
+        bytes.reset(keeping: hasSingle ? 24 : 16_384)
         hasSingle = false
     }
 

@@ -43,6 +43,8 @@ package struct ByteSink {
     var isSmall: Bool { capacity <= Self.small }
 
     private static let small = 4096
+    /// With the allocator's header two words more.
+    private static let smallest = 24
 
     /// The bytes written.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
@@ -54,7 +56,7 @@ package struct ByteSink {
 
     @inline(never)
     private mutating func grow(_ more: Int) {
-        grow(to: max(64, capacity * 2, count + more))
+        grow(to: max(Self.smallest, capacity * 2, count + more))
     }
 
     /// Empties the sink, and frees memory that was hardly used or is more than `most`.

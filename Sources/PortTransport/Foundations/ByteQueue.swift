@@ -1,5 +1,8 @@
 /// Bytes added at one end and taken from the other, in one block of memory.
 struct ByteQueue: ~Copyable {
+    /// Room for a few small frames.
+    private static let smallest = 56
+
     private var memory: UnsafeMutableRawPointer?
     private var capacity = 0
     private var head = 0
@@ -45,7 +48,14 @@ struct ByteQueue: ~Copyable {
 
     @inline(never)
     private mutating func grow(_ size: Int) {
-        var larger = capacity == 0 ? 128 : capacity == 128 ? 1 << 10 : max(capacity * 2, 16 << 10)
+        // The first two sizes fit the allocator's, with its header.
+        var larger =
+            switch capacity {
+            case 0: Self.smallest
+            case Self.smallest: 120
+            case 120: 1 << 10
+            default: max(capacity * 2, 16 << 10)
+            }
         while larger < count + size { larger *= 2 }
         let moved = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: 16)
         if let memory {

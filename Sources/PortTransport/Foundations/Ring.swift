@@ -147,7 +147,7 @@
     @inline(never)
     mutating func grow() -> UnsafeMutablePointer<RingHeader> {
         let old = block?.pointee ?? RingHeader(head: 0, count: 0, mask: 0)
-        let capacity = old.count == 0 ? 2 : 2 * (Int(old.mask) + 1)
+        let capacity = old.count == 0 ? 1 : 2 * (Int(old.mask) + 1)
         let header = UnsafeMutableRawPointer.allocate(
             byteCount: Self.offset + capacity * MemoryLayout<Element>.stride,
             alignment: max(MemoryLayout<RingHeader>.alignment, MemoryLayout<Element>.alignment)

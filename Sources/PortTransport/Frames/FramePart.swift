@@ -1,5 +1,7 @@
 /// The part of a frame that has come, until the next read.
 final class FramePart {
+    /// Where the part is.
+    ///
     /// A large part stays in its buffer. A small one is copied, so that a slow peer holds no read buffer.
     enum Memory {
         case buffer(ReadBuffer, Range<Int>)

@@ -71,6 +71,8 @@ package struct OutboundQueue: ~Copyable {
     var descriptorsSent: UInt64 = 0
     /// Where in the frame queue the channel moves to another way of writing: no write holds bytes of both sides.
     var boundary: UInt64?
+    /// A plan was made and not accounted for.
+    var isPlanned = false
     let window: UInt64
     /// Bytes of large messages begun and not yet consumed by the peer.
     package var outstanding: UInt64 { large?.outstanding ?? 0 }
@@ -85,7 +87,6 @@ package struct OutboundQueue: ~Copyable {
     var frameAnswers = 0
     /// Bytes of answers ever written.
     package internal(set) var writtenAnswers: UInt64 = 0
-    var isPlanned = false
 
     package init(window: UInt64) {
         self.window = window
