@@ -2,8 +2,8 @@ import CAllocationCount
 import DistantObjects
 import FooBar
 
-// Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`;
-// or that they are not counted here.
+// Prints how many blocks of memory each of some works allocates, on both ends of a connection together: `work blocks`; how
+// many bytes an idle connection keeps: `idle-connection bytes`; or that they are not counted here.
 
 final class Server: Vendable {
     static var messages: MessageTable<Server> {
@@ -33,6 +33,31 @@ func blocks(times: Int = 2_000, _ work: () async throws -> Void) async rethrows 
     return Double(allocation_count() - before) / Double(times)
 }
 
+/// The bytes that an idle connection keeps, both ends together, once it has made a call.
+func bytesOfIdleConnection(count: Int = 100) async throws -> Double {
+    var connections: [(Connection, Connection)] = []
+    connections.reserveCapacity(2 * count)
+    let object = Server()
+    func open() async throws {
+        for _ in 0..<count {
+            let (client, server) = try await Connection.pair()
+            server.vend(object)
+            let _: Int = try await client.root.next(1)
+            connections.append((client, server))
+        }
+    }
+    // The first ones set up what all share.
+    try await open()
+    let before = allocation_held_bytes()
+    try await open()
+    let after = allocation_held_bytes()
+    for (client, server) in connections {
+        client.invalidate()
+        server.invalidate()
+    }
+    return Double(after - before) / Double(count)
+}
+
 @main
 struct AllocationCount {
     static func main() async throws {
@@ -55,6 +80,7 @@ struct AllocationCount {
                 } / 100)
         }
         await client.close()
+        report("idle-connection", try await bytesOfIdleConnection())
         let foos = (0..<10_000).map { Foo(name: "name \($0)", age: $0) }
         report("archive-object", try await blocks(times: 10) { _ = try KeyedArchiver.archive(foos) } / 10_000)
         let archive = try KeyedArchiver.archive(foos)
@@ -63,5 +89,5 @@ struct AllocationCount {
             try await blocks(times: 10) { _ = try KeyedUnarchiver.unarchive([Foo].self, from: archive) } / 10_000)
     }
 
-    static func report(_ work: String, _ blocks: Double) { print(work, blocks) }
+    static func report(_ work: String, _ count: Double) { print(work, count) }
 }

@@ -11,6 +11,7 @@
 
 #if defined(__GLIBC__) || defined(__linux__)
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #endif
@@ -21,44 +22,52 @@ extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *block);
 
 static atomic_ulong blocks;
+static atomic_long held;
 
-static void count_one(void) { atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed); }
+// What a block takes, with the word before it that says how large it is.
+static long size_of(void *block) { return block == NULL ? 0 : (long)(malloc_usable_size(block) + sizeof(size_t)); }
 
-void *malloc(size_t size) {
-    count_one();
-    return __libc_malloc(size);
+static void *counted(void *block) {
+    atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&held, size_of(block), memory_order_relaxed);
+    return block;
 }
 
-void *calloc(size_t count, size_t size) {
-    count_one();
-    return __libc_calloc(count, size);
-}
+void *malloc(size_t size) { return counted(__libc_malloc(size)); }
+
+void *calloc(size_t count, size_t size) { return counted(__libc_calloc(count, size)); }
 
 void *realloc(void *block, size_t size) {
-    count_one();
-    return __libc_realloc(block, size);
+    long before = size_of(block);
+    void *made = __libc_realloc(block, size);
+    if (made != NULL || size == 0) atomic_fetch_sub_explicit(&held, before, memory_order_relaxed);
+    return counted(made);
 }
 
-void *aligned_alloc(size_t alignment, size_t size) {
-    count_one();
-    return __libc_memalign(alignment, size);
-}
+void *aligned_alloc(size_t alignment, size_t size) { return counted(__libc_memalign(alignment, size)); }
 
 int posix_memalign(void **block, size_t alignment, size_t size) {
-    count_one();
-    void *made = __libc_memalign(alignment, size);
+    void *made = counted(__libc_memalign(alignment, size));
     if (made == NULL) return ENOMEM;
     *block = made;
     return 0;
 }
 
+void free(void *block) {
+    atomic_fetch_sub_explicit(&held, size_of(block), memory_order_relaxed);
+    __libc_free(block);
+}
+
+long allocation_held_bytes(void) { return atomic_load_explicit(&held, memory_order_relaxed); }
 unsigned long allocation_count(void) { return atomic_load_explicit(&blocks, memory_order_relaxed); }
 bool allocation_is_counted(void) { return true; }
 
 #else
 
+long allocation_held_bytes(void) { return 0; }
 unsigned long allocation_count(void) { return 0; }
 bool allocation_is_counted(void) { return false; }
 

@@ -119,7 +119,7 @@ struct OutboundQueueTests {
         let (rest, third, nothing) = Self.write(&queue, pieceSize: 100_000)
         #expect(rest == 18 && third == 0 && nothing.isEmpty)
         while !queue.isEmpty {
-            let wants = queue.wantsPiece
+            let wants = queue.large?.wantsPiece ?? false
             let (_, _, part) = Self.write(&queue, pieceSize: wants ? .max : nil)
             written += part
         }
