@@ -1,3 +1,5 @@
+import PortTransport
+
 /// A record of this side's one-way messages, which counts those that did not run.
 struct OneWayRecord {
     /// The number of last frames for which the record knows whether they are one-way messages; a power of two.
@@ -7,17 +9,16 @@ struct OneWayRecord {
     private var bits: [UInt64] = []
     /// The number of the last one-way message.
     private var last: UInt64 = 0
-    private var lost = 0
-    /// An existential, because it takes less space than a `ConnectionError?` and is rarely set.
-    private var firstLoss: (any Error)?
+    /// Missing as a rule.
+    private var unreported = Rare<OneWayLosses>.missing
 
     /// Whether there are losses that were not reported yet.
     var hasLosses: Bool {
-        @inline(__always) get { lost > 0 }
+        @inline(__always) get { if case .missing = unreported { false } else { true } }
     }
 
     /// The losses that were not reported yet.
-    var losses: OneWayLosses { OneWayLosses(count: lost, first: firstLoss as? ConnectionError) }
+    var losses: OneWayLosses { unreported.value ?? OneWayLosses(count: 0, first: nil) }
 
     /// Notes that a one-way message was written.
     @inline(__always)
@@ -107,17 +108,16 @@ struct OneWayRecord {
 
     private mutating func lose(_ count: Int, _ error: ConnectionError) {
         guard count > 0 else { return }
-        lost += count
-        if firstLoss == nil { firstLoss = error }
+        let before = losses
+        unreported = .present(OneWayLosses(count: before.count + count, first: before.first ?? error))
     }
 
     /// Takes the error that reports the losses; nil if there are none.
     ///
     /// Each loss is reported once.
     mutating func takeLosses() -> ConnectionError? {
-        guard lost > 0 else { return nil }
-        let losses = losses
-        (lost, firstLoss) = (0, nil)
+        guard let losses = unreported.value else { return nil }
+        unreported = .missing
         let count = losses.count == 1 ? "a one-way message" : "\(losses.count) one-way messages"
         return ConnectionError(
             .oneWayLost, "\(count) sent before did not run; the first: \(losses.first?.description ?? "")",

@@ -15,7 +15,9 @@ extension PortState {
         let (shapes, unreadable) = try readShapes(&reader)
         // A message that waits in a queue must not keep too many references, so they are released at once.
         let held = blobs?.held ?? 0
-        if imports.isOverLimit && imports.count > before.0 || held > limits.references && held > before.1 {
+        if imports.count > limits.references && imports.count > before.0
+            || held > limits.references && held > before.1
+        {
             actions.append(.release(MessageTables(references: references, shapes: [])))
             let fault = ArchiveError(.limit, "more than \(limits.references) references are held on this connection")
             return MessageTables(references: [], shapes: [], fault: fault)
@@ -91,9 +93,11 @@ extension PortState {
     /// The root directory is exported when the peer first names it: many peers never do.
     @inline(never)
     private mutating func exportRoots(_ id: ObjectID, _ host: Host) throws(ProtocolViolation) -> Export {
-        guard id == .rootDirectory, !exports.hasRoots else { return try exports.resolve(id) }
-        let roots = host.rootDirectory
-        return exports.exportRoots(roots.object, messages: roots.messages)
+        if id.slot == ObjectID.rootDirectory.slot, !exports.hasRoots {
+            let roots = host.rootDirectory
+            exports.exportRoots(roots.object, messages: roots.messages)
+        }
+        return try exports.resolve(id)
     }
 
     private mutating func readClass(_ reader: inout WireReader) throws(ProtocolViolation) -> DescribedClass {

@@ -46,7 +46,7 @@ struct PortState<Host: PortHost>: ~Copyable {
     // MARK: Tables
 
     var exports = ExportTable()
-    var imports: ImportTable<Proxy>
+    var imports = ImportTable<Proxy>()
     var questions = QuestionTable<Waiter>()
     var answers: AnswerTable<RunningCall>
     var namesOut = OutboundInterning<String>()
@@ -85,7 +85,6 @@ struct PortState<Host: PortHost>: ~Copyable {
         sharing = Sharing(settings.sharesMemoryWhen == nil ? .never : .possible)
         credit = Credit(queuedCalls: limits.queuedCalls)
         answerFlow = AnswerFlow(limit: limits.unreadAnswers)
-        imports = ImportTable(limit: limits.references)
         answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
     }
 

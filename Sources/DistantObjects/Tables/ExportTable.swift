@@ -39,13 +39,13 @@ struct ExportTable {
 
     /// Exports the root directory, once.
     ///
-    /// The peer knows its id from the start. It is no key, because no message carries it as a reference.
-    mutating func exportRoots(_ roots: AnyObject, messages: Unmanaged<ClassMessages>) -> Export {
+    /// The peer knows its id from the start.
+    mutating func exportRoots(_ roots: AnyObject, messages: Unmanaged<ClassMessages>) {
         let export = Export(
             id: .rootDirectory, object: roots, messages: messages, lastMention: 0, mailbox: Mailbox())
         if slots.isEmpty { slots.append(Slot()) }
         slots[0].export = export
-        return export
+        byObject.insert(export, for: ObjectIdentifier(roots))
     }
 
     // MARK: Objects

@@ -8,18 +8,7 @@ struct ImportTable<Proxy: AnyObject> {
     }
 
     private var entries = SmallDictionary<UInt32, Entry>()
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-    }
-
     var count: Int { entries.count }
-
-    /// Whether more objects are referred to than the limit allows.
-    ///
-    /// The message that exceeds it is refused.
-    var isOverLimit: Bool { entries.count > limit }
 
     /// The proxy for an object that a message mentions: the existing one, or a new one.
     ///

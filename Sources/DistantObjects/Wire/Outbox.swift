@@ -26,9 +26,9 @@ struct Outbox: ~Copyable {
         let flags: UInt8
         let form: Form
         /// The offset where its bytes start.
-        let start: Int
+        let start: UInt32
         /// The offset where its bytes end and those of the next frame begin.
-        let end: Int
+        let end: UInt32
         /// The encoder with the rest of the frame.
         ///
         /// Its owner keeps it until the outbox is emptied.
@@ -36,8 +36,6 @@ struct Outbox: ~Copyable {
     }
 
     private var bytes = PrefixBuffer()
-    /// The offset where the current frame starts.
-    private var start = 0
     private(set) var first: Frame?
     /// The frames after the first, in order.
     private(set) var others: [Frame] = []
@@ -50,18 +48,21 @@ struct Outbox: ~Copyable {
     ///
     /// The frames that follow need less memory.
     private var hasSingle = false
+    /// The offset where the current frame starts.
+    private var start: UInt32 = 0
 
     var isEmpty: Bool { first == nil }
 
     /// The bytes of the current frame.
-    var count: Int { bytes.count - start }
+    var count: Int { bytes.count - Int(start) }
 
     /// Completes the current frame.
     mutating func finish(
         _ kind: FrameKind, flags: UInt8 = 0, _ form: Form = .whole, encoder: Unmanaged<ObjectEncoder>? = nil
     ) {
-        let frame = Frame(kind: kind, flags: flags, form: form, start: start, end: bytes.count, encoder: encoder)
-        start = bytes.count
+        let end = UInt32(truncatingIfNeeded: bytes.count)
+        let frame = Frame(kind: kind, flags: flags, form: form, start: start, end: end, encoder: encoder)
+        start = end
         if kind == .hello { hasSingle = true }
         if first == nil { first = frame } else { others.append(frame) }
     }
@@ -75,7 +76,7 @@ struct Outbox: ~Copyable {
     /// The bytes of a complete frame.
     @inline(__always)
     func bytes(of frame: Frame) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: bytes.bytes[frame.start..<frame.end])
+        UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(frame.start)..<Int(frame.end)])
     }
 
     /// Removes all frames, once they are sent.

@@ -215,7 +215,7 @@ extension Channel {
     /// Whether there is room again that the owner waits for.
     private func takeRoom(_ held: borrowing Held<WriteState>) -> Bool {
         var hasRoom = false
-        if frameQueueIsFull.load(ordering: .relaxed), writing.queue.unsentOwnFrames <= unsentFrames / 2 {
+        if frameQueueIsFull.load(ordering: .relaxed), writing.queue.unsentOwnFrames <= Int(unsentFrames / 2) {
             frameQueueIsFull.store(false, ordering: .relaxed)
             hasRoom = true
         }

@@ -41,7 +41,7 @@ extension Channel {
         let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
+        if writing.queue.unsentOwnFrames >= Int(unsentFrames) { markFrameQueueFull(held) }
         queueLock.unlock(held)
         return number
     }
@@ -60,7 +60,7 @@ extension Channel {
         let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.queue.unsentOwnFrames >= unsentFrames { markFrameQueueFull(held) }
+        if writing.queue.unsentOwnFrames >= Int(unsentFrames) { markFrameQueueFull(held) }
         queueLock.unlock(held)
         return number
     }
@@ -84,8 +84,9 @@ extension Channel {
         guard !isForked else { return true }
         return queueLock.withLock {
             let unsent = writing.queue.unsentOwnMessages
-            if unsent == 0 || count <= unsentMessages && unsent <= unsentMessages - count { return true }
-            let mark = max(0, min(unsentMessages / 2, unsentMessages - count))
+            let most = Int(unsentMessages)
+            if unsent == 0 || count <= most && unsent <= most - count { return true }
+            let mark = max(0, min(most / 2, most - count))
             let large = writing.madeLarge()
             large.mark = max(large.mark ?? 0, mark)
             return false
@@ -105,7 +106,7 @@ extension Channel {
 
     @inline(__always)
     private func canAppend(_ size: Int, _ descriptors: [CInt], _ held: borrowing Held<WriteState>) -> Bool {
-        guard size <= maximumFrame, writing.output.isOpen else { return false }
+        guard size <= Int(maximumFrame), writing.output.isOpen else { return false }
         if descriptors.isEmpty { return true }
         return carriesDescriptors && descriptors.count <= Self.maximumDescriptors && !writing.output.isShared
             && writing.queue.boundary == nil
@@ -121,7 +122,7 @@ extension Channel {
         for descriptor in descriptors { port_close(descriptor) }
         if !isOver {
             let what =
-                size > maximumFrame
+                size > Int(maximumFrame)
                 ? "A frame of \(size) bytes is over the limit of \(maximumFrame)."
                 : "The channel cannot carry \(descriptors.count) descriptors on one frame."
             end(.failed(TransportError(.limitExceeded, what, context: ["frame \(number)"])))

@@ -143,11 +143,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let acceptsDescriptors: Bool
     let asksKernel: Bool
     let credentialSource: ChannelEndpoint.CredentialSource
-    let maximumFrame: Int
+    let maximumFrame: UInt32
     let answerKind: UInt8?
     let countedKinds: UInt32
-    let unsentFrames: Int
-    let unsentMessages: Int
+    let unsentFrames: Int32
+    let unsentMessages: Int32
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
@@ -219,11 +219,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         link = endpoint.take() ?? .memory(MemoryLink.closedEnd())
         self.loop = loop
         eventLoopReference = (loop as? EventLoop).map { Unmanaged.passUnretained($0) }
-        maximumFrame = configuration.maximumFrame
+        maximumFrame = UInt32(configuration.maximumFrame)
         answerKind = configuration.answerKind
         countedKinds = configuration.countedKinds
-        unsentFrames = configuration.unsentFrames
-        unsentMessages = configuration.unsentMessages
+        unsentFrames = Int32(clamping: configuration.unsentFrames)
+        unsentMessages = Int32(clamping: configuration.unsentMessages)
         forkCount = port_fork_count()
         let locks = Lock.make(3)
         queueLock = locks[0].protecting(WriteState.self)
