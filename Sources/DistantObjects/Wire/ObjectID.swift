@@ -6,7 +6,7 @@ package struct ObjectID: Hashable, Sendable {
     package var slot: UInt32
     package var generation: UInt32
 
-    /// The root directory of each side, which is exported from the start and never released.
+    /// The root directory of each side, which is known from the start and never released.
     package static let rootDirectory = ObjectID(slot: 0, generation: 0)
     /// The place of an id where there is none.
     static let none = ObjectID(slot: .max, generation: .max)
