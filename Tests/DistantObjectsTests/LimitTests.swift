@@ -120,12 +120,14 @@ struct LimitTests {
         var limits = Connection.Limits()
         limits.queuedCalls = 4
         let (raw, connection, directory) = try await Self.hostile(limits)
-        for question: UInt64 in 0..<8 {
-            raw.send(
-                2,
-                RawPeer.call(
-                    question: question, slot: 1, name: [1] + RawPeer.text("block"), arguments: 0, body: [0, 0]))
-        }
+        // In one write, so that no call is answered before all have come.
+        raw.send(
+            (0..<8 as Range<UInt64>).flatMap { question in
+                RawPeer.frame(
+                    2,
+                    RawPeer.call(
+                        question: question, slot: 1, name: [1] + RawPeer.text("block"), arguments: 0, body: [0, 0]))
+            })
         raw.finishSending()
         await directory.started.wait()
         for _ in 0..<8 { directory.gate.signal() }
