@@ -7,7 +7,7 @@
 //   - after the end the tables are empty, and stay empty.
 // Each variant leaves out or changes one part of the rule. The search must find a fault in it, which shows that the
 // check works. `Doorbell` checks the wake-ups of shared memory, `Credits` the credit of messages, `Promises` the messages
-// to answers, and `Streams` the credit and the ends of streams.
+// to answers, `Streams` the credit and the ends of streams, and `Nesting` the calls of methods that serve calls.
 // The exit status is 0 if every verdict is the expected one.
 
 #if canImport(Glibc)
@@ -67,6 +67,12 @@ for variant in Promises.Variant.allCases {
 for variant in Streams.Variant.allCases {
     report(variant.rawValue, expected: variant.expected) {
         let result = Streams(variant: variant, streams: 2).check()
+        return (result.states, result.verdict, [])
+    }
+}
+for variant in Nesting.Variant.allCases {
+    report(variant.rawValue, expected: variant.expected) {
+        let result = Nesting.check(variant)
         return (result.states, result.verdict, [])
     }
 }
