@@ -23,6 +23,20 @@ extension Connection: PortHost {
         return .object(proxy.place.id)
     }
 
+    var isServing: Bool {
+        if let thread = ThreadTasks.current, let serving = thread.pointee.serving,
+            serving.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+        {
+            return true
+        }
+        return Self.served == ObjectIdentifier(self)
+    }
+
+    /// The connection whose call the task serves, or the task that has made it.
+    ///
+    /// Unlike the scope, it is also known on the main actor and in a `Task` that the method makes.
+    @TaskLocal static var served: ObjectIdentifier?
+
     var isQueueFull: Bool { channel.isFrameQueueFull }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { channel.hasMessageRoom(for: byteCount) }
     var unsentAnswers: Int { channel.unsentAnswers }

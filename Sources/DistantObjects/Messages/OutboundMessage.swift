@@ -19,6 +19,8 @@ final class OutboundMessage: @unchecked Sendable {
     /// The proxy for its target, which must not die before the message is written.
     @exclusivity(unchecked) private var proxy: AnyObject?
     @exclusivity(unchecked) var role = Role.plain
+    /// Whether it is sent while a call of its receiver is served; set only if it has to wait for credit or room.
+    @exclusivity(unchecked) var isNested = false
     /// What an answer says of its call.
     @exclusivity(unchecked) var status = ReturnStatus.result
     @exclusivity(unchecked) var name = ""
@@ -71,6 +73,9 @@ final class OutboundMessage: @unchecked Sendable {
     /// Whether its answer is wanted only as the target or an argument of later messages.
     var isPromise: Bool { role == .promise }
 
+    /// Whether it is sent without credit if there is none, unless it is a one-way message.
+    var mayBorrow: Bool { isNested || role == .passedOn }
+
     /// Completes the archive.
     func finish() throws { try encoder.finish() }
 
@@ -111,6 +116,7 @@ final class OutboundMessage: @unchecked Sendable {
         deadline = nil
         if metadata != nil { metadata = nil }
         if role != .plain { role = .plain }
+        if isNested { isNested = false }
         if status != .result { status = .result }
         if answer != nil { answer = nil }
         if proxy != nil { proxy = nil }

@@ -3,8 +3,9 @@
 /// A message uses one credit. A call returns it when it starts, a one-way message when it has ended. Both kinds share one
 /// count unless both sides agree to separate them.
 ///
-/// A call that is passed on is sent without credit if there is none, and the count falls below zero. If it waited, both sides
-/// could wait for each other: the peer's credit for such calls may be used by calls that wait for the answers of others.
+/// A call that is passed on, or that a method makes while it serves a call of the peer, is sent without credit if there is
+/// none, and the count falls below zero. If it waited, both sides could wait for each other: the credit for such calls may be
+/// used by calls that wait for the answers of others.
 struct Credit {
     /// The credit that is due now, because the peer has used much of what it has.
     enum Due {
@@ -13,11 +14,11 @@ struct Credit {
 
     // No count comes near what 32 bits hold: see `Handshake.mostCredit` and `ConnectionLimits.clamp()`.
 
-    /// Messages that this side may still send; less than zero while calls are passed on without credit.
+    /// Messages that this side may still send; less than zero while calls are sent without credit.
     private(set) var calls: Int32 = 0
     /// One-way messages that this side may still send; nil if they share the count of `calls`.
     private(set) var oneWays: Int32?
-    /// Messages that the peer may still send; less than zero while it passes calls on without credit.
+    /// Messages that the peer may still send; less than zero while it sends calls without credit.
     private var peerCalls: Int32
     private var peerOneWays: Int32?
     /// Returned credit for which no frame was written yet.
@@ -25,7 +26,7 @@ struct Credit {
     private var owedOneWays: Int32 = 0
     /// Whether credit for calls is held back until the peer has read more of its answers.
     private(set) var isHeld = false
-    /// Whether the peer has returned credit since the queued messages were last checked.
+    /// Whether the peer has returned credit, or accepts more calls without, since the queued messages were last checked.
     private(set) var isFresh = false
 
     init(queuedCalls: Int) {
@@ -48,10 +49,10 @@ struct Credit {
     @inline(__always)
     func mayBegin(isOneWay: Bool) -> Bool { (isOneWay ? oneWays ?? calls : calls) > 0 }
 
-    /// Whether a call may be passed on.
+    /// Whether a call that needs no credit may be sent.
     ///
     /// - Parameter asked: The number of question numbers that the peer has used. It accepts so many calls without credit.
-    func mayPassOn(asked: Int) -> Bool { Int(calls) > -asked }
+    func mayBorrow(asked: Int) -> Bool { Int(calls) > -asked }
 
     mutating func use(isOneWay: Bool) {
         if isOneWay, let left = oneWays { oneWays = left - 1 } else { calls -= 1 }
@@ -78,6 +79,9 @@ struct Credit {
         isFresh = true
     }
 
+    /// Notes that the peer has used more question numbers than ever before.
+    mutating func maySendMore() { isFresh = true }
+
     /// Notes that the queued messages are being checked.
     mutating func takeFresh() { isFresh = false }
 
@@ -90,7 +94,8 @@ struct Credit {
     ///
     /// If the peer has no credit left, the owed credit is due at once: its next message may be for an object that is free.
     ///
-    /// - Parameter asked: The number of question numbers that this side has used. So many calls the peer may pass on at a time.
+    /// - Parameter asked: The number of question numbers that this side has used. So many calls the peer may send
+    ///   without credit.
     mutating func usedByPeer(isOneWay: Bool, queuedCalls: Int, asked: Int) throws(ProtocolViolation) -> Due {
         guard isOneWay, let left = peerOneWays else {
             guard peerCalls > 0 || !isOneWay && Int(peerCalls) > -asked else {

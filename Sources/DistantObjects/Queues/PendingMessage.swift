@@ -12,6 +12,8 @@ final class PendingMessage<Waiter, RoomWaiter>: @unchecked Sendable {
     /// Its position among all messages that have waited on the connection.
     let order: UInt64
 
+    var isOneWay: Bool { if case .oneWay = kind { true } else { false } }
+
     init(message: OutboundMessage, kind: Kind, order: UInt64) {
         self.message = message
         self.kind = kind

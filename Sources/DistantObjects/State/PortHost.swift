@@ -39,6 +39,8 @@ protocol PortHost: AnyObject, AnswerMeter {
     /// Makes the list of blobs that this process lets go of, which has this host settle them.
     func makeBlobReturns() -> BlobReturns
 
+    /// Whether the code that sends a message serves a call of the peer; asked only if the message cannot be sent at once.
+    var isServing: Bool { get }
     /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }
     /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once it may.

@@ -48,7 +48,7 @@ extension PortState {
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {
         guard mayWrite(message, isOneWay: false, host) else {
-            pending.append(message, .call(ticket, waiter), oneWay: false)
+            wait(message, .call(ticket, waiter), oneWay: false)
             return .waiting(ticket)
         }
         writeCall(message, ticket, waiter, host)
@@ -115,7 +115,7 @@ extension PortState {
         if let whyClosed { return .failed(whyClosed) }
         if let withdrawal = place.withdrawal { return .failed(withdrawal) }
         if offerOneWay(message, host) { return .written(()) }
-        pending.append(message, .oneWay(place, waiter), oneWay: credit.separatesOneWays)
+        wait(message, .oneWay(place, waiter), oneWay: credit.separatesOneWays)
         return .waiting(())
     }
 
@@ -131,59 +131,9 @@ extension PortState {
         actions.append(.oneWay(waiter, error))
     }
 
-    // MARK: Waiting for credit or room
-
-    /// Whether a message may be written now.
-    ///
-    /// Besides the peer's credit, this side limits how many bytes are unsent, separately for small and large messages. A message
-    /// also queues behind earlier ones of its kind.
-    @inline(__always)
-    private mutating func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
-        guard credit.mayBegin(isOneWay: isOneWay) || !isOneWay && mayPassOn(message), !host.isQueueFull else {
-            return false
-        }
-        if pending.isEmpty, !message.isLarge { return true }
-        return mayWriteBehindOthers(message, isOneWay: isOneWay && credit.separatesOneWays, host)
-    }
-
-    /// Whether a message is one that is passed on, and needs no credit.
-    @inline(never)
-    private mutating func mayPassOn(_ message: OutboundMessage) -> Bool {
-        message.role == .passedOn && credit.mayPassOn(asked: answers.numbers)
-    }
-
-    @inline(never)
-    private mutating func mayWriteBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
-        pending.isEmpty(before: message, oneWay: isOneWay)
-            && (!message.isLarge || host.hasRoom(forLargeMessage: message.encoder.byteCount))
-    }
-
-    /// Writes the oldest queued message that has credit and room.
-    ///
-    /// It writes only one, because the channel knows its remaining room once it has that message.
-    ///
-    /// - Returns: Whether a message was written.
-    mutating func writeNextPending(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {
-        credit.takeFresh()
-        guard !host.isQueueFull,
-            let next = pending.popFirst(
-                calls: credit.calls > 0, oneWays: (credit.oneWays ?? 0) > 0,
-                passedOn: credit.mayPassOn(asked: answers.numbers), fits: { host.hasRoom(forLargeMessage: $0) })
-        else { return false }
-        switch next.kind {
-        case .call(let ticket, let waiter):
-            writeCall(next.message, ticket, waiter, host)
-        case .oneWay(_, let waiter):
-            writeOneWay(next.message, host)
-            actions.append(.oneWay(waiter, nil))
-        }
-        actions.append(.recycle(next.message))
-        return true
-    }
-
     // MARK: Writing
 
-    private mutating func writeCall(
+    mutating func writeCall(
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) {
         giveBackBlobs()
@@ -194,7 +144,7 @@ extension PortState {
         if message.isPromise { dropIfUnwanted(ticket) }
     }
 
-    private mutating func writeOneWay(_ message: OutboundMessage, _ host: Host) {
+    mutating func writeOneWay(_ message: OutboundMessage, _ host: Host) {
         credit.use(isOneWay: true)
         writeMessage(message, .oneWay, host)
         oneWays.sent(sent)

@@ -12,7 +12,7 @@ extension PortState {
             throw ProtocolViolation(.malformed, "a Call has unknown flags")
         }
         let isOneWay = flags.contains(.oneWay)
-        // Calls that the peer passes on need no credit.
+        // Calls that the peer passes on, or makes while it serves some of this side, need no credit.
         let asked = knowsPromises ? questions.numbers : nil
         write(
             try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls, asked: asked ?? 0), host,
@@ -32,7 +32,9 @@ extension PortState {
         let tables = try readTables(&reader, host, &actions, namesAnswers: knowsPromises)
         try checkBody(of: frame, reader, tables, &actions)
         if let question {
+            let numbers = answers.numbers
             try answers.enter(question, keeping: answerToKeep(question, flags), asked: asked)
+            if answers.numbers > numbers { credit.maySendMore() }
         }
         // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
         // references were entered, and are released as those of any message.

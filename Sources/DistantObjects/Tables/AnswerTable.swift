@@ -55,7 +55,7 @@ struct AnswerTable<RunningCall> {
     mutating func enter(
         _ index: UInt32, keeping answer: KeptAnswer?, asked: Int?
     ) throws(ProtocolViolation) {
-        // Promises, and calls that the peer passes on, come in addition to its credit.
+        // Promises, and calls that the peer sends without credit, come in addition to those.
         let limit = limit + (asked.map { ProtocolLimits.keptAnswers + $0 } ?? 0)
         guard Int(index) < limit else {
             throw ProtocolViolation(.overLimit, "a question's number is not below the \(limit) granted")

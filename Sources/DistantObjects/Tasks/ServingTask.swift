@@ -72,7 +72,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     private func serve() async {
         enter()
         await withTaskCancellationHandler {
-            await serveCalls()
+            await Connection.$served.withValue(ObjectIdentifier(connection)) { await serveCalls() }
         } onCancel: {
             connection.cancelCalls(in: self)
         }

@@ -49,6 +49,7 @@ final class ScheduleNode: Vendable {
         Message("back", ScheduleNode.back)
         Message("fetch", ScheduleNode.fetch)
         Message("home", ScheduleNode.home)
+        Message("visit", ScheduleNode.visit)
     }
 
     private func arrived(_ sender: Int, _ number: Int, isSmallCall: Bool = true) {
@@ -121,6 +122,21 @@ final class ScheduleNode: Vendable {
         world.check(gift)
         for _ in 0..<pauses { await Task.yield() }
         return gift.object
+    }
+
+    /// Calls back twice through promises, whose methods call back as well, and returns an object of this peer.
+    func visit(_ sender: Int, _ number: Int, _ visitor: Gift, _ depth: Int) async throws -> DistantObject {
+        arrived(sender, number)
+        world.check(visitor)
+        // Promises of this peer's own objects would run on threads of their own.
+        for _ in 0..<2 where visitor.object.connection != nil {
+            let promise =
+                depth > 0
+                ? visitor.object.visit.promise(-1, world.next(-1), Gift(identity: 0, object: gift().object), depth - 1)
+                : visitor.object.fetch.promise(-1, world.next(-1), Int.random(in: 0..<4, using: &world.random.value))
+            let _: Int = try await promise.identify()
+        }
+        return gift().object
     }
 
     private func gift() -> Gift {

@@ -20,7 +20,7 @@ extension ScheduleWorld {
             return await begin(&promises, sender, known)
         }
         let (gift, route) = (promise.gift, promise.route)
-        switch Int.random(in: 0..<20, using: &random.value) {
+        switch Int.random(in: 0..<22, using: &random.value) {
         case 0...4: await begin(&promises, sender, known)
         // Lets go of it at once.
         case 5: _ = chain(to: promise)
@@ -33,6 +33,8 @@ extension ScheduleWorld {
             }
         case 14: promises.removeFirst()
         case 15: promises.removeAll { _ in Bool.random(using: &random.value) }
+        // They use up the credit until the promise is known.
+        case 20, 21: for _ in 0..<4 { spawn(gift, sender) { try await self.send($0, -1) } }
         case 16, 17: await attempt(promise) { if let gift = try await self.resolve(promise) { known.append(gift) } }
         default: await attempt(promise) { try await self.send(gift, route) }
         }
@@ -60,7 +62,10 @@ extension ScheduleWorld {
         func made(_ identity: Int, _ object: DistantObject, fails: Bool = false) -> PromisedGift {
             PromisedGift(gift: Gift(identity: identity, object: object), route: route, fails: fails)
         }
-        switch Int.random(in: 0..<10, using: &random.value) {
+        switch Int.random(in: 0..<14, using: &random.value) {
+        case 10...13:
+            let visitor = Gift(identity: 0, object: DistantObject(standingFor: node()))
+            return made(0, object.visit.promise(sender, number, visitor, Int.random(in: 0..<3, using: &random.value)))
         case 0...3:
             let identity = identity()
             return made(identity, object.make.promise(sender, number, identity, pauses))

@@ -40,6 +40,7 @@ final class StateHost: PortHost {
 
     let isInitiator: Bool
     var now: UInt64 = 1_000_000_000
+    var isServing = false
     var isQueueFull = false
     var hasRoomForLargeMessages = true
     var unsentAnswers = 0
