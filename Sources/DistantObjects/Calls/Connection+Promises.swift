@@ -28,7 +28,7 @@ extension Connection {
     /// The same message as a call of the peer, for an object of the peer.
     func message(passingOn call: InboundCall) throws -> OutboundMessage {
         guard let proxy = call.export.object as? DistantObject, let (body, _) = call.body.bytes else {
-            throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
+            throw call.lostArguments
         }
         let message = proxy.place.takeMessage()
         message.role = .passedOn

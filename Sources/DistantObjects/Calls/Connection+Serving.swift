@@ -162,9 +162,7 @@ extension Connection {
         } catch {
             throw ArgumentFailure(underlying: error)
         }
-        guard let (body, bulk) = call.body.bytes else {
-            throw ArgumentFailure(underlying: ConnectionError(.cancelled, "the caller gave up while it was sending"))
-        }
+        guard let (body, bulk) = call.body.bytes else { throw call.lostArguments }
         do {
             return try coder.decoder(body, bulk: bulk, tables: call.tables)
         } catch {

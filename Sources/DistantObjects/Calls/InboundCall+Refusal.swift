@@ -12,6 +12,14 @@ extension InboundCall {
             context: message.qualifiedName, mayHaveRun: true)
     }
 
+    /// Why the arguments of a call are not there that came in fragments.
+    var lostArguments: any Error {
+        ArgumentFailure(
+            underlying: body.isRefused
+                ? ConnectionError(.overloaded, "too many bytes of messages wait for promises; the call was not run")
+                : ConnectionError(.cancelled, "the caller gave up while it was sending"))
+    }
+
     /// Whether the call passes anything on.
     @inline(__always)
     var hasContext: Bool { deadline != nil || metadata != nil }

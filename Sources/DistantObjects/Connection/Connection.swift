@@ -195,6 +195,12 @@ public final class Connection: Sendable {
         channel.setNeedsFlush()
     }
 
+    /// Returns the credit of a body that was decoded, if it came in fragments.
+    func consumed(_ body: InboundBody) {
+        let bulk = body.takeBulk()
+        if bulk > 0 { consumed(bulk: bulk) }
+    }
+
     func report(_ event: ConnectionEvent) {
         guard let onEvent = settings.onEvent else { return }
         asCurrent { onEvent(event) }

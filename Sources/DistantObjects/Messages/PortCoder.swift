@@ -134,7 +134,8 @@ public final class PortCoder: Sendable {
 
     /// The error if views keep too much memory.
     static func overload(in error: any Error) -> ConnectionError? {
-        guard let own = (error as? ArchiveError)?.underlying as? ConnectionError, own.code == .overloaded else {
+        let cause = (error as? ArchiveError)?.underlying ?? error
+        guard let own = cause as? ConnectionError, own.code == .overloaded else {
             return nil
         }
         return own

@@ -83,6 +83,12 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
         return waiting[line].messages.isEmpty && waiting.firstPromise(before: line) == .max
     }
 
+    /// The bytes of the calls that are passed on and wait.
+    var bytesPassedOn: Int {
+        guard let messages = waiting?[.passedOn] else { return 0 }
+        return (0..<messages.messages.count).reduce(0) { $0 + messages.messages[$1].message.encoder.byteCount }
+    }
+
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
     mutating func append(_ message: OutboundMessage, _ kind: Pending.Kind, oneWay: Bool) {
         let waiting = waiting ?? Waiting()

@@ -52,6 +52,12 @@ public struct ConnectionLimits: Sendable, Equatable {
     /// freed. Above the limit a call with such an argument is refused (`overloaded`), and a caller that awaits such a result
     /// gets that error. One message may always be kept, whatever its size.
     public var viewedBytes = 64 << 20
+    /// Bytes of large messages that wait although their room in the window was given back.
+    ///
+    /// Default: 64 MiB. Messages to a result that is not there yet, and items that are not read yet, give their room back if
+    /// another large message needs it: what they wait for may depend on it. Above the limit such calls are refused
+    /// (`overloaded`), and such streams end with that error. One message may always wait, whatever its size.
+    public var waitingBytes = 64 << 20
     /// How long calls may wait for the peer to read its answers while it reads nothing.
     ///
     /// Default: 10 seconds. After that, waiting calls are refused without having been run (`overloaded`). The peer may
@@ -74,6 +80,7 @@ public struct ConnectionLimits: Sendable, Equatable {
         connectionsOfPeer = max(1, connectionsOfPeer)
         message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))
         unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
+        waitingBytes = min(max(0, waitingBytes), 1 << 40)
         viewedBytes = min(max(0, viewedBytes), 1 << 40)
         answerPatience = max(.milliseconds(1), answerPatience)
     }

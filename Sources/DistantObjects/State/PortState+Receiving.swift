@@ -96,6 +96,7 @@ extension PortState {
         case .provide, .accept:
             throw ProtocolViolation(.unknownName, "a frame of kind \(kind) needs a feature that was not agreed on")
         }
+        if frame.messageLength != nil { makeRoom(&actions.others) }
         return host.isInitiator && wantsMemory(host) ? .expectMemory : .none
     }
 
@@ -130,10 +131,11 @@ extension PortState {
             if ending.saidGoodbye { return }
             throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
         }
-        partial.bytes = bytes
-        partial.isAborted = bytes == nil
+        partial.complete(bytes)
+        defer { makeRoom(&actions.others) }
         switch partial.purpose {
         case .call(let export):
+            laidAside.add(partial)
             makeNextReady(of: export)
         case .reply(let question, let status, let tables):
             let reply = Reply(
@@ -141,7 +143,8 @@ extension PortState {
                 tables: tables)
             complete(try questions.answered(question), with: reply, &actions)
         case .stream(let stream):
-            fragmentsArrived(for: stream, bytes, &actions.others)
+            laidAside.add(partial)
+            fragmentsArrived(of: partial, for: stream, &actions.others)
         }
     }
 

@@ -48,6 +48,17 @@ extension PortState {
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {
         guard mayWrite(message, isOneWay: false, host) else {
+            // The room that it took in the window is given back, so that it must not wait for long.
+            if message.role == .passedOn, pending.bytesPassedOn > 0,
+                pending.bytesPassedOn + message.encoder.byteCount > limits.waitingBytes
+            {
+                questions.finish(ticket.index)
+                return .failed(
+                    ConnectionError(
+                        .overloaded,
+                        "more than \(limits.waitingBytes) bytes of calls that are sent back wait for room",
+                        context: message.name))
+            }
             wait(message, .call(ticket, waiter), oneWay: false)
             return .waiting(ticket)
         }

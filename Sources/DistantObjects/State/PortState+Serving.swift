@@ -156,7 +156,9 @@ extension PortState {
         else { return }
         if let answer = mailbox.waiting[0].resolveArguments() { return answer.delay(dependent: mailbox.waiting[0]) }
         mailbox.isBusy = true
-        if let call = mailbox.waiting.popFirst() { ready.append(call) }
+        guard let call = mailbox.waiting.popFirst() else { return }
+        call.leaveWaiting()
+        ready.append(call)
     }
 
     // MARK: Starting

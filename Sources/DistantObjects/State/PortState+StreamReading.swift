@@ -66,13 +66,10 @@ extension PortState {
 
     /// Enters the fragments of a frame of a stream.
     mutating func fragmentsArrived(
-        for stream: any FragmentedStream, _ bytes: ByteSlice?, _ actions: inout [Action<Host>]
+        of partial: PartialMessage, for stream: any FragmentedStream, _ actions: inout [Action<Host>]
     ) {
         guard let inbox = stream as? StreamInbox else { return }
-        guard inbox.reading != .done else {
-            guard let count = bytes?.bytes.count else { return }
-            return actions.append(.discard(Reply(status: .result, body: .empty, bulk: count, tables: nil)))
-        }
+        guard inbox.reading != .done else { return giveBack(partial.takeBulk(), &actions) }
         wakeReader(of: inbox, &actions)
     }
 
@@ -194,7 +191,8 @@ extension PortState {
     }
 
     private mutating func drop(_ body: InboundBody, _ tables: MessageTables?, _ actions: inout [Action<Host>]) {
-        guard body.bulk > 0 || tables != nil else { return }
-        actions.append(.discard(Reply(status: .result, body: .empty, bulk: body.bulk, tables: tables)))
+        let bulk = body.takeBulk()
+        guard bulk > 0 || tables != nil else { return }
+        actions.append(.discard(Reply(status: .result, body: .empty, bulk: bulk, tables: tables)))
     }
 }

@@ -57,6 +57,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     /// Incoming messages whose fragments are still arriving, by the number of their opener.
     var partials: [UInt64: PartialMessage] = [:]
 
+    /// Incoming messages whose fragments have come.
+    var laidAside = LaidAside()
+
     /// The open streams in both directions.
     var streams = StreamTable()
 

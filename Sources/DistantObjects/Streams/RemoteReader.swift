@@ -22,7 +22,7 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
     // It may be freed anywhere, so it takes no lock of the connection and writes nothing itself.
     deinit {
         if let decoder { handle.connection.coder.recycle(decoder) }
-        if let bulk = items?.body.bulk, bulk > 0 {
+        if let bulk = items?.body.takeBulk(), bulk > 0 {
             handle.connection.loop.perform { [connection = handle.connection] in connection.consumed(bulk: bulk) }
         }
         if !isDone { handle.connection.streamReaderDied(handle.inbox) }
@@ -86,7 +86,7 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
     private func finishFrame() -> StreamItems? {
         if let decoder = decoder.take() { handle.connection.coder.recycle(decoder) }
         guard let finished = items.take() else { return nil }
-        if finished.body.bulk > 0 { handle.connection.consumed(bulk: finished.body.bulk) }
+        handle.connection.consumed(finished.body)
         left = 0
         return finished
     }

@@ -142,7 +142,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
     private static func skip(_ next: StreamInbox.Next, of handle: StreamHandle) -> StreamItems? {
         switch next {
         case .items(let items):
-            if items.body.bulk > 0 { handle.connection.consumed(bulk: items.body.bulk) }
+            handle.connection.consumed(items.body)
             return items
         case .end(let end):
             handle.connection.took(end)
@@ -190,6 +190,6 @@ extension Connection {
 
     /// Counts the bytes of a stream's end as consumed, which its reader has come to.
     func took(_ end: StreamEnd) {
-        if case .message(_, let body, _) = end, body.bulk > 0 { consumed(bulk: body.bulk) }
+        if case .message(_, let body, _) = end { consumed(body) }
     }
 }

@@ -7,15 +7,13 @@ enum InboundBody {
     /// Decoded, so that the bytes are no longer needed.
     case taken
 
-    /// The bytes that the message takes of the window for large messages.
-    var bulk: Int {
-        switch self {
-        case .whole, .taken: 0
-        case .arriving(let partial): partial.bytes?.bytes.count ?? 0
-        }
-    }
+    /// Takes the bytes that the message takes of the window for large messages, which the caller gives back to the peer.
+    func takeBulk() -> Int { if case .arriving(let partial) = self { partial.takeBulk() } else { 0 } }
 
-    /// The bytes, and how many of them the window for large messages counts; `nil` if the sender aborted the message.
+    /// Whether its bytes were dropped, because too many others were laid aside.
+    var isRefused: Bool { if case .arriving(let partial) = self { partial.isRefused } else { false } }
+
+    /// The bytes, and how many of them came in fragments; `nil` if the sender aborted the message or it was refused.
     var bytes: (ByteSlice, bulk: Int)? {
         switch self {
         case .whole(let slice):

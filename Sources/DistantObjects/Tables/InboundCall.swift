@@ -125,7 +125,7 @@ final class InboundCall: @unchecked Sendable {
     ///
     /// - Returns: The bytes that they took of the window for large messages.
     func takeBody() -> Int {
-        let bulk = body.bulk
+        let bulk = body.takeBulk()
         body = .taken
         return bulk
     }
@@ -171,6 +171,9 @@ final class InboundCall: @unchecked Sendable {
         self.rare = rare
         if rare.failure == nil { rare.failure = error }
     }
+
+    /// Notes that it can start, so that its bytes will be decoded soon.
+    func leaveWaiting() { if case .arriving(let partial) = body { partial.place = .started } }
 
     var isComplete: Bool {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }

@@ -72,6 +72,9 @@ final class KeptAnswer: @unchecked Sendable {
         }
     }
 
+    /// Whether messages are for an answer that is not known yet.
+    static func isPending(_ target: Export) -> Bool { target.object === StandIn.shared }
+
     /// Has a message to the answer wait.
     func delay(message call: InboundCall) { messages.append(call) }
 

@@ -21,6 +21,9 @@ final class Mailbox: @unchecked Sendable {
         for call in (waiting.removeAll() + messages).sorted(by: { $0.number < $1.number }) { waiting.append(call) }
     }
 
+    /// Whether a message waits that has answers as arguments, which may not be known.
+    var waitsForAnswers: Bool { (0..<waiting.count).contains { waiting[$0].namesAnswers } }
+
     var isIdle: Bool { !isBusy && waiting.isEmpty }
     /// Whether messages may come although the object is not exported.
     var isNeeded: Bool { !isIdle || answers > 0 }

@@ -1,11 +1,12 @@
 import PortTransport
+import Synchronization
 
 /// A stream of the peer, one of whose frames comes in fragments.
 protocol FragmentedStream: AnyObject {}
 
-/// A fragmented message whose fragments are still arriving.
+/// A message in fragments, which are still arriving or have come.
 ///
-/// Read and written under the connection's lock.
+/// Read and written under the connection's lock, except for what it takes of the window.
 final class PartialMessage: @unchecked Sendable {
     enum Purpose {
         case call(Export)
@@ -15,11 +16,40 @@ final class PartialMessage: @unchecked Sendable {
         case stream(any FragmentedStream)
     }
 
+    /// Where a message is that has come.
+    enum Place {
+        /// It waits to be started or read.
+        case waiting
+        /// What it takes of the window was given back early.
+        case laidAside
+        case started
+    }
+
     var purpose: Purpose
-    var bytes: ByteSlice?
+    private(set) var bytes: ByteSlice?
     var isAborted = false
+    var place = Place.waiting
+    /// Whether its bytes were dropped, because too many others were laid aside.
+    private(set) var isRefused = false
+    /// The bytes that it takes of the window for large messages.
+    private let bulk = Atomic<Int>(0)
 
     init(purpose: Purpose) {
         self.purpose = purpose
     }
+
+    /// Completes the message; nil if its sender has aborted it.
+    func complete(_ bytes: ByteSlice?) {
+        self.bytes = bytes
+        isAborted = bytes == nil
+        bulk.store(bytes?.bytes.count ?? 0, ordering: .relaxed)
+    }
+
+    /// Drops the bytes of a message that waits.
+    func refuse() {
+        (bytes, isAborted, isRefused) = (nil, true, true)
+    }
+
+    /// Takes the bytes that it takes of the window, which the caller gives back to the peer.
+    func takeBulk() -> Int { bulk.exchange(0, ordering: .relaxed) }
 }

@@ -1,0 +1,63 @@
+import KeyedArchive
+@_spi(Queues) import PortTransport
+
+// The window for large messages, while some wait for what others would bring.
+extension PortState {
+    /// If a large message is on its way, gives the window back early what those take of it that have come and wait.
+    ///
+    /// They keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that, calls are refused, and
+    /// streams end.
+    @inline(__always)
+    mutating func makeRoom(_ actions: inout [Action<Host>]) {
+        if !partials.isEmpty, !laidAside.isEmpty { layAside(&actions) }
+    }
+
+    @inline(never)
+    private mutating func layAside(_ actions: inout [Action<Host>]) {
+        let messages = laidAside.messages
+        var kept = messages.reduce(0) { $1.place == .laidAside ? $0 + ($1.bytes?.bytes.count ?? 0) : $0 }
+        for message in messages where message.place == .waiting && waitsForOthers(message) {
+            guard let count = message.bytes?.bytes.count else { continue }
+            let bulk = message.takeBulk()
+            // Its reader may just have finished it.
+            guard bulk > 0 else { continue }
+            giveBack(bulk, &actions)
+            if kept == 0 || kept + count <= limits.waitingBytes {
+                message.place = .laidAside
+                kept += count
+            } else {
+                refuse(message, &actions)
+            }
+        }
+    }
+
+    /// Whether a message that has come waits for something else than its turn.
+    private func waitsForOthers(_ message: PartialMessage) -> Bool {
+        switch message.purpose {
+        case .call(let export):
+            KeptAnswer.isPending(export) || export.mailbox.waitsForAnswers
+        case .stream(let stream): (stream as? StreamInbox)?.reading != .done
+        case .reply: false
+        }
+    }
+
+    private mutating func refuse(_ message: PartialMessage, _ actions: inout [Action<Host>]) {
+        switch message.purpose {
+        case .call: message.refuse()
+        case .stream(let stream):
+            guard let inbox = stream as? StreamInbox else { return }
+            let error = ConnectionError(
+                .overloaded,
+                "items that are not read take more than \(limits.waitingBytes) bytes, and other messages wait for their room",
+                context: "the stream")
+            stopReading(inbox, error, &actions)
+        case .reply: break
+        }
+    }
+
+    /// Gives bytes of the window back to the peer.
+    func giveBack(_ bulk: Int, _ actions: inout [Action<Host>]) {
+        guard bulk > 0 else { return }
+        actions.append(.discard(Reply(status: .result, body: .empty, bulk: bulk, tables: nil)))
+    }
+}
