@@ -63,7 +63,7 @@ struct BlockingReader: ~Copyable {
     private static let reservationTime: UInt64 = 1_000_000
 
     /// What a channel needs from its first blocking call on.
-    final class Calls {
+    struct Calls {
         /// Blocking calls that followed each other at once.
         fileprivate(set) var consecutive = 0
         fileprivate var enteredAt: UInt64 = 0
@@ -80,26 +80,41 @@ struct BlockingReader: ~Copyable {
         /// Decides whether the thread that reads polls before it sleeps.
         ///
         /// That thread uses it alone and without a lock; while none reads, it is looked at under the gate.
-        @exclusivity(unchecked) var policy = PollingPolicy()
-
-        deinit { condition?.destroy() }
+        var policy = PollingPolicy()
     }
 
     private(set) var reader = EndpointReader.loop
     /// The watchdog looks at the channel at each tick.
     private(set) var isWatched = false
     /// Nil before the first blocking call, and stays from then on.
-    private var made: Calls?
+    ///
+    /// A pointer, because a reference to an object would be counted at each use.
+    private var made: UnsafeMutablePointer<Calls>?
 
     init() {}
 
+    deinit {
+        guard let made else { return }
+        made.pointee.condition?.destroy()
+        made.deinitialize(count: 1)
+        made.deallocate()
+    }
+
     var calls: Calls {
-        mutating get {
-            if let made { return made }
-            let calls = Calls()
-            made = calls
-            return calls
-        }
+        @inline(__always) mutating _read { yield pointer.pointee }
+        @inline(__always) _modify { yield &pointer.pointee }
+    }
+
+    private var pointer: UnsafeMutablePointer<Calls> {
+        @inline(__always) mutating get { made ?? make() }
+    }
+
+    @inline(never)
+    private mutating func make() -> UnsafeMutablePointer<Calls> {
+        let calls = UnsafeMutablePointer<Calls>.allocate(capacity: 1)
+        calls.initialize(to: Calls())
+        made = calls
+        return calls
     }
 
     /// A thread reads; the loop does not read the endpoint.
@@ -110,8 +125,8 @@ struct BlockingReader: ~Copyable {
 
     /// Counts the calls that follow each other at once.
     mutating func countCall(at now: UInt64) {
-        let calls = calls
-        calls.consecutive = now &- calls.enteredAt < Self.longestGap ? calls.consecutive + 1 : 0
+        let isNext = now &- calls.enteredAt < Self.longestGap
+        calls.consecutive = isNext ? calls.consecutive + 1 : 0
         calls.enteredAt = now
     }
 
@@ -119,7 +134,7 @@ struct BlockingReader: ~Copyable {
     /// watchdog makes the loop read at its second tick from then, so nothing is left unread longer than that.
     ///
     /// Only the thread that reads changes it, and may read it without the gate.
-    var mayReserve: Bool { (made?.consecutive ?? 0) >= Self.callsBeforeReserving }
+    var mayReserve: Bool { (made?.pointee.consecutive ?? 0) >= Self.callsBeforeReserving }
 
     mutating func leave() { reader.leave(reserving: false) }
 
@@ -141,7 +156,7 @@ struct BlockingReader: ~Copyable {
 
     /// For the watchdog.
     mutating func expire(at now: UInt64, channelEnds: Bool) -> ExpireAction {
-        let isUsed = isReading || now &- (made?.enteredAt ?? 0) < Self.reservationTime
+        let isUsed = isReading || now &- (made?.pointee.enteredAt ?? 0) < Self.reservationTime
         if isUsed, !channelEnds { return .keep }
         isWatched = false
         switch reader.expire() {
@@ -152,14 +167,13 @@ struct BlockingReader: ~Copyable {
 
     mutating func signal() {
         guard let made else { return }
-        made.sleeping?._withUnsafeGuaranteedRef { $0.wake() }
-        made.awaitingAnswer?._withUnsafeGuaranteedRef { $0.endWait() }
-        made.condition?.broadcast()
+        made.pointee.sleeping?._withUnsafeGuaranteedRef { $0.wake() }
+        made.pointee.awaitingAnswer?._withUnsafeGuaranteedRef { $0.endWait() }
+        made.pointee.condition?.broadcast()
     }
 
     /// What a signal ends the wait for.
     mutating func conditionToAwait() -> Condition {
-        let calls = calls
         if let condition = calls.condition { return condition }
         let condition = Condition()
         calls.condition = condition
