@@ -34,11 +34,12 @@ func blocks(times: Int = 2_000, _ work: () async throws -> Void) async rethrows 
 }
 
 /// The bytes that an idle connection keeps, both ends together, once it has made a call.
-func bytesOfIdleConnection(count: Int = 100) async throws -> Double {
+func bytesOfIdleConnection(count: Int = 300) async throws -> Double {
     var connections: [(Connection, Connection)] = []
-    connections.reserveCapacity(2 * count)
+    let shared = 50
+    connections.reserveCapacity(shared + count)
     let object = Server()
-    func open() async throws {
+    func open(_ count: Int) async throws {
         for _ in 0..<count {
             let (client, server) = try await Connection.pair()
             server.vend(object)
@@ -47,9 +48,9 @@ func bytesOfIdleConnection(count: Int = 100) async throws -> Double {
         }
     }
     // The first ones set up what all share.
-    try await open()
+    try await open(shared)
     let before = allocation_held_bytes()
-    try await open()
+    try await open(count)
     let after = allocation_held_bytes()
     for (client, server) in connections {
         client.invalidate()
