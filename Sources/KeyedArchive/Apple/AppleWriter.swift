@@ -268,7 +268,10 @@ struct AppleWriter {
 extension AppleWriter {
     /// Finds the bodies of objects whose class is `Codable` but not `ObjectCoding`; they are written at each use.
     fileprivate mutating func findPlainBodies(_ encoder: ObjectEncoder) throws {
-        let isPlain = encoder.tables.objects.arePlain
+        var isPlain: [Bool] = []
+        encoder.tables.objects.forEach { kind, _ in
+            if case .plain = kind { isPlain.append(true) } else { isPlain.append(false) }
+        }
         guard isPlain.contains(true) else { return }
         var lengths = ByteSource(encoder.tables.lengths.bytes)
         var start = encoder.state.valuesEnd

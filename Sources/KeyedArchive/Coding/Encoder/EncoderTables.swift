@@ -3,7 +3,7 @@
 /// Most messages have none of these, and little to reset afterwards.
 struct EncoderTables: ~Copyable {
     var identity = IdentityTable()
-    var objects = ObjectQueue()
+    var objects = ObjectQueue<QueuedKind>()
     /// The lengths of the bodies.
     var lengths = ByteSink(capacity: 64)
     var shapes: [Shape] = []
@@ -87,4 +87,12 @@ struct EncoderTables: ~Copyable {
         lengths.deallocate()
         identity.deallocate()
     }
+}
+
+/// How objects are written, with the type that they were encoded as.
+///
+/// Each may be of a subclass.
+enum QueuedKind {
+    case coding(any ObjectCoding.Type)
+    case plain(any (AnyObject & Encodable).Type)
 }

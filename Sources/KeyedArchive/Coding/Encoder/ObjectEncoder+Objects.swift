@@ -44,7 +44,7 @@ extension ObjectEncoder {
             return try take(replacement, for: object)
         }
         if tables.objects.count != Int(number) { return try take(object, for: object) }
-        tables.objects.append(object, keptBy: keeper)
+        tables.objects.append(object, .coding(T.self), keptBy: keeper)
         return number
     }
 
@@ -60,7 +60,7 @@ extension ObjectEncoder {
         let old = address(object)
         if replacement === object {
             tables.identity.update(old, number: next)
-            tables.objects.append(replacement)
+            tables.objects.append(replacement, .coding(T.self))
             return next
         }
         if hasDelegate { delegate?.archiver(willReplace: object, with: replacement) }
@@ -68,7 +68,7 @@ extension ObjectEncoder {
         let address = self.address(replacement)
         let (isNew, number) = tables.identity.insert(address, number: next)
         tables.identity.update(old, number: number)
-        if isNew { tables.objects.append(replacement) }
+        if isNew { tables.objects.append(replacement, .coding(T.self)) }
         return number
     }
 
@@ -85,7 +85,7 @@ extension ObjectEncoder {
         let (isNew, number) = tables.identity.insert(address, number: next)
         if isNew {
             guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
-            tables.objects.append(plain: object)
+            tables.objects.append(object, .plain(T.self))
         }
         output.reference(UInt64(number))
     }

@@ -2,15 +2,9 @@
 ///
 /// Objects of one type in a row are a *run*: what they have in common is stored once, and each takes one word. The queue
 /// keeps its objects alive until `removeAll()`, as the archive knows them by address.
-struct ObjectQueue: ~Copyable {
-    /// How the objects of a run are written, with the type that they were encoded as.
-    ///
-    /// Each may be of a subclass.
-    enum Kind {
-        case coding(any ObjectCoding.Type)
-        case plain(any (AnyObject & Encodable).Type)
-    }
-
+///
+/// `Kind` says how the objects of a run are written.
+struct ObjectQueue<Kind>: ~Copyable {
     private struct Run {
         let kind: Kind
         /// Keeps all objects of the run alive, such as the array they are in; if nil, each is retained.
@@ -42,19 +36,16 @@ struct ObjectQueue: ~Copyable {
 
     /// Adds an object, which gets the next number.
     ///
-    /// - Parameter keeper: What keeps the object alive if the queue keeps it; nil if the queue retains the object.
+    /// - Parameters:
+    ///   - object: The object. `T` is the type that it is encoded as.
+    ///   - kind: The kind of all objects that are encoded as `T`.
+    ///   - keeper: What keeps the object alive if the queue keeps it; nil if the queue retains the object.
     @inline(__always)
-    mutating func append<T: ObjectCoding>(_ object: T, keptBy keeper: AnyObject? = nil) {
+    mutating func append<T: AnyObject>(_ object: T, _ kind: @autoclosure () -> Kind, keptBy keeper: AnyObject? = nil) {
         if lastType != ObjectIdentifier(T.self) || lastKeeper != keeper.map(ObjectIdentifier.init) {
-            begin(.coding(T.self), T.self, keptBy: keeper)
+            begin(kind(), T.self, keptBy: keeper)
         }
         push(object, isKept: keeper != nil)
-    }
-
-    /// Adds an object of a class that is `Codable` but not `ObjectCoding`.
-    mutating func append<T: AnyObject & Encodable>(plain object: T) {
-        if lastType != ObjectIdentifier(T.self) || lastKeeper != nil { begin(.plain(T.self), T.self, keptBy: nil) }
-        push(object, isKept: false)
     }
 
     @inline(__always)
@@ -122,14 +113,6 @@ struct ObjectQueue: ~Copyable {
     subscript(number: Int) -> AnyObject {
         precondition(number < count, "an object that was not encoded")
         return Unmanaged<AnyObject>.fromOpaque(places.unsafelyUnwrapped[number]).takeUnretainedValue()
-    }
-
-    /// Whether the class of each object is `Codable` but not `ObjectCoding`.
-    var arePlain: [Bool] {
-        var result: [Bool] = []
-        result.reserveCapacity(count)
-        forEach { kind, _ in if case .plain = kind { result.append(true) } else { result.append(false) } }
-        return result
     }
 
     // MARK: Emptying

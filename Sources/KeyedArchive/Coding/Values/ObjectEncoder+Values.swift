@@ -4,12 +4,6 @@
     import Foundation
 #endif
 
-/// Keeps an array alive while its memory, or its elements, wait to be written.
-final class ArrayOwner<Element> {
-    let array: [Element]
-    init(_ array: [Element]) { self.array = array }
-}
-
 extension ObjectEncoder {
     /// Writes a value of any type.
     @inline(__always)
