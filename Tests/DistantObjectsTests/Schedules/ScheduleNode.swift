@@ -124,19 +124,24 @@ final class ScheduleNode: Vendable {
         return gift.object
     }
 
-    /// Calls back twice through promises, whose methods call back as well, and returns an object of this peer.
-    func visit(_ sender: Int, _ number: Int, _ visitor: Gift, _ depth: Int) async throws -> DistantObject {
+    /// Calls back twice through promises, whose methods call back as well.
+    ///
+    /// All objects are new. At others, messages may wait that have the result of this method as an argument.
+    func visit(_ sender: Int, _ number: Int, _ visitor: Gift, _ depth: Int) async throws -> ScheduleNode {
         arrived(sender, number)
         world.check(visitor)
         // Promises of this peer's own objects would run on threads of their own.
         for _ in 0..<2 where visitor.object.connection != nil {
+            let own = world.node()
+            let gift = Gift(identity: own.identity, object: DistantObject(standingFor: own))
             let promise =
                 depth > 0
-                ? visitor.object.visit.promise(-1, world.next(-1), Gift(identity: 0, object: gift().object), depth - 1)
-                : visitor.object.fetch.promise(-1, world.next(-1), Int.random(in: 0..<4, using: &world.random.value))
+                ? visitor.object.visit.promise(-1, world.next(-1), gift, depth - 1)
+                : visitor.object.make.promise(
+                    -1, world.next(-1), world.identity(), Int.random(in: 0..<4, using: &world.random.value))
             let _: Int = try await promise.identify()
         }
-        return gift().object
+        return world.node()
     }
 
     private func gift() -> Gift {
