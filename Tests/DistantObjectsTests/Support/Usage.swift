@@ -70,14 +70,19 @@ enum Usage {
         }
 
         /// Uses up the descriptors: every attempt to open one fails, even while others are being closed.
-        static func exhaustDescriptors() {
+        ///
+        /// - Parameter spare: How many stay free. Where tasks go on running, Dispatch needs one now and then: it looks at its
+        ///   threads in /proc once a second, and ends the process if it cannot.
+        static func exhaustDescriptors(leaving spare: Int = 0) {
             startTimers()
+            let free = (0..<spare).map { _ in dup(2) }
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            // New ones would be below the limit, where only the standard ones are.
-            limit.rlim_cur = 3
+            // New ones would be below the limit, where only the standard ones are, or those that stay free.
+            limit.rlim_cur = rlim_t(max(3, (free.max() ?? 0) + 1))
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             while dup(2) >= 0 {}
+            for descriptor in free { close(descriptor) }
         }
 
         /// Makes Dispatch open its descriptors for timers.
