@@ -65,6 +65,31 @@ struct LaidAsideTests {
         _ = await second.ended
     }
 
+    @Test("Messages to a promise that keep more bytes waiting than allowed are refused, and the others run")
+    func refused() async throws {
+        var configuration = Connection.Configuration.patient
+        configuration.limits.waitingBytes = 0
+        let (first, second, store) = try await Self.pair(configuration)
+        let visitor = Store()
+        let promise = try await first.root.visit.promise(DistantObject(standingFor: visitor), 200_000)
+        let calls = (0..<3).map { _ in
+            Task { try await promise.count([UInt8](repeating: 1, count: Self.large)) as Int }
+        }
+        await eventually("all of them are sent") { second.statistics.answers == 4 }
+        store.gate.send()
+        var counts: [Int] = []
+        var codes: [ConnectionError.Code?] = []
+        for call in calls {
+            do { counts.append(try await call.value) } catch { codes.append((error as? ConnectionError)?.code) }
+        }
+        // One may always wait, whatever its size.
+        #expect(counts == [Self.large])
+        #expect(codes == [.overloaded, .overloaded])
+        #expect(try await promise.count([1, 2]) == 2)
+        await first.close()
+        _ = await second.ended
+    }
+
     @Test("An answer passes the items of a stream whose reader waits for it")
     func stream() async throws {
         let (first, second, _) = try await Self.pair()
