@@ -107,6 +107,10 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
     ) {
         if let (waiter, reply) = first.take() { answer(waiter, reply) }
         while let (waiter, reply) = answers.popFirst() { answer(waiter, reply) }
-        if !self.others.isEmpty { others(self.others) }
+        guard !self.others.isEmpty else { return }
+        // Taken out: a second reference would make who changes the array copy it, with all its objects.
+        var rest: [Action<Host>] = []
+        swap(&rest, &self.others)
+        others(consume rest)
     }
 }
