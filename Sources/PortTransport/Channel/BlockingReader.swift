@@ -77,9 +77,7 @@ struct BlockingReader: ~Copyable {
         var awaitingAnswer: Unmanaged<SharedMemoryTransport>?
         /// Made when first needed.
         fileprivate var condition: Condition?
-        /// Decides whether the thread that reads polls before it sleeps.
-        ///
-        /// That thread uses it alone and without a lock; while none reads, it is looked at under the gate.
+        /// Decides whether the thread that reads polls before it sleeps; see `turn`.
         var policy = PollingPolicy()
     }
 
@@ -130,11 +128,23 @@ struct BlockingReader: ~Copyable {
         calls.enteredAt = now
     }
 
-    /// Whether the loop may keep away after the thread has left, which saves two system calls for each call; the
-    /// watchdog makes the loop read at its second tick from then, so nothing is left unread longer than that.
-    ///
-    /// Only the thread that reads changes it, and may read it without the gate.
-    var mayReserve: Bool { (made?.pointee.consecutive ?? 0) >= Self.callsBeforeReserving }
+    /// What the thread that reads takes along, to use it without the gate until it leaves.
+    struct Turn {
+        /// Whether the loop may keep away after the thread has left, which saves two system calls for each call; the
+        /// watchdog makes the loop read at its second tick from then, so nothing is left unread longer than that.
+        let mayReserve: Bool
+        /// The policy, which that thread uses alone.
+        ///
+        /// While none reads, it is looked at under the gate.
+        let policy: UnsafeMutablePointer<PollingPolicy>?
+    }
+
+    /// For a thread that has entered.
+    var turn: Turn {
+        mutating get {
+            Turn(mayReserve: calls.consecutive >= Self.callsBeforeReserving, policy: pointer.pointer(to: \.policy))
+        }
+    }
 
     mutating func leave() { reader.leave(reserving: false) }
 

@@ -13,6 +13,8 @@ internal import CPortShims
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
     private let poller: UnsafeMutablePointer<port_poller>
+    /// What the thread that has it knows of its channel.
+    @exclusivity(unchecked) var turn = BlockingReader.Turn(mayReserve: false, policy: nil)
     /// What it waits for input of; -1: nothing.
     @exclusivity(unchecked) private var watched: CInt = -1
 
@@ -67,6 +69,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     ///
     /// To be called before the descriptor it watches is closed.
     func giveBack() {
+        turn = BlockingReader.Turn(mayReserve: false, policy: nil)
         guard Self.pool.isUsable else { return }
         if watched >= 0 {
             // If the poller keeps it, it reports it again and again.

@@ -75,6 +75,7 @@ extension Channel {
             gated.blockingReader.countCall(at: monotonicNow())
         }
         let kept = gated.blockingReader.calls.resources.take()
+        let turn = gated.blockingReader.turn
         gate.unlock(held)
         // The loop may have been notified before; it must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
@@ -83,6 +84,7 @@ extension Channel {
             leaveBlockingReader(nil)
             return nil
         }
+        resources.turn = turn
         if isAlone, case .memory = link { return resources }
         if isAlone, !resources.watch(link.inputDescriptor) {
             leaveBlockingReader(nil)
@@ -136,11 +138,9 @@ extension Channel {
         return end
     }
 
-    /// Whether the loop's interest may stay off after the thread has left; see `BlockingReader.mayReserve`.
-    ///
-    /// Called by the thread that reads.
-    private var mayReserve: Bool {
-        guard gated.blockingReader.mayReserve, eventLoopReference != nil else { return false }
+    /// Whether the loop's interest may stay off after the thread has left.
+    private func mayReserve(_ resources: BlockingReaderResources?) -> Bool {
+        guard let resources, resources.turn.mayReserve, eventLoopReference != nil else { return false }
         if case .memory = link { return false }
         return true
     }
@@ -313,7 +313,7 @@ extension Channel {
     /// Has a waiting thread read, or gives reading back to the loop.
     func leaveBlockingReader(_ resources: BlockingReaderResources?) {
         if readsSharedMemory.load(ordering: .acquiring) { return leaveSharedReader(resources) }
-        let reserves = resources != nil && mayReserve
+        let reserves = mayReserve(resources)
         if !reserves { withReadLock { reading.isLoopStopped = false } }
         var unused = resources
         var schedulesRead = false

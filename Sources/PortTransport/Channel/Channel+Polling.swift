@@ -48,7 +48,8 @@ extension Channel {
         else { return nil }
         if case .memory = link { return nil }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        guard var spinning = Spinning(code, &gated.blockingReader.calls.policy, wait: time, peerIsHere: peerIsHere)
+        guard let policy = resources.turn.policy,
+            var spinning = Spinning(code, &policy.pointee, wait: time, peerIsHere: peerIsHere)
         else {
             Processors.lookIfDue()
             return nil
@@ -78,7 +79,7 @@ extension Channel {
                 if gate.withLock({ gated.life.hasEnd }) { found = .ended }
             }
         }
-        spinning.end(isAnswered: found != nil, &gated.blockingReader.calls.policy)
+        spinning.end(isAnswered: found != nil, &policy.pointee)
         return found
     }
 }
