@@ -98,7 +98,7 @@ private final class Helper: Sendable {
         }
         // After the first round, all cached resources exist.
         try await killOnce()
-        let usage = UsageRecord()
+        let usage = await UsageRecord()
         for _ in 0..<2 { try await killOnce() }
         // Which calls are under way is random. After enough rounds, one caller was within a call.
         while outcomes[.outcomeUnknown] == nil, ContinuousClock.now < deadline { try await killOnce() }

@@ -82,6 +82,16 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         }
     }
 
+    /// How many descriptors the pool keeps open, for tests that count the process's.
+    static var descriptorsInPool: Int {
+        #if canImport(Glibc)
+            let each = 2
+        #else
+            let each = 1
+        #endif
+        return pool.lock.withLock { pool.free.count } * each
+    }
+
     private final class Pool: @unchecked Sendable {  // `lock` protects `free`.
         static let bound = 16
 

@@ -62,12 +62,9 @@ final class KilledProcess: Sendable {
         let round = steps.count * Way.allCases.count
         let kills = ProcessInfo.processInfo.environment["DISTANT_KILLS"].flatMap { Int($0) } ?? 0
         var usage: UsageRecord?
-        #if !canImport(Darwin)
-            Usage.startTimers()
-        #endif
         for number in 0..<max(kills, 2 * round) {
             // After the first round, all cached resources exist.
-            if number == round { usage = UsageRecord() }
+            if number == round { usage = await UsageRecord() }
             try await steps[number % steps.count](Way.allCases[number / steps.count % Way.allCases.count])
         }
         await usage?.expectNoMore()

@@ -1,4 +1,5 @@
 import Dispatch
+@testable import PortTransport
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -9,8 +10,11 @@ import Dispatch
 
 /// The resources of the whole process, for exit tests, where no other test runs.
 enum Usage {
-    /// The number of open descriptors, without those to a sanitizer's program.
-    static var descriptors: Int { own.count }
+    /// The number of open descriptors, without those to a sanitizer's program, and without those of the pool for blocking
+    /// calls.
+    ///
+    /// How many the pool keeps depends on how many calls have read at the same time.
+    static var descriptors: Int { own.count - BlockingReaderResources.descriptorsInPool }
 
     /// The kernel's names of the open sockets and pipes, without those to a sanitizer's program.
     static var channels: [String] { own.filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted() }
