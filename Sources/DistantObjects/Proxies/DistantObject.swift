@@ -14,7 +14,7 @@
 /// `local(as:)` returns the object itself.
 @dynamicMemberLookup
 public final class DistantObject: ByReferenceCodable, Sendable {
-    let place: MessagePlace
+    @usableFromInline let place: MessagePlace
 
     init(_ id: ObjectID, of described: DescribedClass? = nil, on connection: Connection) {
         place = MessagePlace(id, of: described, on: connection)

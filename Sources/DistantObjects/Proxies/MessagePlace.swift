@@ -4,6 +4,7 @@ import Synchronization
 ///
 /// It is separate from the proxy because each call retains it. The import table holds the proxy weakly, and retaining an
 /// object that has weak references costs several times as much.
+@usableFromInline
 final class MessagePlace: Sendable {
     /// The connection; `nil` for an object of this process.
     ///

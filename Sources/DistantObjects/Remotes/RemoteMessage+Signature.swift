@@ -12,6 +12,16 @@ extension RemoteMessage {
         if let obstacle = obstacle(to: signature) { throw signature.notAvailable(obstacle) }
     }
 
+    /// Encodes the arguments, unless the peer is known to lack the message.
+    @inlinable
+    @inline(__always)
+    func encoded<each Argument: Codable>(
+        _ argument: repeat each Argument, deadline: Duration?, as signature: SignatureRecord
+    ) throws -> OutboundMessage {
+        if signature.mayBeMissing { try check(signature) }
+        return try encoded(repeat each argument, deadline: deadline)
+    }
+
     @usableFromInline
     @inline(__always)
     func result<Result: Codable>(
@@ -64,4 +74,9 @@ extension SignatureRecord {
         }
         return notAvailable(refusal.message, refusal)
     }
+}
+
+extension MessagePlace {
+    @usableFromInline
+    func message(_ signature: SignatureRecord) -> RemoteMessage { RemoteMessage(place: self, name: signature.name) }
 }

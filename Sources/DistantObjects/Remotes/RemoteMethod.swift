@@ -3,14 +3,17 @@
 /// `directory.add(person)` waits for the answer; `.oneWay` does not ask for one; `.blocking` is for plain threads. What they
 /// throw besides is what ``RemoteMessage`` says of the function of the same name.
 public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: Sendable {
-    @usableFromInline let message: RemoteMessage
+    // Naming a message counts these two references. The message itself is made when it is sent.
+    @usableFromInline let place: MessagePlace
     @usableFromInline let signature: SignatureRecord
 
     @inlinable
     init(_ object: DistantObject, _ signature: SignatureRecord) {
-        message = object.message(signature.name)
+        place = object.place
         self.signature = signature
     }
+
+    @inlinable var message: RemoteMessage { place.message(signature) }
 
     /// Whether the object has the message, as far as this side knows.
     ///
@@ -22,7 +25,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// - Throws: As `RemoteMessage.oneWay`; `ConnectionError.notAvailable`.
     @inlinable
     public func oneWay(_ argument: repeat each Argument, deadline: Duration? = nil) async throws {
-        try await message.sendOneWay(encoded(repeat each argument, deadline: nil), within: deadline)
+        let message = message
+        try await message.sendOneWay(
+            message.encoded(repeat each argument, deadline: nil, as: signature), within: deadline)
     }
 
     /// Sends the message if there is room now, from any thread, without waiting.
@@ -31,7 +36,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// - Throws: As `RemoteMessage.offer`; `ConnectionError.notAvailable`.
     @inlinable
     public func offer(_ argument: repeat each Argument) throws -> Bool {
-        try message.offer(encoded(repeat each argument, deadline: nil), reportsLosses: true)
+        let message = message
+        return try message.offer(
+            message.encoded(repeat each argument, deadline: nil, as: signature), reportsLosses: true)
     }
 
     /// Sends the message from a plain thread and blocks it only until there is room, no longer than the deadline.
@@ -39,15 +46,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
     /// - Throws: As `RemoteMessage.blockingOneWay`; `ConnectionError.notAvailable`.
     @inlinable
     public func blockingOneWay(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
-        try message.sendOneWayBlocking(encoded(repeat each argument, deadline: nil), within: deadline)
-    }
-
-    /// Encodes the arguments, unless the peer is known to lack the message.
-    @inlinable
-    @inline(__always)
-    func encoded(_ argument: repeat each Argument, deadline: Duration?) throws -> OutboundMessage {
-        if signature.mayBeMissing { try message.check(signature) }
-        return try message.encoded(repeat each argument, deadline: deadline)
+        let message = message
+        try message.sendOneWayBlocking(
+            message.encoded(repeat each argument, deadline: nil, as: signature), within: deadline)
     }
 }
 
@@ -58,7 +59,9 @@ extension RemoteMethod where Result: Codable {
     @inlinable
     @discardableResult
     public func callAsFunction(_ argument: repeat each Argument) async throws -> Result {
-        try await message.result(of: encoded(repeat each argument, deadline: nil), as: signature)
+        let message = message
+        return try await message.result(
+            of: message.encoded(repeat each argument, deadline: nil, as: signature), as: signature)
     }
 
     /// Sends the message and waits for its result no longer than the deadline; `nil`: than the connection's, if it has one.
@@ -67,7 +70,9 @@ extension RemoteMethod where Result: Codable {
     @inlinable
     @discardableResult
     public func call(_ argument: repeat each Argument, deadline: Duration?) async throws -> Result {
-        try await message.result(of: encoded(repeat each argument, deadline: deadline), as: signature)
+        let message = message
+        return try await message.result(
+            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
     }
 
     /// Sends the message from a plain thread and blocks it until the result is there.
@@ -76,7 +81,9 @@ extension RemoteMethod where Result: Codable {
     @inlinable
     @discardableResult
     public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws -> Result {
-        try message.blockingResult(of: encoded(repeat each argument, deadline: deadline), as: signature)
+        let message = message
+        return try message.blockingResult(
+            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
     }
 }
 
@@ -86,7 +93,9 @@ extension RemoteMethod where Result == Void {
     /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
     @inlinable
     public func callAsFunction(_ argument: repeat each Argument) async throws {
-        try await message.completion(of: encoded(repeat each argument, deadline: nil), as: signature)
+        let message = message
+        try await message.completion(
+            of: message.encoded(repeat each argument, deadline: nil, as: signature), as: signature)
     }
 
     /// Sends the message and waits until its method has returned, no longer than the deadline.
@@ -94,7 +103,9 @@ extension RemoteMethod where Result == Void {
     /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
     @inlinable
     public func call(_ argument: repeat each Argument, deadline: Duration?) async throws {
-        try await message.completion(of: encoded(repeat each argument, deadline: deadline), as: signature)
+        let message = message
+        try await message.completion(
+            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
     }
 
     /// Sends the message from a plain thread and blocks it until the method has returned.
@@ -102,7 +113,9 @@ extension RemoteMethod where Result == Void {
     /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
     @inlinable
     public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
-        try message.blockingCompletion(of: encoded(repeat each argument, deadline: deadline), as: signature)
+        let message = message
+        try message.blockingCompletion(
+            of: message.encoded(repeat each argument, deadline: deadline, as: signature), as: signature)
     }
 }
 
@@ -144,8 +157,9 @@ extension RemoteMethod {
 
     @inlinable
     func promised(_ argument: repeat each Argument) -> DistantObject {
+        let message = message
         do {
-            return try message.promised(encoded(repeat each argument, deadline: nil))
+            return try message.promised(message.encoded(repeat each argument, deadline: nil, as: signature))
         } catch {
             return message.failedPromise(error)
         }
@@ -157,7 +171,8 @@ extension RemoteMethod {
     @inlinable
     public func tailCall(_ argument: repeat each Argument) -> TailCall<Result> {
         do {
-            return message.tail(try encoded(repeat each argument, deadline: nil))
+            let message = message
+            return try message.tail(message.encoded(repeat each argument, deadline: nil, as: signature))
         } catch {
             return TailCall { _ in throw error }
         }
