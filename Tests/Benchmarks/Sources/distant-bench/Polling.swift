@@ -146,7 +146,7 @@ final class Burner: Vendable {
 
     static func serve() async throws {
         let connection = try await Connection.parent()
-        try connection.vend(Burner())
+        connection.vend(Burner())
         _ = floorRunThread({ _ in while true { Burner.count.add(1, ordering: .relaxed) } }, nil)
         _ = await connection.ended
     }
