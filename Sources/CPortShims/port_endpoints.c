@@ -43,7 +43,11 @@ int port_pipe(int ends[2]) {
     port_silence_pipe(ends[1]);
     return port_set_close_on_exec(ends[1]);
 #else
-    return pipe2(ends, O_CLOEXEC);
+    if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+    // Four times the usual length: data of 1 MiB then takes a fifth less time on one core, because the two sides take turns
+    // less often. Longer ones are slower on two cores. A user's pipes are bounded together; beyond that it stays as it is.
+    (void)fcntl(ends[1], F_SETPIPE_SZ, 256 * 1024);
+    return 0;
 #endif
 }
 

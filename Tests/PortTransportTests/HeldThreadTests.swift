@@ -61,7 +61,7 @@ struct HeldThreadTests {
         Self.makeBlocking(a.link.outputDescriptor)
         a.start(here)
         // More than a pipe takes, and nobody reads it yet.
-        let sizes = [60_000, 61_000, 62_000, 63_000]
+        let sizes = (60..<70).map { $0 * 1_000 }
         others.loop.perform {
             for size in sizes { a.send(pattern(size, seed: size)) }
         }
