@@ -79,4 +79,33 @@ struct ManualLoopTests {
         #expect(log.lines.withLock { $0 } == ["ran true", "fired"])
         #expect(loop.now == 5_000_000_000)
     }
+
+    @Test("Timers that are added and cancelled at random fire once each, in the order of their times")
+    func randomTimers() {
+        let seed = UInt64.random(in: 0..<1 << 40)
+        var random = SeededGenerator(seed: seed)
+        let loop = ManualLoop()
+        let log = Log()
+        var pending: [(time: UInt64, number: Int)] = []
+        var tokens: [TimerToken] = []
+        var expected: [String] = []
+        for number in 0..<2_000 {
+            let seconds = random.below(50)
+            pending.append((loop.now + UInt64(seconds) * 1_000_000_000, number))
+            tokens.append(loop.addTimer(after: .seconds(seconds)) { log.add("\(number)") })
+            // Also tokens of timers that are over, whose places others have taken.
+            if random.below(3) > 0 {
+                let cancelled = random.below(tokens.count)
+                loop.cancelTimer(tokens[cancelled])
+                pending.removeAll { $0.number == cancelled }
+            }
+            guard random.below(10) == 0 else { continue }
+            loop.advance(by: .seconds(random.below(20)))
+            let due = pending.filter { $0.time <= loop.now }.sorted { ($0.time, $0.number) < ($1.time, $1.number) }
+            expected += due.map { "\($0.number)" }
+            pending.removeAll { $0.time <= loop.now }
+            #expect(log.lines.withLock { $0 } == expected, "seed \(seed)")
+        }
+        #expect(expected.count > 100, "seed \(seed)")
+    }
 }

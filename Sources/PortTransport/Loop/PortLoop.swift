@@ -46,7 +46,8 @@ package enum WaitResult {
 
 /// A timer of a loop.
 package struct TimerToken: Sendable, Hashable {
-    let number: UInt64
+    let slot: UInt32
+    let generation: UInt32
 }
 
 /// What a loop does for a channel.

@@ -1,31 +1,51 @@
 /// Timers by deadline: a binary heap whose cancelled entries stay until they are the earliest or half of it.
+///
+/// The actions are in slots, and not in a dictionary: the first one of its kind would cost a search of conformances when a
+/// program starts.
 struct TimerQueue: ~Copyable {
     private struct Entry {
         let deadline: UInt64
-        let number: UInt64
+        /// Timers of one deadline end in the order in which they were added.
+        let order: UInt64
+        let token: TimerToken
+    }
+
+    private struct Slot {
+        /// Grows each time the slot is used, so that an old token does not find a later timer.
+        var generation: UInt32 = 0
+        var action: (@Sendable () -> Void)?
     }
 
     private var heap: [Entry] = []
-    private var actions: [UInt64: @Sendable () -> Void] = [:]
-    private var lastNumber: UInt64 = 0
+    private var slots: [Slot] = []
+    private var freeSlots: [UInt32] = []
+    private var added: UInt64 = 0
 
     /// The earliest deadline.
     var earliest: UInt64? { heap.first?.deadline }
 
     mutating func add(deadline: UInt64, _ action: @escaping @Sendable () -> Void) -> TimerToken {
-        lastNumber += 1
-        actions[lastNumber] = action
-        heap.append(Entry(deadline: deadline, number: lastNumber))
+        let slot: Int
+        if let free = freeSlots.popLast() {
+            slot = Int(free)
+        } else {
+            slot = slots.count
+            slots.append(Slot())
+        }
+        slots[slot].action = action
+        let token = TimerToken(slot: UInt32(slot), generation: slots[slot].generation)
+        added += 1
+        heap.append(Entry(deadline: deadline, order: added, token: token))
         siftUp(heap.count - 1)
-        return TimerToken(number: lastNumber)
+        return token
     }
 
     /// Returns the action, so that what it holds is freed outside the caller's lock.
     mutating func cancel(_ token: TimerToken) -> (@Sendable () -> Void)? {
-        guard let action = actions.removeValue(forKey: token.number) else { return nil }
+        guard let action = take(token) else { return nil }
         // Without a timer the loop asks no clock and sleeps without a time limit.
-        while let first = heap.first, actions[first.number] == nil { removeFirst() }
-        if heap.count > 64, heap.count > actions.count * 2 { rebuild() }
+        while let first = heap.first, !isLive(first.token) { removeFirst() }
+        if heap.count > 64, heap.count > (slots.count - freeSlots.count) * 2 { rebuild() }
         return action
     }
 
@@ -33,17 +53,27 @@ struct TimerQueue: ~Copyable {
     mutating func popDue(_ now: UInt64) -> (@Sendable () -> Void)? {
         while let first = heap.first, first.deadline <= now {
             removeFirst()
-            if let action = actions.removeValue(forKey: first.number) { return action }
+            if let action = take(first.token) { return action }
         }
         return nil
     }
 
+    private func isLive(_ token: TimerToken) -> Bool { slots[Int(token.slot)].generation == token.generation }
+
+    /// The timer's action, whose slot becomes free; nil if the timer is over.
+    private mutating func take(_ token: TimerToken) -> (@Sendable () -> Void)? {
+        guard isLive(token) else { return nil }
+        slots[Int(token.slot)].generation &+= 1
+        freeSlots.append(token.slot)
+        return slots[Int(token.slot)].action.take()
+    }
+
     private static func before(_ a: Entry, _ b: Entry) -> Bool {
-        a.deadline != b.deadline ? a.deadline < b.deadline : a.number < b.number
+        a.deadline != b.deadline ? a.deadline < b.deadline : a.order < b.order
     }
 
     private mutating func rebuild() {
-        heap = heap.filter { actions[$0.number] != nil }
+        heap = heap.filter { isLive($0.token) }
         for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(index) }
     }
 
