@@ -4,12 +4,7 @@
 struct SmallDictionary<Key: Hashable, Value> {
     private static var fewest: Int { 8 }
 
-    private struct Entry {
-        let key: Key
-        var value: Value
-    }
-
-    private var few: [Entry] = []
+    private var few: [SmallDictionaryEntry<Key, Value>] = []
     /// Holds all entries once there are too many for `few`, until it is empty.
     private var many: [Key: Value] = [:]
 
@@ -38,7 +33,9 @@ struct SmallDictionary<Key: Hashable, Value> {
     ///
     /// The key must be new.
     mutating func insert(_ value: consuming Value, for key: Key) {
-        guard few.count == Self.fewest || !many.isEmpty else { return few.append(Entry(key: key, value: value)) }
+        guard few.count == Self.fewest || !many.isEmpty else {
+            return few.append(SmallDictionaryEntry(key: key, value: value))
+        }
         for entry in few { many[entry.key] = entry.value }
         few = []
         many[key] = value
@@ -55,4 +52,11 @@ struct SmallDictionary<Key: Hashable, Value> {
         few = []
         many = [:]
     }
+}
+
+// Apart from the dictionary and without its constraint, which the runtime would check by a search of conformances when a
+// program makes its first array of these.
+private struct SmallDictionaryEntry<Key, Value> {
+    let key: Key
+    var value: Value
 }

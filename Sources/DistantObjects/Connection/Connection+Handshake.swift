@@ -5,7 +5,7 @@ extension Connection: LoopUser {
     /// Waits until both sides have accepted each other.
     func handshake() async throws {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            try await withUnsafeThrowingContinuation { continuation in
                 let outcome = life.withLock { life -> Result<Void, any Error>? in
                     if let opening = life.opening { opening.waiter = continuation }
                     return life.handshakeOutcome

@@ -8,7 +8,7 @@ extension Connection {
     /// - Throws: `ConnectionError.interfaceMismatch` if the class's table does not list all messages of the interface.
     public func vend<Object: Vendable & Implements>(_ object: Object, as name: String = "") throws {
         if let mismatch = ClassMessages.of(object)._withUnsafeGuaranteedRef({ $0.mismatch }) { throw mismatch }
-        roots.set([name: object])
+        roots.set([(key: name, value: object)])
     }
 
     /// The peer's root object of that name, used by an interface.

@@ -6,7 +6,7 @@ extension Connection {
         /// What is needed until both sides have accepted each other.
         final class Opening: @unchecked Sendable {  // Guarded by the lock of the life.
             fileprivate let configuration: SharedConfiguration
-            var waiter: CheckedContinuation<Void, any Error>?
+            var waiter: UnsafeContinuation<Void, any Error>?
             var hook: (@Sendable (Bool) -> Void)?
             var timer: TimerToken?
 

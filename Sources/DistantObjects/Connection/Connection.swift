@@ -54,7 +54,7 @@ public final class Connection: Sendable {
         life = Mutex(Life(opening: shared))
         coder = PortCoder(shared.coder)
         state = LockedState(settings.port, channel)
-        if !configuration.roots.isEmpty { roots.set(configuration.roots) }
+        if !configuration.roots.isEmpty { roots.set(Array(configuration.roots)) }
         coder.attach(self)
     }
 
@@ -84,12 +84,12 @@ public final class Connection: Sendable {
     ///   - name: The name of the root; empty for the one that `root` returns.
     @_disfavoredOverload  // Not generic, it would be preferred for classes that implement an interface, too.
     public func vend(_ object: any Vendable, as name: String = "") {
-        roots.set([name: object])
+        roots.set([(key: name, value: object)])
     }
 
     /// Vends several objects in one step, so that a look-up sees all of them or none.
     public func vend(_ objects: [String: any Vendable]) {
-        roots.set(objects)
+        roots.set(Array(objects))
     }
 
     /// The peer's root object.

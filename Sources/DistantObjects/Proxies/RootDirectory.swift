@@ -7,7 +7,7 @@ final class RootDirectory: Vendable {
         var objects = SmallDictionary<String, any Vendable>()
         var holdsLookups: Bool
         var isEnded = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [UnsafeContinuation<Void, Never>] = []
     }
 
     private let state: Mutex<State>
@@ -25,7 +25,7 @@ final class RootDirectory: Vendable {
         Message("names", RootDirectory.names)
     }
 
-    func set(_ objects: [String: any Vendable]) {
+    func set(_ objects: [(key: String, value: any Vendable)]) {
         let (waiting, before) = state.withLock { state in
             // Keeps replaced objects alive, because freeing them runs user code, which must not run under the lock.
             let before = state.objects
@@ -77,7 +77,7 @@ final class RootDirectory: Vendable {
     }
 
     private func firstSet() async {
-        await withCheckedContinuation { continuation in
+        await withUnsafeContinuation { continuation in
             let isReady = state.withLock { state in
                 guard state.holdsLookups, !state.isEnded else { return true }
                 state.waiting.append(continuation)
