@@ -8,7 +8,7 @@ public struct MessageTable<Target: AnyObject>: Sendable {
     ///
     /// If two messages have the same name, the later one counts.
     public init(_ messages: [Message<Target>]) {
-        bodies = messages.map(\.body)
+        bodies = messages.map { $0.body }
     }
 
     /// Makes a table of these messages and further ones of a subclass.
@@ -26,7 +26,7 @@ public struct MessageTable<Target: AnyObject>: Sendable {
     /// - Precondition: The class whose `messages` returns the table is `Subclass` or inherits from it. This is checked when
     ///   an object of the class is first sent.
     public func extended<Subclass: AnyObject>(by messages: Message<Subclass>...) -> MessageTable<Target> {
-        MessageTable(bodies: bodies + messages.map(\.body))
+        MessageTable(bodies: bodies + messages.map { $0.body })
     }
 
     init(bodies: [MessageBody]) {
