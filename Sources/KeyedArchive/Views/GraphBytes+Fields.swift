@@ -72,26 +72,14 @@ extension GraphBytes {
 
     @usableFromInline
     func integer(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> Int {
-        if var source = quickField(key, place, of: type), let small = source.takeSmall() { return Int(small) }
-        return try withRequired(key, place, of: type) { source in
+        try withRequired(key, place, of: type) { source in
             guard source.next == Tag.integer else { return try decode(Int.self, source) }
             try source.advance(1)
             return Int(try source.zigzag())
         }
     }
 
-    /// Where the value of a key begins, if nothing out of the ordinary is on the way.
-    @inline(__always)
-    private func quickField(_ key: String, _ place: GraphPlace, of type: Any.Type) -> ByteSource? {
-        guard place.kind == .object, isKnown(type, place.shape) else { return nil }
-        return withShape(place.shape) { shape in
-            guard shape.hasPlainKeys, var left = shape.samePosition(as: key) else { return nil }
-            var source = source(place.start, place.end)
-            while left > 0, source.skipShort() { left &-= 1 }
-            return left == 0 ? source : nil
-        }
-    }
-
+    @usableFromInline
     func bool(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> Bool {
         try withRequired(key, place, of: type) { source in
             if source.take(Tag.isTrue) { return true }
@@ -99,6 +87,7 @@ extension GraphBytes {
         }
     }
 
+    @usableFromInline
     func double(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> Double {
         try withRequired(key, place, of: type) { source in
             guard source.take(Tag.double) else { return try decode(Double.self, source) }
@@ -108,11 +97,6 @@ extension GraphBytes {
 
     @usableFromInline
     func string(_ key: String, _ place: GraphPlace, of type: Any.Type) throws -> String {
-        if var source = quickField(key, place, of: type), let length = source.takeShortString(),
-            let text = try? source.text(length)
-        {
-            return text
-        }
-        return try withRequired(key, place, of: type) { try $0.stringValue(limits) }
+        try withRequired(key, place, of: type) { try $0.stringValue(limits) }
     }
 }

@@ -13,8 +13,6 @@ struct GraphPlace: Hashable, Sendable {
         case record
         /// Any other value.
         case value
-        /// A value of this process, which is not archived yet.
-        case local
     }
 
     @usableFromInline let kind: Kind
@@ -39,5 +37,6 @@ struct GraphPlace: Hashable, Sendable {
     /// Where the value begins that a record or a value is, with its tag.
     var valueStart: Int { kind == .record ? start - 3 : start }
 
-    static let local = GraphPlace(.local, start: 0, end: 0)
+    /// The place of a view whose value is not archived yet.
+    static let nowhere = GraphPlace(.value, start: 0, end: 0)
 }

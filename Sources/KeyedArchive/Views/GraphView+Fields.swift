@@ -67,32 +67,30 @@ extension GraphView {
 
     @inlinable
     func integer(_ key: String) throws -> Int {
-        if place.kind != .local {
-            return try unsafeDowncast(owner, to: GraphBytes.self).integer(key, place, of: Value.self)
+        try located { graph, place in
+            try graph.quickInteger(key, place, of: Value.self) ?? graph.integer(key, place, of: Value.self)
         }
-        let (graph, place) = try archived()
-        return try graph.integer(key, place, of: Value.self)
     }
 
     @inlinable
     func string(_ key: String) throws -> String {
-        if place.kind != .local {
-            return try unsafeDowncast(owner, to: GraphBytes.self).string(key, place, of: Value.self)
+        try located { graph, place in
+            try graph.quickString(key, place, of: Value.self) ?? graph.string(key, place, of: Value.self)
         }
-        let (graph, place) = try archived()
-        return try graph.string(key, place, of: Value.self)
     }
 
-    @usableFromInline
+    @inlinable
     func bool(_ key: String) throws -> Bool {
-        let (graph, place) = try located()
-        return try graph.bool(key, place, of: Value.self)
+        try located { graph, place in
+            try graph.quickBool(key, place, of: Value.self) ?? graph.bool(key, place, of: Value.self)
+        }
     }
 
-    @usableFromInline
+    @inlinable
     func double(_ key: String) throws -> Double {
-        let (graph, place) = try located()
-        return try graph.double(key, place, of: Value.self)
+        try located { graph, place in
+            try graph.quickDouble(key, place, of: Value.self) ?? graph.double(key, place, of: Value.self)
+        }
     }
 
     @usableFromInline
@@ -104,14 +102,16 @@ extension GraphView {
     }
 
     private func required<R>(_ key: String, _ body: (GraphBytes, inout ByteSource) throws -> R) throws -> R {
-        let (graph, place) = try located()
-        return try graph.withRequired(key, place, of: Value.self) { try body(graph, &$0) }
+        try located { graph, place in
+            try graph.withRequired(key, place, of: Value.self) { try body(graph, &$0) }
+        }
     }
 
     /// Calls `body` with the bytes of a field; nil if there is none.
     private func read<R>(_ key: String, _ body: (GraphBytes, ByteSource?) throws -> R) throws -> R {
-        let (graph, place) = try located()
-        return try graph.withField(key, place, of: Value.self) { try body(graph, $0) }
+        try located { graph, place in
+            try graph.withField(key, place, of: Value.self) { try body(graph, $0) }
+        }
     }
 
     private static func missing<Field>(_ type: Field.Type) throws -> Field {

@@ -21,10 +21,18 @@
 /// To send a view of a value, wrap it: `GraphView(bar)`. A view that was received can be sent on; that decodes and encodes it.
 /// Views are equal if they are views of the same object or place of one message, so that shared references can be recognised.
 public struct GraphView<Value: Codable>: Sendable {
-    /// The `GraphBytes` that are read, or the `LocalGraph` of a value of this process.
+    /// What a view keeps: a single reference, as views are made by the thousand.
     ///
-    /// Views are made by the thousand, so they count a single reference.
-    @usableFromInline let owner: any AnyObject & Sendable
+    /// The compiler sees that a list makes views of received bytes, so that going through one counts no references.
+    @usableFromInline
+    enum Owner: Sendable {
+        /// The bytes that are read.
+        case received(GraphBytes)
+        /// A value of this process.
+        case local(LocalGraph<Value>)
+    }
+
+    @usableFromInline let owner: Owner
     @usableFromInline let place: GraphPlace
 
     /// Wraps a value to send it where a view is expected, or to read it as one.
@@ -34,31 +42,31 @@ public struct GraphView<Value: Codable>: Sendable {
     ///
     /// - Parameter value: Not used elsewhere any more: the view may be shared by threads. Encoding it must not change it.
     public init(_ value: sending Value) {
-        owner = LocalGraph(value)
-        place = .local
+        owner = .local(LocalGraph(value))
+        place = .nowhere
     }
 
     @inlinable
     init(_ graph: GraphBytes, _ place: GraphPlace) {
-        owner = graph
+        owner = .received(graph)
         self.place = place
     }
 
     /// The value of this process that it wraps; nil if it was received.
     var local: LocalGraph<Value>? {
-        place.kind == .local ? unsafeDowncast(owner, to: LocalGraph<Value>.self) : nil
+        if case .local(let local) = owner { local } else { nil }
     }
 
-    /// Where to read.
+    /// Calls `body` with where to read.
+    @inlinable
     @inline(__always)
-    func located() throws -> (GraphBytes, GraphPlace) {
-        if place.kind != .local { return (unsafeDowncast(owner, to: GraphBytes.self), place) }
-        return try archived()
-    }
-
-    @usableFromInline
-    func archived() throws -> (GraphBytes, GraphPlace) {
-        try unsafeDowncast(owner, to: LocalGraph<Value>.self).read()
+    func located<R>(_ body: (GraphBytes, GraphPlace) throws -> R) throws -> R {
+        switch owner {
+        case .received(let graph): return try body(graph, place)
+        case .local(let local):
+            let (graph, place) = try local.read()
+            return try body(graph, place)
+        }
     }
 
     /// Makes the value, with its objects.
@@ -68,13 +76,10 @@ public struct GraphView<Value: Codable>: Sendable {
     /// - Throws: `ArchiveError` as for a value that is decoded at once, and what the value's own code throws.
     /// - Complexity: Linear in the size of the value, and in the number of all objects of the message.
     public func decoded() throws -> sending Value {
-        let (graph, place) = try located()
         // The decoder keeps no reference to the objects it made.
-        nonisolated(unsafe) let value: Value
-        if place.kind == .object {
-            value = try graph.decode(Value.self, object: Int(place.number))
-        } else {
-            value = try graph.decode(Value.self, graph.source(place.valueStart, place.end))
+        nonisolated(unsafe) let value = try located { graph, place in
+            if place.kind == .object { return try graph.decode(Value.self, object: Int(place.number)) }
+            return try graph.decode(Value.self, graph.source(place.valueStart, place.end))
         }
         return value
     }
@@ -84,8 +89,9 @@ public struct GraphView<Value: Codable>: Sendable {
     /// - Throws: What a value of this process throws when it is encoded.
     public var archivedClassName: String {
         get throws {
-            let (graph, place) = try located()
-            return place.kind == .value ? "" : graph.withShape(place.shape) { $0.name }
+            try located { graph, place in
+                place.kind == .value ? "" : graph.withShape(place.shape) { $0.name }
+            }
         }
     }
 }
@@ -93,12 +99,21 @@ public struct GraphView<Value: Codable>: Sendable {
 extension GraphView: Hashable {
     /// Whether both are views of the same object or place.
     public static func == (a: GraphView, b: GraphView) -> Bool {
-        a.owner === b.owner && a.place == b.place
+        a.owner.identifier == b.owner.identifier && a.place == b.place
     }
 
     /// Hashes what the view is of.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(ObjectIdentifier(owner))
+        hasher.combine(owner.identifier)
         hasher.combine(place)
+    }
+}
+
+extension GraphView.Owner {
+    fileprivate var identifier: ObjectIdentifier {
+        switch self {
+        case .received(let graph): ObjectIdentifier(graph)
+        case .local(let local): ObjectIdentifier(local)
+        }
     }
 }

@@ -4,6 +4,7 @@ import Synchronization
 ///
 /// It is archived when the view is read for the first time.
 // The value is sent to `init`; nothing else refers to it, and it is only encoded.
+@usableFromInline
 final class LocalGraph<Value: Codable>: @unchecked Sendable {
     let value: Value
     private let archived = Mutex<Archived?>(nil)
@@ -18,15 +19,17 @@ final class LocalGraph<Value: Codable>: @unchecked Sendable {
     /// The archived value.
     ///
     /// - Throws: What the value throws when it is encoded.
+    @usableFromInline
     func read() throws -> (GraphBytes, GraphPlace) {
         if let known = archived.withLock({ $0 }) { return (known.graph, known.place) }
         // User code runs here, so not under the lock.
         let view = try archive()
-        let (graph, place) = try view.located()
-        let made = archived.withLock { archived in
-            let made = archived ?? Archived(graph: graph, place: place)
-            archived = made
-            return made
+        let made = try view.located { graph, place in
+            archived.withLock { archived in
+                let made = archived ?? Archived(graph: graph, place: place)
+                archived = made
+                return made
+            }
         }
         return (made.graph, made.place)
     }
