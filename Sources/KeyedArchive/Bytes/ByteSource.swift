@@ -89,15 +89,21 @@ struct ByteSource {
 
     @inline(__always)
     mutating func varint() throws -> UInt64 {
-        guard let first = next, first < 0x80 else { return try longVarint() }
+        guard let first = next, first < 0x80 else {
+            let long = try longVarint()
+            position = long.end
+            return long.value
+        }
         position &+= 1
         return UInt64(first)
     }
 
+    /// Does not change the source itself, so that callers may keep theirs in registers.
     @inline(never)
-    private mutating func longVarint() throws -> UInt64 {
+    private func longVarint() throws -> (value: UInt64, end: Int) {
+        var position = position
         do {
-            return try Varint.read(base, at: &position, end: end)
+            return (try Varint.read(base, at: &position, end: end), position)
         } catch {
             switch error {
             case .cutOff: throw Self.truncated()
