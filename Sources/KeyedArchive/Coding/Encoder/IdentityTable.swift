@@ -1,4 +1,8 @@
-/// Object numbers by address: a hash table with open addressing and linear probing.
+/// Object numbers by address: a hash table with open addressing.
+///
+/// The first place looked at follows from the address itself: objects that were allocated one after the other are side by
+/// side and do not collide. From there on the hash is the step, so that addresses which begin at the same place, or in a
+/// part that is full, go different ways (double hashing; Knuth, The Art of Computer Programming 3, 6.4).
 ///
 /// The caller keeps the objects alive. Emptying the table takes constant time: entries carry their epoch.
 struct IdentityTable {
@@ -40,13 +44,23 @@ struct IdentityTable {
         }
     }
 
+    /// Where to look for an address first; allocators align objects to 16 bytes.
+    @inline(__always)
+    private func first(_ address: UInt) -> Int { Int(bitPattern: address >> 4) & mask }
+
+    /// Where to look after `index`; the step is odd, so that it comes to every place.
+    @inline(__always)
+    private func after(_ index: Int, _ address: UInt) -> Int {
+        (index &+ (Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift) | 1)) & mask
+    }
+
     /// The number of the object at `address`; a new object gets `number`.
     ///
     /// Expected O(1).
     @inline(__always)
     mutating func insert(_ address: UInt, number: UInt32) -> (isNew: Bool, number: UInt32) {
         if used &* 2 > mask { grow(2 * (mask + 1)) }
-        var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+        var index = first(address)
         while true {
             let slot = slots[index]
             if slot.epoch != epoch {
@@ -55,28 +69,28 @@ struct IdentityTable {
                 return (true, number)
             }
             if slot.address == address { return (false, slot.number) }
-            index = (index &+ 1) & mask
+            index = after(index, address)
         }
     }
 
     func find(_ address: UInt) -> UInt32? {
-        var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+        var index = first(address)
         while slots[index].epoch == epoch {
             if slots[index].address == address { return slots[index].number }
-            index = (index &+ 1) & mask
+            index = after(index, address)
         }
         return nil
     }
 
     /// Sets the number of an address that is in the table.
     mutating func update(_ address: UInt, number: UInt32) {
-        var index = Int(bitPattern: (address &* 0x9E37_79B9_7F4A_7C15) >> shift)
+        var index = first(address)
         while slots[index].epoch == epoch {
             if slots[index].address == address {
                 slots[index].number = number
                 return
             }
-            index = (index &+ 1) & mask
+            index = after(index, address)
         }
     }
 
@@ -95,8 +109,9 @@ struct IdentityTable {
         mask = capacity - 1
         shift = UInt(UInt.bitWidth - capacity.trailingZeroBitCount)
         for index in 0..<count where old[index].epoch == epoch {
-            var to = Int(bitPattern: (old[index].address &* 0x9E37_79B9_7F4A_7C15) >> shift)
-            while slots[to].epoch == epoch { to = (to &+ 1) & mask }
+            let address = old[index].address
+            var to = first(address)
+            while slots[to].epoch == epoch { to = after(to, address) }
             slots[to] = old[index]
         }
         old.deallocate()
