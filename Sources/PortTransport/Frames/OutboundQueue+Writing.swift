@@ -231,6 +231,7 @@ extension OutboundQueue {
         if frameBytesWritten == frameBytesEnqueued {
             writtenFrames = lastNumber
             ends.removeAll(keeping: 16)
+            open = nil
             if frameAnswers > 0 { answersWritten(inLane: frameAnswers) }
         } else {
             while ends.count > 0, ends[0].end <= frameBytesWritten {
@@ -282,6 +283,7 @@ extension OutboundQueue {
 
     /// Counts a frame that will never be written, because the channel no longer writes.
     package mutating func appendNothing() -> UInt64 {
+        closeFrame()
         lastNumber += 1
         return lastNumber
     }
@@ -310,6 +312,7 @@ extension OutboundQueue {
         queuedBytes = 0
         frameAnswers = 0
         ends.removeAll(keeping: 0)
+        open = nil
         filling.removeAll()
         filling.trim(to: 0)
         draining.removeAll()

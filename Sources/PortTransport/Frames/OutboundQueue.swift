@@ -61,7 +61,8 @@ package struct OutboundQueue: ~Copyable {
     var frameBytesEnqueued: UInt64 = 0
     var frameBytesWritten: UInt64 = 0
     package internal(set) var lastNumber: UInt64 = 0
-    /// The ends of the frames after the `writtenFrames`th.
+    /// The ends of the frames after the `writtenFrames`th, without that of the `open` frame: a channel that writes one
+    /// frame at a time needs no memory for them.
     var ends = Ring<FrameEnd>()
     var writtenFrames: UInt64 = 0
     /// Nil before the first large message.
@@ -71,6 +72,10 @@ package struct OutboundQueue: ~Copyable {
     var descriptorsSent: UInt64 = 0
     /// Where in the frame queue the channel moves to another way of writing: no write holds bytes of both sides.
     var boundary: UInt64?
+    /// The last frame, while nothing stands behind it and it is not written: it ends at `frameBytesEnqueued`.
+    ///
+    /// Its size if it is counted among the answers.
+    var open: UInt32?
     /// A plan was made and not accounted for.
     var isPlanned = false
     let window: UInt64
@@ -158,13 +163,22 @@ package struct OutboundQueue: ~Copyable {
                     start: frameBytesEnqueued, end: frameBytesEnqueued + UInt64(size), numbers: numbers,
                     areOptional: areOptional))
         }
+        closeFrame()
         frameBytesEnqueued &+= UInt64(size)
         let answer = isAnswer ? size : 0
         frameAnswers &+= answer
-        ends.append(FrameEnd(end: frameBytesEnqueued, answer: answer))
+        open = UInt32(truncatingIfNeeded: answer)
         queuedBytes += size
         lastNumber += 1
         return lastNumber
+    }
+
+    /// Notes the end of the open frame, before something follows it.
+    @inline(__always)
+    mutating func closeFrame() {
+        guard let answer = open else { return }
+        ends.append(FrameEnd(end: frameBytesEnqueued, answer: Int(answer)))
+        open = nil
     }
 
     /// Gives a large message up, if its last continuation is not yet under way.
@@ -194,6 +208,7 @@ package struct OutboundQueue: ~Copyable {
         large.abandon(bulk)
         if large.aborted.count > 1_024 { large.aborted.removeFirst(512) }
         // Not numbered: continuations have no number of their own.
+        closeFrame()
         let target = filling.extend(FrameHeader.continuationSize)
         FrameHeader(length: 8, kind: FrameHeader.continuationKind, flags: FrameHeader.abortFlag).write(to: target)
         (target + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
@@ -232,7 +247,13 @@ package struct OutboundQueue: ~Copyable {
                 return index == 0 && message.isStarted && message.total - message.offset <= most
             }
         }
-        guard number > writtenFrames, number - writtenFrames <= UInt64(ends.count) else { return false }
-        return ends[Int(number - writtenFrames) - 1].end <= frameBytesWritten + UInt64(draining.count)
+        guard number > writtenFrames, let end = end(at: Int(number - writtenFrames) - 1) else { return false }
+        return end <= frameBytesWritten + UInt64(draining.count)
+    }
+
+    /// Where a frame ends, counted from the first that is not written; nil if there is none.
+    private func end(at index: Int) -> UInt64? {
+        if index < ends.count { return ends[index].end }
+        return index == ends.count && open != nil ? frameBytesEnqueued : nil
     }
 }
