@@ -1,10 +1,16 @@
 /// A dictionary that is searched linearly while it is small, as the tables of most connections are.
 ///
 /// Up to eight entries cost a comparison each instead of a hash. With more it becomes a `Dictionary`.
-struct SmallDictionary<Key: Hashable, Value> {
+struct SmallDictionary<Key: Hashable, Value>: ~Copyable {
     private static var fewest: Int { 8 }
 
-    private var few: [SmallDictionaryEntry<Key, Value>] = []
+    // Not private: see the compiler bugs in Workarounds.
+    struct Entry {
+        let key: Key
+        var value: Value
+    }
+
+    private var few = CompactArray<Entry>()
     /// Holds all entries once there are too many for `few`, until it is empty.
     private var many: [Key: Value] = [:]
 
@@ -12,10 +18,10 @@ struct SmallDictionary<Key: Hashable, Value> {
     var isEmpty: Bool { count == 0 }
 
     /// The keys, in no particular order.
-    var keys: [Key] { few.map(\.key) + many.keys }
+    var keys: [Key] { few.indices.map { few[$0].key } + many.keys }
 
     /// The values, in no particular order.
-    var values: [Value] { few.map(\.value) + many.values }
+    var values: [Value] { few.indices.map { few[$0].value } + many.values }
 
     subscript(key: Key) -> Value? {
         for index in few.indices where few[index].key == key { return few[index].value }
@@ -33,11 +39,9 @@ struct SmallDictionary<Key: Hashable, Value> {
     ///
     /// The key must be new.
     mutating func insert(_ value: consuming Value, for key: Key) {
-        guard few.count == Self.fewest || !many.isEmpty else {
-            return few.append(SmallDictionaryEntry(key: key, value: value))
-        }
-        for entry in few { many[entry.key] = entry.value }
-        few = []
+        guard few.count == Self.fewest || !many.isEmpty else { return few.append(Entry(key: key, value: value)) }
+        for index in few.indices { many[few[index].key] = few[index].value }
+        few.removeAll()
         many[key] = value
     }
 
@@ -49,14 +53,7 @@ struct SmallDictionary<Key: Hashable, Value> {
     }
 
     mutating func removeAll() {
-        few = []
+        few.removeAll()
         many = [:]
     }
-}
-
-// Apart from the dictionary and without its constraint, which the runtime would check by a search of conformances when a
-// program makes its first array of these.
-private struct SmallDictionaryEntry<Key, Value> {
-    let key: Key
-    var value: Value
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The object in slot 0, which returns the roots by name.
 final class RootDirectory: Vendable {
-    private struct State {
+    private struct State: ~Copyable {
         var objects = SmallDictionary<String, any Vendable>()
         var holdsLookups: Bool
         var isEnded = false
@@ -28,10 +28,10 @@ final class RootDirectory: Vendable {
     func set(_ objects: [(key: String, value: any Vendable)]) {
         let (waiting, before) = state.withLock { state in
             // Keeps replaced objects alive, because freeing them runs user code, which must not run under the lock.
-            let before = state.objects
+            var before: [any Vendable] = []
             if !state.isEnded {
                 for (name, object) in objects {
-                    state.objects.removeValue(forKey: name)
+                    if let replaced = state.objects.removeValue(forKey: name) { before.append(replaced) }
                     state.objects.insert(object, for: name)
                 }
             }
@@ -51,10 +51,10 @@ final class RootDirectory: Vendable {
         let (waiting, objects) = state.withLock { state in
             defer {
                 state.waiting = []
-                state.objects = SmallDictionary()
+                state.objects.removeAll()
             }
             state.isEnded = true
-            return (state.waiting, state.objects)
+            return (state.waiting, state.objects.values)
         }
         for continuation in waiting { continuation.resume() }
         withExtendedLifetime(objects) {}

@@ -1,5 +1,5 @@
 /// The peer's calls that are not answered yet, by question number.
-struct AnswerTable<RunningCall> {
+struct AnswerTable<RunningCall>: ~Copyable {
     enum Entry {
         case free
         /// Entered, but not started.
@@ -33,7 +33,7 @@ struct AnswerTable<RunningCall> {
         var arguments = SmallDictionary<UInt32, [KeptAnswer]>()
     }
 
-    private var entries: [Entry] = []
+    private var entries = CompactArray<Entry>()
     private var promised: Promised?
     private let limit: Int
 
@@ -204,14 +204,14 @@ struct AnswerTable<RunningCall> {
     ///
     /// - Returns: The running tasks, which the caller cancels, and the kept answers with the messages that wait for them.
     mutating func removeAll() -> (running: [RunningCall], kept: [KeptAnswer], waiting: [InboundCall]) {
-        let running = entries.compactMap { entry -> RunningCall? in
-            if case .running(let call) = entry { return call }
+        let running = entries.indices.compactMap { index -> RunningCall? in
+            if case .running(let call) = entries[index] { return call }
             return nil
         }
         let answers = promised?.kept.values ?? []
         // An answer and the messages that have it as an argument hold each other.
         let waiting = answers.flatMap { $0.takeMessages() + $0.takeDependents() }
-        entries = []
+        entries.removeAll()
         promised = nil
         count = 0
         return (running, answers, waiting)

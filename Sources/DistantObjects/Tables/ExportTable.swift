@@ -1,7 +1,7 @@
 @_spi(Queues) import PortTransport
 
 /// The objects of this process that the peer may refer to: slots, each with a generation.
-struct ExportTable {
+struct ExportTable: ~Copyable {
     private struct Slot {
         var export: Export?
         var generation: UInt32 = 0
@@ -19,7 +19,7 @@ struct ExportTable {
     }
 
     /// The first one is for the root directory.
-    private var slots: [Slot] = []
+    private var slots = CompactArray<Slot>()
     /// The slot that was freed last.
     private var free = Slot.none
     private var byObject = SmallDictionary<ObjectIdentifier, Export>()
@@ -35,7 +35,7 @@ struct ExportTable {
     // MARK: The root directory
 
     /// Whether the root directory is exported.
-    var hasRoots: Bool { slots.first?.export != nil }
+    var hasRoots: Bool { !slots.isEmpty && slots[0].export != nil }
 
     /// Exports the root directory, once.
     ///
@@ -169,7 +169,7 @@ struct ExportTable {
     }
 
     /// All exports.
-    var all: [Export] { slots.compactMap(\.export) }
+    var all: [Export] { slots.indices.compactMap { slots[$0].export } }
 
     /// Empties the table.
     ///
@@ -181,7 +181,7 @@ struct ExportTable {
             exports.flatMap { $0.mailbox.waiting.removeAll() }
             + (lingering?.mailboxes.values.flatMap { $0.waiting.removeAll() } ?? [])
         lingering = nil
-        slots = []
+        slots.removeAll()
         free = Slot.none
         byObject.removeAll()
         count = 0

@@ -1,6 +1,7 @@
 /// The objects of the peer that this side refers to, each with at most one proxy.
-struct ImportTable<Proxy: AnyObject> {
-    private struct Entry {
+struct ImportTable<Proxy: AnyObject>: ~Copyable {
+    // Not private: see the compiler bugs in Workarounds.
+    struct Entry {
         let generation: UInt32
         /// The number of proxies made for the object whose end was not processed: the current one and earlier ones.
         var references: UInt32 = 1

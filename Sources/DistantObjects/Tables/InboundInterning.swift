@@ -1,8 +1,8 @@
 import KeyedArchive
 
 /// The names, shapes or classes to which the peer has given numbers.
-struct InboundInterning<Value> {
-    var values: [Value] = []
+struct InboundInterning<Value>: ~Copyable {
+    var values = CompactArray<Value>()
     private var bytes = 0
 
     mutating func append(_ value: Value, taking size: Int = 0) throws(ProtocolViolation) {

@@ -2,7 +2,7 @@
 ///
 /// The sender numbers them as it writes, the receiver as it enters, so both agree. Beyond 4,096 names or shapes, or 4 MiB of
 /// shape definitions, further ones are written out each time.
-struct OutboundInterning<Key: Hashable> {
+struct OutboundInterning<Key: Hashable>: ~Copyable {
     static var limit: Int { 4_096 }
     static var byteLimit: Int { 4 << 20 }
 

@@ -4,13 +4,13 @@ import PortTransport
 ///
 /// Slots are reused, the last freed one first. A question gets its number on the wire only when it is written: any number of
 /// callers may wait for credit, but the peer limits the numbers.
-struct QuestionTable<Waiter> {
+struct QuestionTable<Waiter>: ~Copyable {
     /// Stands for no slot and no number.
     private static var none: UInt32 { .max }
 
-    private(set) var slots: [Question<Waiter>] = []
+    private(set) var slots = CompactArray<Question<Waiter>>()
     /// The slot of each number on the wire; of a free number, the next free one.
-    private var slotOfNumber: [UInt32] = []
+    private var slotOfNumber = CompactArray<UInt32>()
     /// The slot that was freed last.
     ///
     /// The `wire` of a free slot is the next free one.
@@ -151,7 +151,7 @@ struct QuestionTable<Waiter> {
     mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
 
     /// Whether any written call has a waiter.
-    var isAwaited: Bool { slots.contains { $0.phase == .sent && $0.promise == .no } }
+    var isAwaited: Bool { slots.indices.contains { slots[$0].phase == .sent && slots[$0].promise == .no } }
 
     // MARK: Promises
 
