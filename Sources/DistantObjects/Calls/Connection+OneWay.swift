@@ -79,7 +79,7 @@ extension Connection {
             } catch {
                 return .failed(error)
             }
-            if reportsLosses, state.oneWays.hasLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
+            if reportsLosses, state.hasLosses, let loss = state.oneWays.takeLosses() { return .failed(loss) }
             return state.offerOneWay(message, self) ? .written(()) : .waiting(())
         }
         switch outcome {

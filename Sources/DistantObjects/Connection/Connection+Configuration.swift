@@ -193,8 +193,8 @@ extension Connection {
     public var statistics: ConnectionStatistics {
         state.withLock { state in
             ConnectionStatistics(
-                exports: state.exports.count, imports: state.imports.count,
-                questions: Int(state.questions.count), answers: state.answers.count + state.answers.keptCount,
+                exports: state.exportCount, imports: state.importCount,
+                questions: state.questionCount, answers: state.answerCount,
                 pending: state.pending.count,
                 streams: state.streams.outgoingCount + state.streams.incomingCount,
                 blobs: state.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)

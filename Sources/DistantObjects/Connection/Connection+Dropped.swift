@@ -39,7 +39,7 @@ extension Connection {
         (channel.handler as? Connection)?.dismissResting()
         guard channel.holdsHandlerAlone, let connection = channel.handler as? Connection else { return nil }
         let isReachable = connection.state.withLock {
-            $0.phase != .open || $0.exports.count > 0 || $0.streams.outgoingCount > 0
+            $0.phase != .open || $0.exportCount > 0 || $0.streams.outgoingCount > 0
         }
         return isReachable || connection.vendsRoots ? nil : connection
     }

@@ -13,7 +13,7 @@ extension PortState {
 
     /// Writes the Goodbye of an orderly close, once all calls in both directions are answered.
     mutating func sayGoodbyeIfIdle() -> Bool {
-        guard phase == .closing, unfinished == 0, !ending.saidGoodbye, !questions.isAwaited else { return false }
+        guard phase == .closing, unfinished == 0, !ending.saidGoodbye, !isAwaited else { return false }
         writeGoodbye(.closed, "")
         return true
     }

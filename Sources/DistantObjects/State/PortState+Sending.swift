@@ -327,12 +327,12 @@ extension PortState {
         }
         if streams.outgoingCount + encoder.externalCount > limits.streams { try checkStreams(of: message) }
         // One is the connection's own.
-        if exports.count + encoder.externalCount >= limits.exports {
+        if exportCount + encoder.externalCount >= limits.exports {
             let fresh = encoder.externals.count { Host.target(ofProxy: $0) == nil && !exports.contains($0) }
-            guard exports.count + fresh < limits.exports else {
+            guard exportCount + fresh < limits.exports else {
                 throw ConnectionError(
                     .overloaded,
-                    "the peer refers to \(exports.count) objects of this process; more than \(limits.exports - 1) are not allowed",
+                    "the peer refers to \(exportCount) objects of this process; more than \(limits.exports - 1) are not allowed",
                     context: message.name)
             }
         }

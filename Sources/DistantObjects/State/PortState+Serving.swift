@@ -13,7 +13,7 @@ extension PortState {
         }
         let isOneWay = flags.contains(.oneWay)
         // Calls that the peer passes on, or makes while it serves some of this side, need no credit.
-        let asked = knowsPromises ? questions.numbers : nil
+        let asked = knowsPromises ? numbersAsked : nil
         write(
             try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls, asked: asked ?? 0), host,
             &actions)
@@ -33,7 +33,9 @@ extension PortState {
         try checkBody(of: frame, reader, tables, &actions)
         if let question {
             let numbers = answers.numbers
-            try answers.enter(question, keeping: answerToKeep(question, flags), asked: asked)
+            try answers.enter(
+                question, keeping: answerToKeep(question, flags), asked: asked,
+                limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
             if answers.numbers > numbers { credit.maySendMore() }
         }
         // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its

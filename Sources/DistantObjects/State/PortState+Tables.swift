@@ -9,13 +9,13 @@ extension PortState {
         _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>], namesAnswers: Bool = false
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
-        let before = (imports.count, blobs?.held ?? 0)
+        let before = (importCount, blobs?.held ?? 0)
         var hasAnswers = namesAnswers
         let references = try readReferences(&reader, host, &hasAnswers)
         let (shapes, unreadable) = try readShapes(&reader)
         // A message that waits in a queue must not keep too many references, so they are released at once.
         let held = blobs?.held ?? 0
-        if imports.count > limits.references && imports.count > before.0
+        if importCount > limits.references && importCount > before.0
             || held > limits.references && held > before.1
         {
             actions.append(.release(MessageTables(references: references, shapes: [])))
@@ -86,7 +86,8 @@ extension PortState {
     /// The object of this side that the peer names.
     @inline(__always)
     mutating func export(_ id: ObjectID, _ host: Host) throws(ProtocolViolation) -> Export {
-        if let known = exports[id] { return known }
+        // Not through an accessor: one that is not inlined allocates its frame.
+        if let known = serving.read({ $0.exports[id] }) ?? nil { return known }
         return try exportRoots(id, host)
     }
 

@@ -45,33 +45,14 @@ struct PortState<Host: PortHost>: ~Copyable {
 
     // MARK: Tables
 
-    var exports = ExportTable()
-    var imports = ImportTable<Proxy>()
-    var questions = QuestionTable<Waiter>()
-    var answers: AnswerTable<RunningCall>
-    var namesOut = OutboundInterning<String>()
-    var namesIn = InboundInterning<InternedName>()
-    lazy var shapeTables = ShapeTables()
-    var classesOut = OutboundInterning<UnsafeRawPointer>()
-    var classesIn = InboundInterning<DescribedClass>()
-    /// Incoming messages whose fragments are still arriving, by the number of their opener.
-    var partials: [UInt64: PartialMessage] = [:]
-
-    /// Incoming messages whose fragments have come.
-    var laidAside = LaidAside()
-
-    /// The open streams in both directions.
-    var streams = StreamTable()
-
-    /// Byte values in regions of their own, in both directions; nil until there is one.
-    var blobs: BlobTable?
+    var calling = LazyBox<CallerTables<Host>>()
+    var serving = LazyBox<ServerTables<Host>>()
+    var rare = LazyBox<RareTables>()
 
     // MARK: Waiting messages
 
     /// Encoded messages that wait for credit or room.
     var pending = SendQueues<Waiter, RoomWaiter>()
-    /// The record of sent one-way messages and of those that were lost.
-    var oneWays = OneWayRecord()
     /// Calls of the peer that can start.
     var ready = ReadyCalls()
     var answerFlow: AnswerFlow
@@ -88,7 +69,6 @@ struct PortState<Host: PortHost>: ~Copyable {
         sharing = Sharing(settings.sharesMemoryWhen == nil ? .never : .possible)
         credit = Credit(queuedCalls: limits.queuedCalls)
         answerFlow = AnswerFlow(limit: limits.unreadAnswers)
-        answers = AnswerTable(limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
     }
 
     var limits: ConnectionLimits {

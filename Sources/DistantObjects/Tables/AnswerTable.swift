@@ -35,7 +35,6 @@ struct AnswerTable<RunningCall>: ~Copyable {
 
     private var entries = CompactArray<Entry>()
     private var promised: Promised?
-    private let limit: Int
 
     /// The number of unanswered calls.
     private(set) var count = 0
@@ -43,17 +42,14 @@ struct AnswerTable<RunningCall>: ~Copyable {
     /// The number of question numbers that the peer has used.
     var numbers: Int { entries.count }
 
-    init(limit: Int) {
-        self.limit = limit
-    }
-
     /// Adds a call.
     ///
     /// - Parameters:
     ///   - answer: The answer, if messages may name it.
     ///   - asked: The number of question numbers that this side has used; `nil` if the sides have not agreed about promises.
+    ///   - limit: The number of calls that the peer may have under way with credit.
     mutating func enter(
-        _ index: UInt32, keeping answer: KeptAnswer?, asked: Int?
+        _ index: UInt32, keeping answer: KeptAnswer?, asked: Int?, limit: Int
     ) throws(ProtocolViolation) {
         // Promises, and calls that the peer sends without credit, come in addition to those.
         let limit = limit + (asked.map { ProtocolLimits.keptAnswers + $0 } ?? 0)

@@ -16,7 +16,7 @@ extension PortState {
     @inline(never)
     private mutating func mayWriteBehindOthers(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
         message.isNested = message.role != .passedOn && knowsPromises && host.isServing
-        let mayBorrow = !isOneWay && message.mayBorrow && credit.mayBorrow(asked: answers.numbers)
+        let mayBorrow = !isOneWay && message.mayBorrow && credit.mayBorrow(asked: numbersAnswered)
         return (mayBorrow || credit.mayBegin(isOneWay: isOneWay)) && !host.isQueueFull
             && pending.isEmpty(before: message, oneWay: isOneWay && credit.separatesOneWays)
             && (!message.isNested || unwritten(by: message).isEmpty)
@@ -44,7 +44,7 @@ extension PortState {
     }
 
     /// The calls whose answers a message names and that are not written.
-    private func unwritten(by message: OutboundMessage) -> [Ticket] {
+    private mutating func unwritten(by message: OutboundMessage) -> [Ticket] {
         var tickets = [message.answer].compactMap(\.self)
         message.encoder.forEachExternal { object in
             if case .answer(let ticket)? = Host.target(ofProxy: object) { tickets.append(ticket) }
@@ -62,7 +62,7 @@ extension PortState {
         guard !host.isQueueFull,
             let next = pending.popFirst(
                 calls: credit.calls > 0, oneWays: credit.mayBegin(isOneWay: true),
-                borrowed: credit.mayBorrow(asked: answers.numbers), fits: { host.hasRoom(forLargeMessage: $0) })
+                borrowed: credit.mayBorrow(asked: numbersAnswered), fits: { host.hasRoom(forLargeMessage: $0) })
         else { return false }
         switch next.kind {
         case .call(let ticket, let waiter):
