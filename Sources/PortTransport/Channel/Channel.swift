@@ -158,10 +158,26 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     /// Whether what is read comes from it, in the same way.
     let readsSharedMemory = Atomic<Bool>(false)
 
-    let queueLock: StateLock<WriteState>
+    /// The three locks, which lie in the channel itself, so that they take no block of their own.
+    private struct Locks {
+        var queue = port_lock()
+        var read = port_lock()
+        var gate = port_lock()
+    }
+
+    @exclusivity(unchecked) private var locks = Locks()
+    /// Where they are, taken once: an access to the property would be one to all of them.
+    private let places: UnsafeMutablePointer<Locks>
+    var queueLock: StateLock<WriteState> {
+        @inline(__always) get { StateLock(at: places.pointer(to: \.queue).unsafelyUnwrapped) }
+    }
     /// Given back by `unlockReading`.
-    let readLock: StateLock<ReadState>
-    let gate: StateLock<GateState>
+    var readLock: StateLock<ReadState> {
+        @inline(__always) get { StateLock(at: places.pointer(to: \.read).unsafelyUnwrapped) }
+    }
+    var gate: StateLock<GateState> {
+        @inline(__always) get { StateLock(at: places.pointer(to: \.gate).unsafelyUnwrapped) }
+    }
     // Unchecked, because the locks say who may use them.
     @exclusivity(unchecked) var writing: WriteState
     @exclusivity(unchecked) var reading: ReadState
@@ -225,10 +241,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         unsentFrames = Int32(clamping: configuration.unsentFrames)
         unsentMessages = Int32(clamping: configuration.unsentMessages)
         forkCount = port_fork_count()
-        let locks = Lock.make(3)
-        queueLock = locks[0].protecting(WriteState.self)
-        readLock = locks[1].protecting(ReadState.self)
-        gate = locks[2].protecting(GateState.self)
+        places = withUnsafeMutablePointer(to: &locks) { $0 }
         writing = WriteState(window: configuration.window)
         reading = ReadState(
             limits: FrameReader.Limits(
@@ -253,8 +266,6 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         for descriptor in writing.queue.discard() { port_close(descriptor) }
         for descriptor in writing.blobOffers where descriptor >= 0 { port_close(descriptor) }
         Self.closeForeign(reading.takeDescriptors())
-        // The three are one block.
-        queueLock.destroy()
     }
 
     var eventLoop: EventLoop? { eventLoopReference?.takeUnretainedValue() }

@@ -6,16 +6,14 @@ internal import CPortShims
 struct Lock: @unchecked Sendable {  // The pointer never changes; what it points to is the lock itself.
     private let pointer: UnsafeMutablePointer<port_lock>
 
-    init() { self = Lock.make(1)[0] }
-
-    private init(_ pointer: UnsafeMutablePointer<port_lock>) { self.pointer = pointer }
-
-    /// Several in one block of memory, to be destroyed by its first.
-    static func make(_ count: Int) -> [Lock] {
-        let block = UnsafeMutablePointer<port_lock>.allocate(capacity: count)
-        block.initialize(repeating: port_lock(), count: count)
-        return (0..<count).map { Lock(block + $0) }
+    init() {
+        pointer = .allocate(capacity: 1)
+        pointer.initialize(to: port_lock())
     }
+
+    /// The lock that lies at a place in an object, which stays there as long as the object lives; not to be destroyed.
+    @inline(__always)
+    fileprivate init(at place: UnsafeMutablePointer<port_lock>) { pointer = place }
 
     func destroy() { pointer.deallocate() }
 
@@ -35,9 +33,6 @@ struct Lock: @unchecked Sendable {  // The pointer never changes; what it points
         defer { unlock() }
         return try body()
     }
-
-    /// The lock of a `State`, which hands out tokens.
-    func protecting<State: ~Copyable>(_ state: State.Type) -> StateLock<State> { StateLock(self) }
 
     fileprivate func wait(_ condition: OpaquePointer, _ deadline: UInt64) -> Bool {
         port_condition_wait(condition, pointer, deadline)
@@ -60,7 +55,9 @@ struct StateLock<State: ~Copyable>: Sendable {
 
     init() { base = Lock() }
 
-    fileprivate init(_ base: Lock) { self.base = base }
+    /// As the lock at a place in an object.
+    @inline(__always)
+    init(at place: UnsafeMutablePointer<port_lock>) { base = Lock(at: place) }
 
     func destroy() { base.destroy() }
 
