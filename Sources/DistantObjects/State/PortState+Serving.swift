@@ -180,7 +180,7 @@ extension PortState {
         guard phase != .ended, handshake.isAccepted, let call = popReady(host, &actions) else { return nil }
         if !credit.isCountedApart(isOneWay: call.question == nil) {
             write(credit.callStarted(queuedCalls: limits.queuedCalls), host, &actions)
-            if runningCalls >= limits.runningCalls { call.obstacle = .calls }
+            if Int(runningCalls) >= limits.runningCalls { call.obstacle = .calls }
             runningCalls += 1
         }
         if let question = call.question, answers.start(question) { call.isCancelled = true }

@@ -57,9 +57,9 @@ struct PortState<Host: PortHost>: ~Copyable {
     var ready = ReadyCalls()
     var answerFlow: AnswerFlow
     /// Running calls of the peer, without one-way messages that have their own credit.
-    var runningCalls = 0
+    var runningCalls: Int32 = 0
     /// Calls and one-way messages of the peer that are entered and not finished.
-    var unfinished = 0
+    var unfinished: Int32 = 0
     /// The memory for arguments of calls that arrived in the current read and have to wait.
     var waitingBytes = ByteBatch()
 

@@ -23,12 +23,13 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     struct WriteState: ~Copyable {
+        // In an order that leaves few gaps.
         var queue: OutboundQueue
+        /// The handler is notified once at most this many bytes of answers are unsent.
+        var answerMark: Int?
         var output = OutputLifecycle()
         /// The poller is asked to report room.
         var hasInterest = false
-        /// The handler is notified once at most this many bytes of answers are unsent.
-        var answerMark: Int?
         /// Why the channel ends once no thread writes.
         var endAfterFlush: ChannelEnd?
         var sendsCredentials = false

@@ -231,7 +231,7 @@ extension OutboundQueue {
         if frameBytesWritten == frameBytesEnqueued {
             writtenFrames = lastNumber
             ends.removeAll(keeping: 16)
-            open = nil
+            hasOpenFrame = false
             if frameAnswers > 0 { answersWritten(inLane: frameAnswers) }
         } else {
             while ends.count > 0, ends[0].end <= frameBytesWritten {
@@ -312,7 +312,7 @@ extension OutboundQueue {
         queuedBytes = 0
         frameAnswers = 0
         ends.removeAll(keeping: 0)
-        open = nil
+        hasOpenFrame = false
         filling.removeAll()
         filling.trim(to: 0)
         draining.removeAll()

@@ -61,7 +61,7 @@ package struct OutboundQueue: ~Copyable {
     var frameBytesEnqueued: UInt64 = 0
     var frameBytesWritten: UInt64 = 0
     package internal(set) var lastNumber: UInt64 = 0
-    /// The ends of the frames after the `writtenFrames`th, without that of the `open` frame: a channel that writes one
+    /// The ends of the frames after the `writtenFrames`th, without that of the open frame: a channel that writes one
     /// frame at a time needs no memory for them.
     var ends = Ring<FrameEnd>()
     var writtenFrames: UInt64 = 0
@@ -72,12 +72,16 @@ package struct OutboundQueue: ~Copyable {
     var descriptorsSent: UInt64 = 0
     /// Where in the frame queue the channel moves to another way of writing: no write holds bytes of both sides.
     var boundary: UInt64?
-    /// The last frame, while nothing stands behind it and it is not written: it ends at `frameBytesEnqueued`.
-    ///
-    /// Its size if it is counted among the answers.
-    var open: UInt32?
     /// A plan was made and not accounted for.
     var isPlanned = false
+    /// The last frame is open: nothing stands behind it, and it is not written.
+    ///
+    /// It ends at `frameBytesEnqueued`.
+    var hasOpenFrame = false
+    /// The size of the open frame, if it is counted among the answers.
+    ///
+    /// One optional in the place of the two would take a word more.
+    private var openAnswer: UInt32 = 0
     let window: UInt64
     /// Bytes of large messages begun and not yet consumed by the peer.
     package var outstanding: UInt64 { large?.outstanding ?? 0 }
@@ -167,7 +171,8 @@ package struct OutboundQueue: ~Copyable {
         frameBytesEnqueued &+= UInt64(size)
         let answer = isAnswer ? size : 0
         frameAnswers &+= answer
-        open = UInt32(truncatingIfNeeded: answer)
+        openAnswer = UInt32(truncatingIfNeeded: answer)
+        hasOpenFrame = true
         queuedBytes += size
         lastNumber += 1
         return lastNumber
@@ -176,9 +181,9 @@ package struct OutboundQueue: ~Copyable {
     /// Notes the end of the open frame, before something follows it.
     @inline(__always)
     mutating func closeFrame() {
-        guard let answer = open else { return }
-        ends.append(FrameEnd(end: frameBytesEnqueued, answer: Int(answer)))
-        open = nil
+        guard hasOpenFrame else { return }
+        ends.append(FrameEnd(end: frameBytesEnqueued, answer: Int(openAnswer)))
+        hasOpenFrame = false
     }
 
     /// Gives a large message up, if its last continuation is not yet under way.
@@ -254,6 +259,6 @@ package struct OutboundQueue: ~Copyable {
     /// Where a frame ends, counted from the first that is not written; nil if there is none.
     private func end(at index: Int) -> UInt64? {
         if index < ends.count { return ends[index].end }
-        return index == ends.count && open != nil ? frameBytesEnqueued : nil
+        return index == ends.count && hasOpenFrame ? frameBytesEnqueued : nil
     }
 }
