@@ -26,7 +26,7 @@ struct AllocationTests {
         // The message as it waits.
         "one-way": 1...1.5,
         // Bytes and not blocks: the two ends, with what one call has left in their tables.
-        "idle-connection": 2_000...5_500,
+        "idle-connection": 2_000...4_800,
         // Nothing for each object but room that doubles.
         "archive-object": 0...0.02,
         // The object itself.
