@@ -45,6 +45,7 @@ struct PortState<Host: PortHost>: ~Copyable {
 
     // MARK: Tables
 
+    // Used by the properties in `TablesOnDemand.swift`.
     var calling = LazyBox<CallerTables<Host>>()
     var serving = LazyBox<ServerTables<Host>>()
     var rare = LazyBox<RareTables>()
