@@ -260,6 +260,7 @@ extension Connection {
     /// Counts one tick of the time for which calls may wait for the peer to read its answers.
     func answersTick() {
         let mayStart = transition { state, actions in state.answersTick(self, &actions) }
+        channel.setNeedsFlush()
         if mayStart { loop.perform { self.drain() } }
     }
 

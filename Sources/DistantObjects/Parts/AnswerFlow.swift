@@ -5,6 +5,9 @@ import PortTransport
 /// Answers need no credit, so a peer that calls and does not read could fill this side's memory with them. Therefore calls
 /// wait while too many bytes of answers are unsent. One-way messages have no answer and do not wait.
 ///
+/// Neither rule bounds the refusals of calls and the reports of one-way messages that failed. They are small, but a peer can
+/// ask for any number of them. So they are counted, and above the limit the peer gets no credit for further messages.
+///
 ///     open --(unsent bytes above the limit)--> held --(nothing read for the time allowed)--> refusing
 ///     held, refusing --(unsent bytes at most half the limit)--> open
 ///     refusing --(the peer reads again)--> held
@@ -34,6 +37,8 @@ struct AnswerFlow {
     private(set) var phase = Phase.open
     /// An upper bound of the unsent bytes: those unsent when the channel was last asked, and all bytes added since.
     private var unsent = 0
+    /// Bytes of refusals and of reports of failures added since few bytes were unsent.
+    private var errors = 0
     private let limit: Int
     private var last = Rare<Check>.missing
     /// Whether the peer has given bulk credit since the last check.
@@ -55,7 +60,17 @@ struct AnswerFlow {
     /// Counts bytes of an answer that the channel gets.
     ///
     /// The count may be a few bytes too high.
-    mutating func add(_ bytes: Int) { unsent &+= bytes }
+    @inline(__always)
+    mutating func add(_ bytes: Int) {
+        unsent &+= bytes
+        if phase == .refusing { errors &+= bytes }
+    }
+
+    /// Counts bytes of a report that a one-way message has failed.
+    mutating func add(reportOf bytes: Int) {
+        unsent &+= bytes
+        errors &+= bytes
+    }
 
     /// Whether calls are started, either to run or to be refused.
     ///
@@ -71,23 +86,37 @@ struct AnswerFlow {
         return checkUnsent(host)
     }
 
-    /// Whether so many bytes are unsent that credit for calls is held back.
-    mutating func isAboveLimit(_ host: some AnswerMeter) -> Bool {
+    /// Whether credit for calls is held back.
+    ///
+    /// It is given while calls are refused, because callers that wait for it must get a refusal, too.
+    mutating func holdsCallCredit(_ host: some AnswerMeter) -> Bool {
         guard unsent > limit else { return false }
-        unsent = host.unsentAnswers
-        return unsent > limit
+        askUnsent(host)
+        return unsent > limit && (phase != .refusing || errors > limit)
+    }
+
+    /// Whether credit for one-way messages is held back.
+    mutating func holdsOneWayCredit(_ host: some AnswerMeter) -> Bool {
+        guard errors > limit else { return false }
+        askUnsent(host)
+        return errors > limit
     }
 
     /// Whether so many bytes are unsent that even the answer of a call that has run is dropped.
     mutating func isFull(_ host: some AnswerMeter) -> Bool {
         guard unsent > hardLimit else { return false }
-        unsent = host.unsentAnswers
+        askUnsent(host)
         return unsent > hardLimit
+    }
+
+    private mutating func askUnsent(_ host: some AnswerMeter) {
+        unsent = host.unsentAnswers
+        if unsent <= limit / 2 { errors = 0 }
     }
 
     @inline(never)
     private mutating func checkUnsent(_ host: some AnswerMeter) -> Bool {
-        unsent = host.unsentAnswers
+        askUnsent(host)
         if phase == .open {
             guard unsent > limit else { return false }
             phase = .held(quietTicks: 0)

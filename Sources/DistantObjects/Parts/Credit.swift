@@ -12,6 +12,14 @@ struct Credit {
         case none, calls, oneWays
     }
 
+    /// What credit is for.
+    struct Kinds: OptionSet {
+        let rawValue: UInt8
+
+        static let calls = Kinds(rawValue: 1)
+        static let oneWays = Kinds(rawValue: 2)
+    }
+
     // No count comes near what 32 bits hold: see `Handshake.mostCredit` and `ConnectionLimits.clamp()`.
 
     /// Messages that this side may still send; less than zero while calls are sent without credit.
@@ -24,8 +32,8 @@ struct Credit {
     /// Returned credit for which no frame was written yet.
     private var owedCalls: Int32 = 0
     private var owedOneWays: Int32 = 0
-    /// Whether credit for calls is held back until the peer has read more of its answers.
-    private(set) var isHeld = false
+    /// The kinds whose credit is held back until the peer has read more of its answers.
+    private(set) var held: Kinds = []
     /// Whether the peer has returned credit, or accepts more calls without, since the queued messages were last checked.
     private(set) var isFresh = false
 
@@ -102,13 +110,13 @@ struct Credit {
                 throw ProtocolViolation(.overLimit, "more than the \(queuedCalls) calls granted are queued")
             }
             peerCalls -= 1
-            return peerCalls <= 0 && owedCalls > 0 && !isHeld ? .calls : .none
+            return peerCalls <= 0 && owedCalls > 0 && !held.contains(.calls) ? .calls : .none
         }
         guard left > 0 else {
             throw ProtocolViolation(.overLimit, "more one-way messages are under way than were granted")
         }
         peerOneWays = left - 1
-        return left == 1 && owedOneWays > 0 ? .oneWays : .none
+        return left == 1 && owedOneWays > 0 && !held.contains(.oneWays) ? .oneWays : .none
     }
 
     /// Counts a call of the peer that has started.
@@ -116,23 +124,25 @@ struct Credit {
     /// Credit is due for half the queue at a time, so that most calls cause no frame.
     mutating func callStarted(queuedCalls: Int) -> Due {
         owedCalls += 1
-        return (Int(owedCalls) >= max(1, queuedCalls / 2) || peerCalls <= 0) && !isHeld ? .calls : .none
+        let isDue = Int(owedCalls) >= max(1, queuedCalls / 2) || peerCalls <= 0
+        return isDue && !held.contains(.calls) ? .calls : .none
     }
 
     /// Counts a one-way message of the peer that has ended.
     mutating func oneWayEnded(runningCalls: Int) -> Due {
         guard let left = peerOneWays else { return .none }
         owedOneWays += 1
-        return Int(owedOneWays) >= max(1, runningCalls / 2) || left == 0 ? .oneWays : .none
+        let isDue = Int(owedOneWays) >= max(1, runningCalls / 2) || left == 0
+        return isDue && !held.contains(.oneWays) ? .oneWays : .none
     }
 
-    /// Holds back the credit owed for calls until `takeOwedCalls`.
-    mutating func hold() { isHeld = true }
+    /// Holds back the credit of one kind until it is taken.
+    mutating func hold(_ kind: Kinds) { held.insert(kind) }
 
     /// Takes the credit for calls that the next frame returns.
     mutating func takeOwedCalls() -> Int {
         defer { owedCalls = 0 }
-        isHeld = false
+        held.remove(.calls)
         peerCalls += owedCalls
         return Int(owedCalls)
     }
@@ -140,6 +150,7 @@ struct Credit {
     /// Takes the credit for one-way messages that the next frame returns.
     mutating func takeOwedOneWays() -> Int {
         defer { owedOneWays = 0 }
+        held.remove(.oneWays)
         if let left = peerOneWays { peerOneWays = left + owedOneWays }
         return Int(owedOneWays)
     }

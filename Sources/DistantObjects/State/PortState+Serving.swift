@@ -286,7 +286,7 @@ extension PortState {
         outbox.append(number)
         outbox.append(UInt64(error.code.number))
         outbox.append(error.description.cut(toBytes: 256))
-        answerFlow.add(outbox.count + ProtocolLimits.headers)
+        answerFlow.add(reportOf: outbox.count + ProtocolLimits.headers)
         write(.failed)
     }
 
@@ -298,29 +298,43 @@ extension PortState {
         switch due {
         case .none: break
         case .calls: writeCallCredit(host, &actions)
-        case .oneWays: writeOneWayCredit()
+        case .oneWays: writeOneWayCredit(host, &actions)
         }
     }
 
-    /// Writes the credit that was held back, now that the peer reads its answers again.
+    /// Writes the credit that was held back, if the peer reads its answers again.
+    @inline(__always)
     mutating func writeHeldCredit(_ host: Host, _ actions: inout [Action<Host>]) {
-        if credit.isHeld { writeCallCredit(host, &actions) }
+        if !credit.held.isEmpty { writeCredit(credit.held, host, &actions) }
+    }
+
+    @inline(never)
+    private mutating func writeCredit(_ kinds: Credit.Kinds, _ host: Host, _ actions: inout [Action<Host>]) {
+        if kinds.contains(.calls) { writeCallCredit(host, &actions) }
+        if kinds.contains(.oneWays) { writeOneWayCredit(host, &actions) }
     }
 
     private mutating func writeCallCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         // Answers need no credit. A peer that calls but does not read must not fill this side's memory with them.
-        guard !answerFlow.isAboveLimit(host) else {
-            credit.hold()
-            return actions.append(.awaitAnswers(atMost: limits.unreadAnswers / 2))
+        guard !answerFlow.holdsCallCredit(host) else {
+            // Calls that wait for credit at their sender are refused in the end, as those that wait here.
+            if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
+            return hold(.calls, &actions)
         }
         outbox.append(credit.takeOwedCalls())
         write(.credit, flags: 0)
     }
 
-    private mutating func writeOneWayCredit() {
+    private mutating func writeOneWayCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         guard !ending.saidGoodbye else { return }
+        guard !answerFlow.holdsOneWayCredit(host) else { return hold(.oneWays, &actions) }
         outbox.append(credit.takeOwedOneWays())
         write(.credit, flags: 2)
+    }
+
+    private mutating func hold(_ kind: Credit.Kinds, _ actions: inout [Action<Host>]) {
+        credit.hold(kind)
+        actions.append(.awaitAnswers(atMost: limits.unreadAnswers / 2))
     }
 
     // MARK: Unread answers
@@ -347,6 +361,7 @@ extension PortState {
     mutating func answersTick(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {
         guard phase != .ended else { return false }
         if answerFlow.tick(host) { actions.append(.startAnswerTimer) }
+        writeHeldCredit(host, &actions)
         return hasStartable
     }
 }

@@ -81,7 +81,7 @@ struct PortState<Host: PortHost>: ~Copyable {
 
     /// Whether the last read left no work besides actions.
     var isSettled: Bool {
-        ready.isEmpty && waitingBytes.isEmpty && !credit.isHeld && !(credit.isFresh && !pending.isEmpty)
+        ready.isEmpty && waitingBytes.isEmpty && credit.held.isEmpty && !(credit.isFresh && !pending.isEmpty)
     }
 
     /// Enters a later phase.

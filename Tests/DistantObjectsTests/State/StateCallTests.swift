@@ -192,48 +192,4 @@ struct StateCallTests {
         #expect(server.start()?.obstacle == Obstacle.none)
         #expect(server.start()?.obstacle == .calls)
     }
-
-    @Test("While answers are unread calls wait, then are refused, and later start again")
-    func unreadAnswers() throws {
-        var limits = ConnectionLimits()
-        limits.unreadAnswers = 2_048
-        let (client, server) = try StateSide.pair(limits: limits)
-        let text = String(repeating: "x", count: 3_000)
-        try client.call(1)
-        try server.receive(client.takeFrames())
-        server.host.unsentAnswers = 3_000
-        try server.answer(try #require(server.start()), StateSide.message("") { try $0.encode(text) })
-        try client.call(2)
-        try server.receive(client.takeFrames())
-        #expect(server.start() == nil)
-        #expect(server.done == ["await answers 1024", "start timer"])
-        for _ in 0...AnswerFlow.ticks + 1 {
-            _ = server.transition { state, actions in state.answersTick(server.host, &actions) }
-        }
-        #expect(server.start()?.obstacle == .answers)
-        server.host.unsentAnswers = 0
-        try client.call(3)
-        try server.receive(client.takeFrames())
-        server.running.first.map { call in _ = try? server.answer(call) }
-        #expect(server.start()?.obstacle == Obstacle.none)
-    }
-
-    @Test("A large result is replaced by an error when too many answers are unread")
-    func tooManyAnswers() throws {
-        var limits = ConnectionLimits()
-        limits.unreadAnswers = 1_024
-        let (client, server) = try StateSide.pair(limits: limits)
-        let text = String(repeating: "x", count: 50_000)
-        let other = StateObject()
-        let id = server.state.exports.mention(other, messages: ClassMessages.of(other), number: 1)
-        try client.call(1)
-        try client.call(2, to: id)
-        try server.receive(client.takeFrames())
-        let (first, second) = (try #require(server.start()), try #require(server.start()))
-        #expect(try server.answer(first, StateSide.message("") { try $0.encode(text) }) == .written)
-        server.host.unsentAnswers = 50_000
-        let large = try StateSide.message("") { try $0.encode(text) }
-        #expect(try server.answer(second, large) == .tooMuch)
-        #expect(try server.answer(second) == .written)
-    }
 }
