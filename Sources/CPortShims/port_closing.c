@@ -7,6 +7,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#if __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #include "include/port_thread.h"
@@ -32,7 +37,10 @@ int port_unread(int socket) {
 }
 
 // A peer decides how long a close takes, so that the number of threads has a bound; what comes beyond it waits.
-enum { MOST_CLOSERS = 8 };
+enum { MOST_CLOSERS = 64 };
+
+// The most memory that a close may free where others wait for it.
+enum { QUICK_BYTES = 64 << 20 };
 
 struct batch {
     struct batch *next;
@@ -70,16 +78,36 @@ static void *close_batches(void *context) {
     return NULL;
 }
 
+// Pipes and memory files have nothing behind them. They are what peers that keep to the protocol send.
+static bool closes_at_once(int descriptor) {
+    struct stat status;
+    if (fstat(descriptor, &status) < 0) return false;
+    if (S_ISFIFO(status.st_mode)) return true;
+#if __linux__
+    struct statfs system;
+    return S_ISREG(status.st_mode) && fstatfs(descriptor, &system) == 0 && system.f_type == TMPFS_MAGIC
+        && status.st_blocks <= QUICK_BYTES / 512;
+#else
+    return false;
+#endif
+}
+
 void port_close_foreign(const int *descriptors, size_t count) {
-    if (count == 0) return;
-    struct batch *batch = malloc(sizeof *batch + count * sizeof(int));
-    if (!batch) {
-        for (size_t i = 0; i < count; i++) close(descriptors[i]);
-        return;
+    // Others close the rest: however many of those wait, these do not wait behind them.
+    struct batch *batch = NULL;
+    for (size_t i = 0; i < count; i++) {
+        bool quick = closes_at_once(descriptors[i]);
+        if (!quick && !batch && (batch = malloc(sizeof *batch + (count - i) * sizeof(int)))) {
+            batch->next = NULL;
+            batch->count = 0;
+        }
+        if (quick || !batch) {
+            close(descriptors[i]);
+        } else {
+            batch->descriptors[batch->count++] = descriptors[i];
+        }
     }
-    batch->next = NULL;
-    batch->count = count;
-    memcpy(batch->descriptors, descriptors, count * sizeof(int));
+    if (!batch) return;
     pthread_mutex_lock(&lock);
     *last = batch;
     last = &batch->next;

@@ -149,6 +149,22 @@
             close(mine)
             withExtendedLifetime(b) {}
         }
+
+        @Test("A pipe is closed at once, however many closes wait for what is behind them")
+        func manySlow() throws {
+            // More than there are threads for.
+            let slow = try (0..<70).map { _ in try SlowSocket() }
+            for socket in slow { socket.give { Channel.closeForeign([$0]) } }
+            var ends: [CInt] = [-1, -1]
+            try #require(port_pipe(&ends) == 0)
+            let last = try SlowSocket()
+            last.give { Channel.closeForeign([$0, ends[1]]) }
+            var byte: UInt8 = 0
+            // The end of the stream, because nobody has the other end.
+            #expect(read(ends[0], &byte, 1) == 0)
+            for socket in slow + [last] { socket.release() }
+            close(ends[0])
+        }
     }
 
     /// A TCP socket whose last close waits, for longer than any test, for a peer that reads nothing.
@@ -188,6 +204,9 @@
             defer { close(descriptor) }
             return send(descriptor)
         }
+
+        /// Hands it to `body`, which closes it: nobody else has it.
+        func give(_ body: (CInt) -> Void) { body(descriptor) }
 
         /// Ends the close that waits.
         func release() { close(peer) }

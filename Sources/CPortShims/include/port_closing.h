@@ -13,7 +13,7 @@ int port_pass_descriptors(int socket, bool on);
 int port_unread(int socket);
 
 /// Closes descriptors that a peer chose. The last close of one may wait for what is behind it, so threads of their own
-/// do that.
+/// do that, unless it is a pipe or a file in memory.
 void port_close_foreign(const int *descriptors, size_t count);
 
 /// Closes a socket that is shut down; as `port_close_foreign` if bytes are left in it, with which descriptors may have

@@ -13,9 +13,9 @@ import Synchronization
 /// ended. One peer may have at most `Connection.Limits.connectionsOfPeer` of them, so that it cannot keep the others out;
 /// further ones are refused.
 ///
-/// Only the owner can read and write the socket's file. A file that a dead process left is replaced; one in use is not. The
-/// file is removed when the listener is closed or freed. The file `PATH.lock` next to it stays. Do not remove it while a
-/// process may be listening.
+/// Only the owner can read and write the socket's file. A file that a dead process left is replaced; one in use is not. When
+/// the listener is closed or freed, the file is removed, and so is the file `PATH.lock` next to it. Do not remove that one
+/// yourself while a process may be listening.
 public final class Listener: AsyncSequence, Sendable {
     /// The element of the sequence.
     public typealias Element = Connection
