@@ -5,7 +5,7 @@
 #endif
 
 extension PeerCredentials {
-    /// Those of this process: what its peers see.
+    /// The credentials of this process, as its peers see them.
     public static var current: PeerCredentials {
         PeerCredentials(pid: getpid(), uid: geteuid(), gid: getegid())
     }

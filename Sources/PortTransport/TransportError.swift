@@ -43,7 +43,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         public static let limitExceeded = Code(rawValue: "limitExceeded")
         /// The channel was ended from this side.
         public static let cancelled = Code(rawValue: "cancelled")
-        /// What blocks was called from a thread that must not block.
+        /// A blocking call was made on a thread that must not block.
         public static let wouldBlockLoop = Code(rawValue: "wouldBlockLoop")
         /// The channel or loop was made before `fork` and belongs to the parent.
         public static let forked = Code(rawValue: "forked")
@@ -77,7 +77,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         TransportError(code, "\(name) failed: \(reason(number))", context: context, errno: number)
     }
 
-    /// What the system calls an `errno`.
+    /// The system's text for an `errno`.
     package static func reason(_ number: Int32) -> String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
             guard let start = buffer.baseAddress else { return "error \(number)" }

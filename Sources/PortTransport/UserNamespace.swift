@@ -6,10 +6,11 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// What user numbers mean to this process.
+/// The meaning of user numbers in this process.
 package enum UserNamespace {
-    /// Whether a number stands for every user that has none in this process's user namespace, so that two peers with it
-    /// need not be the same user.
+    /// Whether a number stands for all users that have no number in this process's user namespace.
+    ///
+    /// Two peers with it need not be the same user.
     ///
     /// Only Linux has such namespaces; the number is 65534 there, unless set otherwise.
     package static func isAmbiguous(_ uid: UInt32) -> Bool {
@@ -21,8 +22,9 @@ package enum UserNamespace {
         #endif
     }
 
-    /// Whether all users have a number, by the kernel's table of them: lines of first number inside, first outside,
-    /// count.
+    /// Whether the kernel's table gives every user a number.
+    ///
+    /// Its lines hold the first number inside, the first outside, and a count.
     ///
     /// - Parameter table: Nil where the system has no namespaces.
     package static func mapsAll(_ table: String?) -> Bool {

@@ -9,13 +9,13 @@ enum EndpointReader: UInt8 {
     case loop
     /// A thread that waits for an answer.
     case thread
-    /// No thread: the loop keeps away until the next thread comes or the watchdog finds that none has come.
+    /// No thread reads. The loop does not read until the watchdog finds that no further thread has come.
     case reserved
 
     enum EnterAction {
         /// Another thread reads.
         case refuse
-        /// The loop reads, and has to be stopped.
+        /// The loop reads and has to stop.
         case stopLoop
         /// The loop does not read.
         case read
@@ -33,7 +33,7 @@ enum EndpointReader: UInt8 {
         }
     }
 
-    /// - Returns: Whether a thread has read.
+    /// - Returns: Whether a thread was the reader.
     @discardableResult
     mutating func leave(reserving: Bool) -> Bool {
         guard self == .thread else { return false }
@@ -42,7 +42,7 @@ enum EndpointReader: UInt8 {
     }
 
     enum ExpireAction {
-        /// A thread reads, and gives reading back when it leaves.
+        /// A thread reads; the loop reads again after it has left.
         case none
         case startLoop
     }
@@ -54,39 +54,39 @@ enum EndpointReader: UInt8 {
     }
 }
 
-/// The one plain thread that reads for a channel while it waits for an answer, under the channel's gate.
+/// The thread outside the loop that reads a channel's endpoint while it waits for an answer, under the channel's gate.
 struct BlockingReader: ~Copyable {
-    /// How soon after another a blocking call has to begin to count as consecutive, and how many have to.
+    /// A blocking call counts as consecutive if it begins within so many nanoseconds after the begin of the last one.
     private static let longestGap: UInt64 = 200_000
     private static let callsBeforeReserving = 3
-    /// A reservation that was used so short a time ago stays.
+    /// A reservation stays if a blocking call began within the last so many nanoseconds.
     private static let reservationTime: UInt64 = 1_000_000
 
-    /// What a channel needs from its first blocking call on.
+    /// State that a channel needs from its first blocking call on.
     struct Calls {
-        /// Blocking calls that followed each other at once.
+        /// The number of consecutive blocking calls.
         fileprivate(set) var consecutive = 0
         fileprivate var enteredAt: UInt64 = 0
-        /// What the next thread needs, left by the last one; there while the reader is `reserved`.
+        /// The resources that the last thread has left for the next one, while the reader is `reserved`.
         var resources: BlockingReaderResources?
-        /// Threads that wait until they may read, or for their condition.
+        /// The number of threads that wait until they may read, or until their condition is true.
         var waiting = 0
-        /// Wakes the thread that reads, while it waits in the kernel.
+        /// Wakes the blocking reader; set while it waits in the kernel.
         var sleeping: Unmanaged<BlockingReaderResources>?
-        /// The same, where memory is shared.
+        /// Wakes a blocking reader that waits for an answer in shared memory.
         var awaitingAnswer: Unmanaged<SharedMemoryTransport>?
         /// Made when first needed.
         fileprivate var condition: Condition?
-        /// Decides whether the thread that reads polls before it sleeps; see `turn`.
+        /// Decides whether the blocking reader polls before it sleeps; see `Session`.
         var policy = PollingPolicy()
     }
 
     private(set) var reader = EndpointReader.loop
-    /// The watchdog looks at the channel at each tick.
+    /// The watchdog checks the channel at each tick.
     private(set) var isWatched = false
-    /// Nil before the first blocking call, and stays from then on.
+    /// Nil before the first blocking call, never nil after it.
     ///
-    /// A pointer, because a reference to an object would be counted at each use.
+    /// A pointer and not an object, whose references would be counted at each use.
     private var made: UnsafeMutablePointer<Calls>?
 
     init() {}
@@ -121,25 +121,25 @@ struct BlockingReader: ~Copyable {
 
     mutating func enter() -> EndpointReader.EnterAction { reader.enter() }
 
-    /// Counts the calls that follow each other at once.
+    /// Counts consecutive calls.
     mutating func countCall(at now: UInt64) {
         let isNext = now &- calls.enteredAt < Self.longestGap
         calls.consecutive = isNext ? calls.consecutive + 1 : 0
         calls.enteredAt = now
     }
 
-    /// What the thread that reads takes along, to use it without the gate until it leaves.
+    /// What the blocking reader uses without the gate until it leaves.
     struct Turn {
-        /// Whether the loop may keep away after the thread has left, which saves two system calls for each call; the
-        /// watchdog makes the loop read at its second tick from then, so nothing is left unread longer than that.
-        let mayReserve: Bool
-        /// The policy, which that thread uses alone.
+        /// Whether the input may stay reserved after the thread has left, so that the loop does not read it.
         ///
-        /// While none reads, it is looked at under the gate.
+        /// This saves two system calls for each call. If no other call follows, the watchdog has the loop read again at
+        /// its second tick, so input waits no longer than that.
+        let mayReserve: Bool
+        /// The policy, which only the blocking reader uses; while there is none, it is used under the gate.
         let policy: UnsafeMutablePointer<PollingPolicy>?
     }
 
-    /// For a thread that has entered.
+    /// Made for a thread that has entered.
     var turn: Turn {
         mutating get {
             Turn(mayReserve: calls.consecutive >= Self.callsBeforeReserving, policy: pointer.pointer(to: \.policy))
@@ -148,7 +148,7 @@ struct BlockingReader: ~Copyable {
 
     mutating func leave() { reader.leave(reserving: false) }
 
-    /// - Returns: Whether the watchdog has to be asked to look at the channel.
+    /// - Returns: Whether the channel has to be registered with the watchdog.
     mutating func leaveReserving() -> Bool {
         guard reader.leave(reserving: true), !isWatched else { return false }
         isWatched = true
@@ -156,7 +156,7 @@ struct BlockingReader: ~Copyable {
     }
 
     enum ExpireAction {
-        /// The watchdog looks again at its next tick.
+        /// The watchdog checks again at its next tick.
         case keep
         /// The loop reads again.
         case startLoop
@@ -164,7 +164,7 @@ struct BlockingReader: ~Copyable {
         case none
     }
 
-    /// For the watchdog.
+    /// Gives the endpoint back to the loop unless it was used a short time ago; called by the watchdog.
     mutating func expire(at now: UInt64, channelEnds: Bool) -> ExpireAction {
         let isUsed = isReading || now &- (made?.pointee.enteredAt ?? 0) < Self.reservationTime
         if isUsed, !channelEnds { return .keep }
@@ -182,7 +182,7 @@ struct BlockingReader: ~Copyable {
         made.pointee.condition?.broadcast()
     }
 
-    /// What a signal ends the wait for.
+    /// The condition to wait for; `signal` ends the wait.
     mutating func conditionToAwait() -> Condition {
         if let condition = calls.condition { return condition }
         let condition = Condition()

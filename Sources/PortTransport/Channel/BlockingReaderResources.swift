@@ -6,16 +6,16 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// What a blocking reader needs: memory to read into, and a poller of its own, which waits faster than `poll` does and
-/// can be woken.
+/// The resources of a blocking reader: memory to read into, and a poller of its own, which waits faster than `poll`
+/// does and can be woken.
 ///
-/// It comes from a pool, so that blocking calls neither open descriptors nor allocate.
+/// They come from a pool, so that blocking calls neither open descriptors nor allocate memory.
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
     private let poller: UnsafeMutablePointer<port_poller>
-    /// What the thread that has it knows of its channel.
+    /// What the thread that has these resources may use of its channel without the gate.
     @exclusivity(unchecked) var turn = BlockingReader.Turn(mayReserve: false, policy: nil)
-    /// What it waits for input of; -1: nothing.
+    /// The descriptor whose input the poller waits for; -1 if there is none.
     @exclusivity(unchecked) private var watched: CInt = -1
 
     /// Nil if the system has no descriptor left.
@@ -38,9 +38,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         poller.deallocate()
     }
 
-    /// Has it wait for input of that descriptor.
-    ///
-    /// False if the system cannot.
+    /// Has the poller wait for input of a descriptor; false if the system cannot.
     func watch(_ descriptor: CInt) -> Bool {
         guard watched != descriptor else { return true }
         guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else { return false }
@@ -48,41 +46,41 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         return true
     }
 
-    /// Waits for input or a wake; a negative time has no limit.
+    /// Waits for input or for `wake`; a negative time has no limit.
     ///
-    /// - Returns: The number of descriptors with input, below 0 if they cannot be waited for.
+    /// - Returns: The number of descriptors with input; below 0 if waiting failed.
     func wait(_ nanoseconds: Int64) -> CInt {
         var event = port_event()
         return port_poller_wait(poller, &event, 1, nanoseconds)
     }
 
-    /// Ends one wait, now or the next.
+    /// Ends the current wait, or else the next one.
     func wake() { port_poller_wake(poller) }
 
-    /// From the pool, or new; nil if the system has no descriptor left.
+    /// Resources from the pool, or new ones; nil if the system has no descriptor left.
     static func take() -> BlockingReaderResources? {
         if pool.isUsable, let free = pool.lock.withLock({ pool.free.popLast() }) { return free }
         return BlockingReaderResources()
     }
 
-    /// Back to the pool.
+    /// Gives the resources back to the pool.
     ///
-    /// To be called before the descriptor it watches is closed.
+    /// Call it before the descriptor that is watched is closed.
     func giveBack() {
         turn = BlockingReader.Turn(mayReserve: false, policy: nil)
         guard Self.pool.isUsable else { return }
         if watched >= 0 {
-            // If the poller keeps it, it reports it again and again.
+            // A poller that still watches the descriptor would report it again and again, so it is not reused.
             guard port_poller_remove(poller, watched, UInt32(PORT_READABLE)) >= 0 else { return }
             watched = -1
         }
         Self.pool.lock.withLock {
-            // What is not kept is freed by the caller's reference.
+            // Resources that the pool does not keep are freed with the caller's reference.
             if Self.pool.free.count < Pool.bound { Self.pool.free.append(self) }
         }
     }
 
-    /// How many descriptors the pool keeps open, for tests that count the process's.
+    /// How many descriptors the pool keeps open, for tests that count descriptors of the process.
     static var descriptorsInPool: Int {
         #if canImport(Glibc)
             let each = 2
@@ -98,7 +96,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         let lock = Lock()
         @exclusivity(unchecked) var free: [BlockingReaderResources] = []
 
-        /// A forked child has the lock as it was, and shares the descriptors with its parent.
+        /// A forked child inherits the lock in the state it had, and shares the descriptors with its parent.
         var isUsable: Bool { forkCount == port_fork_count() }
 
         private let forkCount = port_fork_count()

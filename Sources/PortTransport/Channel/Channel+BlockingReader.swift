@@ -2,19 +2,22 @@ internal import CPortShims
 internal import Synchronization
 
 extension Channel {
-    /// Reads on the calling thread until `done` answers true, the monotonic clock shows `deadline` (nil: never) or the
+    /// Reads on the calling thread until `done` returns true, the monotonic clock shows `deadline` (nil: never) or the
     /// channel ends.
     ///
     /// While another thread reads, this one waits. `done` is called with no lock held, after every delivery and every
     /// `signalBlockingReaders`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`.
-    /// With shared memory the loop reads as well, mainly what is no answer. A thread that acts on frames the loop has
-    /// delivered calls `signalBlockingReaders`.
+    /// With shared memory the loop reads as well, mainly frames that are not answers. A thread that acts on frames
+    /// delivered by the loop calls `signalBlockingReaders`.
     ///
-    /// The thread gets what it needs to read, above all a poller, before anything is written. If the system has no
-    /// descriptor left for one, the thread waits without it and the loop reads.
+    /// The thread gets the resources that it needs to read, such as a poller, before anything is written. If the system
+    /// has no descriptor left for one, the thread waits and the loop reads.
     ///
-    /// - Parameter flushing: Writes what is enqueued once the thread is ready to read the answer.
-    /// - Throws: `wouldBlockLoop` on a loop's thread, which must read itself; `forked` in a child.
+    /// - Parameters:
+    ///   - done: Whether the thread has what it waits for.
+    ///   - deadline: The time of the monotonic clock when the wait ends; nil for no limit.
+    ///   - flushing: Whether to write what is enqueued, once the thread is ready to read the answer.
+    /// - Throws: `wouldBlockLoop` on a loop's thread, which has to read itself; `forked` in a child.
     package func readWhileWaiting(
         until done: () -> Bool, deadline: UInt64?, flushing: Bool = false
     ) throws(TransportError) -> BlockingReadResult {
@@ -30,7 +33,7 @@ extension Channel {
             let signals = readerSignals.load(ordering: .acquiring)
             if done() { return .done }
             let held = gate.lock()
-            // The loop delivers the end; this thread does not wait for that.
+            // The loop delivers the end to the handler; this thread does not wait until it has.
             if gated.life.hasEnd {
                 gate.unlock(held)
                 return .ended
@@ -64,7 +67,7 @@ extension Channel {
 
     /// Makes the calling thread the blocking reader.
     ///
-    /// - Returns: Nil if the system has nothing left to wait with; then all is as before.
+    /// - Returns: Nil if the system has no descriptor left for a poller; the channel is then as it was.
     func enterAndUnlock(_ held: consuming Held<GateState>) -> BlockingReaderResources? {
         let action = gated.blockingReader.enter()
         // With shared memory the loop goes on reading beside this thread.
@@ -77,7 +80,7 @@ extension Channel {
         let kept = gated.blockingReader.calls.resources.take()
         let turn = gated.blockingReader.turn
         gate.unlock(held)
-        // The loop may have been notified before; it must not become a second reader.
+        // The poller may have notified the loop before. The loop must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
         if !isAlone { sharedMemory?.beginAwaiting() }
         guard let resources = kept ?? BlockingReaderResources.take() else {
@@ -99,7 +102,7 @@ extension Channel {
         withReadLock { if !reading.input.isShared { reading.isLoopStopped = true } }
     }
 
-    /// To be called when something may have become true that a blocking reader waits for; allowed under any lock.
+    /// Has threads in `readWhileWaiting` check their condition; allowed under any lock.
     package func signalBlockingReaders() {
         guard !isForked else { return }
         gate.withLock { signalReaders($0) }
@@ -115,11 +118,11 @@ extension Channel {
         gate.wait(for: gated.blockingReader.conditionToAwait(), held, until: deadline)
     }
 
-    /// Counts the signals so far.
+    /// The number of signals so far.
     package var signals: UInt64 { readerSignals.load(ordering: .acquiring) }
 
-    /// Waits for a signal after the first `count`, without reading; for a thread that has learned the end from
-    /// `readWhileWaiting`.
+    /// Waits for a signal after the first `count` signals, without reading; for a thread that has learned of the end
+    /// from `readWhileWaiting`.
     ///
     /// - Returns: False at the deadline.
     package func awaitSignal(after count: UInt64, until deadline: UInt64?) -> Bool {
@@ -131,25 +134,27 @@ extension Channel {
         }
     }
 
-    /// Why the channel ends, if it does; nothing is delivered once this has said so.
+    /// Why the channel ends; nil if it does not.
+    ///
+    /// After a result other than nil nothing more is delivered.
     package func endOfInput() -> ChannelEnd? {
         guard !isForked, let end = gate.withLock({ gated.end }) else { return nil }
         _ = withReadLock { reading.input.end() }
         return end
     }
 
-    /// Whether the loop's interest may stay off after the thread has left.
+    /// Whether the poller may go on without watching the input after the thread has left.
     private func mayReserve(_ resources: BlockingReaderResources?) -> Bool {
         guard let resources, resources.turn.mayReserve, eventLoopReference != nil else { return false }
         if case .memory = link { return false }
         return true
     }
 
-    /// From the watchdog: whether the input is still reserved, or read by a thread.
+    /// Whether the input is still reserved, or read by a thread; if not, the loop reads it again.
     ///
-    /// Otherwise the loop reads it again.
+    /// Called by the watchdog.
     func isStillReserved() -> Bool {
-        // The thread that has it may be held in the kernel.
+        // The thread that has the lock may be held in the kernel.
         guard let readHeld = readLock.tryLock() else { return true }
         let held = gate.lock()
         let action = gated.blockingReader.expire(
@@ -174,7 +179,7 @@ extension Channel {
     enum Wait {
         /// There is input, or was.
         case input
-        /// There may be input in memory shared with the peer, which does not show the end.
+        /// There may be input in shared memory, where the end of the peer does not show.
         case memory
         /// The condition may have become true.
         case changed
@@ -185,8 +190,7 @@ extension Channel {
     private func read(
         with resources: BlockingReaderResources, until done: () -> Bool, _ deadline: UInt64?
     ) -> BlockingReadResult {
-        /// When the thread last looked whether the peer has gone, or found for the first time that it had nothing to
-        /// read.
+        /// When the thread last checked whether the peer is gone; at first, when it first found nothing to read.
         var looked: UInt64?
         while true {
             let signals = readerSignals.load(ordering: .acquiring)
@@ -208,10 +212,10 @@ extension Channel {
         }
     }
 
-    /// Whether the peer may have gone: for the longest sleep nothing has come from the memory shared with it.
+    /// Whether nothing has come from shared memory for as long as the longest sleep, so that the peer may be gone.
     ///
-    /// Called only where a read gave nothing, so that a call which is answered soon costs no look at the clock. The
-    /// time is measured, and not whether the sleep was over in time, because a peer can wake the thread as often as it
+    /// Called only after a read that found nothing, so that a call that is answered soon does not read the clock. The
+    /// time is measured: a sleep that ended early proves nothing, because a peer can wake the thread as often as it
     /// likes.
     private func isTimeToLook(_ looked: inout UInt64?) -> Bool {
         let now = monotonicNow()
@@ -224,11 +228,11 @@ extension Channel {
         return true
     }
 
-    /// Asks the socket beside shared memory whether the peer has gone: `.changed` if it has left frames, `.input` if
-    /// not.
+    /// Asks the socket beside shared memory whether the peer is gone: `.changed` if it has left frames, `.input` if it
+    /// has not.
     ///
-    /// The loop does the same when the poller reports the end. But while all of its threads are in methods that block,
-    /// this thread is the only one that can find it.
+    /// The loop does the same when the poller reports the end. But while all threads of the loop are in methods that
+    /// block, only this thread can find the end.
     private func lookForEnd(_ resources: BlockingReaderResources) -> Wait {
         let held = readLock.lock()
         guard let (outcome, handler) = readSocketAndUnlock(resources.context, held) else { return .input }
@@ -240,7 +244,7 @@ extension Channel {
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
     func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
         let held = readLock.lock()
-        // A blocking reader is woken by answers, and asks for that in another way.
+        // In shared memory the peer wakes a blocking reader through `answerWaits`, so no doorbell is asked for.
         reading.isPolled = isPolling || reading.input.isShared
         guard !reading.input.isEnded, let handler = reading.handler else {
             unlockReading(held)
@@ -297,9 +301,9 @@ extension Channel {
         return deadline > now ? Int64(clamping: deadline - now) : 0
     }
 
-    /// As `leaveBlockingReader`, where the loop reads as well.
+    /// Like `leaveBlockingReader`, for shared memory, which the loop reads as well.
     private func leaveSharedReader(_ resources: BlockingReaderResources?) {
-        // This thread may have been notified of input that it has not read. The loop must read it.
+        // The peer may have notified this thread of input that it has not read. The loop has to read it.
         let hasInput = withReadLock { sharedMemory?.hasInputAfterAwaiting() ?? false }
         let held = gate.lock()
         gated.blockingReader.leave()
@@ -310,7 +314,9 @@ extension Channel {
         leaveIfOver()
     }
 
-    /// Has a waiting thread read, or gives reading back to the loop.
+    /// Ends the reading of the calling thread.
+    ///
+    /// A waiting thread may read next; if there is none, the loop does.
     func leaveBlockingReader(_ resources: BlockingReaderResources?) {
         if readsSharedMemory.load(ordering: .acquiring) { return leaveSharedReader(resources) }
         let reserves = mayReserve(resources)

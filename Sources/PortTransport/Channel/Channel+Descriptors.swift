@@ -8,11 +8,11 @@ internal import Synchronization
 #endif
 
 extension Channel {
-    /// Has the kernel refuse a peer that sends descriptors, which come only where they are asked for.
+    /// Has the kernel refuse descriptors from the peer; they are let through only while the channel expects some.
     ///
-    /// What is not read yet may have come with some. If the kernel cannot, any byte may: then each read takes what
-    /// comes beside it, because the kernel closes in the reading thread what is not taken, and a peer decides how long
-    /// that takes.
+    /// Bytes that are not read yet may already have come with descriptors. On a kernel that cannot refuse them, any
+    /// byte may. Each read of such bytes takes the descriptors, because otherwise the kernel closes them in the reading
+    /// thread, and a peer can make that take long.
     ///
     /// Called with the read lock held, or before the channel is used.
     func refuseDescriptors() {
@@ -40,7 +40,8 @@ extension Channel {
         let foreign = reading.foreignBytes
         if foreign > 0, foreign < .max { reading.foreignBytes = max(0, foreign - received) }
         if ancillary.pointee.truncated {
-            // No descriptor was free for those of shared memory: the connection can do without it.
+            // The process had no room for the descriptors of shared memory: the connection goes on without shared
+            // memory.
             guard reading.arrival.lose() else {
                 throw TransportError(.protocolViolation, "descriptors were lost: too many came at once")
             }
@@ -48,7 +49,7 @@ extension Channel {
         }
         if ancillary.pointee.count > 0 {
             for number in ancillary.pointee.numbers { reading.descriptors.append(number) }
-            // Two messages' worth: see `OutboundQueue.planLane`.
+            // As many as two messages can bring: see `OutboundQueue.planFrames`.
             let bound =
                 acceptsDescriptors
                 ? 2 * Self.maximumDescriptors

@@ -6,7 +6,7 @@ extension Channel {
     /// Does nothing if the channel has ended.
     package func cancel(_ reason: TransportError) { end(.cancelled(reason)) }
 
-    /// As `cancel`, after an attempt to write what is enqueued.
+    /// Like `cancel`, after an attempt to write what is enqueued.
     package func flushAndCancel(_ reason: TransportError) { flushAndEnd(.cancelled(reason)) }
 
     func end(_ reason: ChannelEnd) {
@@ -17,13 +17,13 @@ extension Channel {
             return action
         }
         guard case .shutDown = action else { return }
-        // Wakes the peer and the threads that read or write here. Closing the descriptor would wake neither.
+        // Wakes the peer, and the threads that read or write this channel. Closing the descriptor would wake neither.
         link.shutdown()
         gate.withLock { signalReaders($0) }
         loop.schedule(.end, on: self)
     }
 
-    /// The last work of a channel, on the loop.
+    /// Delivers the end to the handler, on the loop: the last work of a channel.
     func deliverEnd() {
         let queueHeld = queueLock.lock()
         switch writing.output.close() {
@@ -50,13 +50,13 @@ extension Channel {
         Unmanaged.passUnretained(self).release()
     }
 
-    /// For a channel that was over before it was started.
+    /// Delivers the end to a handler whose channel was over before it was started.
     func deliverEnd(to handler: any FrameHandler) {
         guard let reason = gate.withLock({ gated.end }) else { return }
         loop.perform { handler.ended(reason) }
     }
 
-    /// Leaves for the reading side, once the channel is over and no blocking reader uses it.
+    /// Ends the reading side's use of the link, once the channel is over and no blocking reader uses it.
     func leaveIfOver() {
         if gate.withLock({ gated.life.isOver && !gated.blockingReader.isReading }) { leave(.input) }
     }

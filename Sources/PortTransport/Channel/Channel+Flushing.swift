@@ -8,7 +8,7 @@ internal import Synchronization
 #endif
 
 extension Channel {
-    /// What one write came to.
+    /// The result of one write.
     private enum Outcome {
         case more
         case done
@@ -16,9 +16,9 @@ extension Channel {
         case failed(CInt)
     }
 
-    /// Bytes after which the rest is left to the loop, or to the next thread that flushes; see `portion`.
+    /// After so many bytes the rest is left to the loop, or to the next thread that flushes; see `portion`.
     private static let budget = 1 << 20
-    /// What a write takes of the budget at least: many small ones take long, too.
+    /// The least that a write takes from the budget: many small writes take long, too.
     private static let smallestCost = 4 << 10
 
     @inline(__always)
@@ -29,7 +29,7 @@ extension Channel {
 
     /// Ends the channel after an attempt to write what is enqueued.
     ///
-    /// Where another thread writes, that is its attempt, and it ends the channel.
+    /// If another thread is writing, its write is the attempt, and that thread ends the channel.
     func flushAndEnd(_ reason: ChannelEnd) {
         guard !isForked else { return }
         queueLock.withLock {
@@ -48,10 +48,10 @@ extension Channel {
         if let reason { end(reason) }
     }
 
-    /// What the calling thread may write now.
+    /// How many bytes the calling thread may write now.
     ///
-    /// The loop has others to serve. Another thread writes what it finds, its own frames among it, and a little more:
-    /// not all that others enqueue meanwhile, which can go on without end.
+    /// The loop has other channels to serve. Another thread writes what is enqueued now, which includes its own frames,
+    /// and a little more. It does not write all that others enqueue meanwhile, because that may never end.
     @inline(__always)
     private func portion(_ held: borrowing Held<WriteState>) -> Int {
         LoopThread.current != nil ? Self.budget : Self.budget + writing.queue.queuedBytes
@@ -68,9 +68,10 @@ extension Channel {
             queueLock.unlock(held)
             return
         }
-        // Only when it changes: the store costs as much as a lock.
+        // Stored only when it changes: the store costs as much as a lock.
         if wasBlocked { isBlocked.store(false, ordering: .sequentiallyConsistent) }
-        // The poller may have been asked after it had reported room. Then settling this flush takes the interest back.
+        // The poller may have been asked for room after it had reported it. With this flag the end of the flush
+        // withdraws that.
         if isWritable { writing.hasInterest = true }
         guard case .write = action else { return settleAndUnlock(held) }
         var budget = portion(held)
@@ -88,7 +89,7 @@ extension Channel {
             switch outcome {
             case .more:
                 held = queueLock.lock()
-                // The channel may have ended: nothing is written after that.
+                // After the end of the channel nothing is written.
                 if !writing.output.isClosed, budget > 0 { continue }
                 writing.output.endFlush()
                 if writing.output.isClosed { return settleAndUnlock(held) }
@@ -102,7 +103,7 @@ extension Channel {
         }
     }
 
-    /// `writeOnceAndUnlock` for what is most frequent: nothing but whole frames, in one piece of memory.
+    /// `writeOnceAndUnlock` for the most frequent case: only whole frames, in one piece of memory.
     @inline(__always)
     private func writeFramesAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let frames = writing.queue.planOnlyFrames()
@@ -126,21 +127,21 @@ extension Channel {
         return settleWriteAndUnlock(held, written, frames.count)
     }
 
-    /// What a write has come to, and what the caller frees without the lock.
+    /// The result of a write, and objects that the caller frees without the lock.
     private struct Attempt {
         var planned = 0
         var written = 0
         /// Bytes copied into a region.
         var copied = 0
         var sent: [CInt] = []
-        /// Descriptors that a frame leaves without.
+        /// The descriptors of frames that are sent without them.
         var withdrawn: [CInt]?
         var spent: [AnyObject] = []
     }
 
-    /// One system call.
+    /// Makes one system call.
     ///
-    /// Unless the answer is `.more`, the flush is over and its mark is taken away.
+    /// Unless the result is `.more`, the flush is over and is no longer marked.
     private func writeOnceAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let attempt = withUnsafeTemporaryAllocation(of: iovec.self, capacity: OutboundQueue.maximumVectors) { buffer in
             attemptWrite(&held, buffer.baseAddress.unsafelyUnwrapped)
@@ -178,7 +179,7 @@ extension Channel {
         if case .broken = room {
             attempt.written = -Int(EPROTO)
         } else if plan.bytes == 0 {
-            // For want of a free piece.
+            // No piece of the region is free.
             attempt.written = -Int(EAGAIN)
         } else {
             if let piece = plan.piece { attempt.copied = piece.payload }
@@ -206,13 +207,13 @@ extension Channel {
 
     /// Whether a write may have failed because of the descriptors that it carried.
     ///
-    /// What says that the peer is gone, or reads too slowly, does not; any other error comes again without them if it
-    /// was not theirs.
+    /// Errors that say that the peer is gone, or reads too slowly, do not count. Any other error comes again when the
+    /// frames are sent without descriptors, unless the descriptors caused it.
     private static func mayBeOfDescriptors(_ result: Int) -> Bool {
         ![EAGAIN, EWOULDBLOCK, EPIPE, ECONNRESET, ENOTCONN].contains(CInt(-result))
     }
 
-    /// Whether there is room again that the owner waits for.
+    /// Whether there is room that the owner waits for.
     private func takeRoom(_ held: borrowing Held<WriteState>) -> Bool {
         var hasRoom = false
         if frameQueueIsFull.load(ordering: .relaxed), writing.queue.unsentOwnFrames <= Int(unsentFrames / 2) {
@@ -226,7 +227,7 @@ extension Channel {
         return hasRoom
     }
 
-    /// What follows from a write.
+    /// Settles the result of a write.
     private func settleWriteAndUnlock(_ held: consuming Held<WriteState>, _ written: Int, _ planned: Int) -> Outcome {
         var notifies = false
         if let mark = writing.answerMark, writing.queue.unsentAnswers <= mark {
@@ -250,7 +251,8 @@ extension Channel {
             return .done
         }
         if written < planned {
-            // No more than a ring goes into it at a time.
+            // A write into the ring takes at most as many bytes as the ring holds, so a short write does not mean that
+            // it is full.
             let hasRoom = writing.output.isShared && sharedMemory?.awaitsRoom.load(ordering: .relaxed) == false
             switch writing.output.cutShort(hasRoom: hasRoom) {
             case .writeAgain:
@@ -272,11 +274,11 @@ extension Channel {
         return .done
     }
 
-    /// What has to follow when no thread writes and nothing can be written.
+    /// Does what has to follow once no thread writes and nothing more can be written.
     private func settleAndUnlock(_ held: consuming Held<WriteState>) {
         if writing.output.isClosed { return settleClosedAndUnlock(held) }
         guard writing.queue.isEmpty else {
-            // Large messages that wait for credit.
+            // Only large messages that wait for credit are left.
             let hadInterest = writing.hasInterest
             writing.hasInterest = false
             queueLock.unlock(held)
@@ -294,7 +296,7 @@ extension Channel {
         if actions.contains(.endChannel) { end(.endOfFile) }
     }
 
-    /// Gives up what is not written.
+    /// Discards what is not written.
     ///
     /// Called once.
     func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
@@ -308,9 +310,7 @@ extension Channel {
         leave(.output)
     }
 
-    /// The peer no longer reads.
-    ///
-    /// What it sent before is read first; then the channel ends.
+    /// The peer no longer reads: reads what it has sent, then ends the channel.
     private func failWriting(_ number: CInt) {
         let held = queueLock.lock()
         let action = writing.output.fail()

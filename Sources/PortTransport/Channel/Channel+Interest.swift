@@ -2,10 +2,10 @@ internal import CPortShims
 internal import Synchronization
 
 extension Channel {
-    /// Asks the loop to say when the kernel takes more, or no longer to, as it is now.
+    /// Has the poller report room in the kernel, or no longer do so, depending on `isBlocked`.
     ///
-    /// To be called after each change of `isBlocked`, by the thread that made it. Two threads that do so at a
-    /// time leave the poller with the later state, in either order.
+    /// Call it after each change of `isBlocked`, on the thread that made the change. If two threads do so at once, the
+    /// poller is left with the later state, in either order.
     func settleWriteInterest() {
         guard let eventLoop, !isForked else { return }
         gate.withLock { setWriteInterest(eventLoop, $0) }
@@ -25,14 +25,14 @@ extension Channel {
         }
     }
 
-    /// Asks the loop to read, or no longer to.
+    /// Has the loop read the input, or no longer do so.
     func setReadInterest(_ isOn: Bool, _ held: borrowing Held<GateState>) {
         guard let eventLoop, !gated.life.isOver else { return }
         if gated.input.isShared {
             let listened = gated.doorbellInterest ?? 0 != 0
             gated.wantsInput = isOn
             setDoorbell(eventLoop, held)
-            // It may have rung for the thread that read until now.
+            // The doorbell may have rung for the blocking reader.
             if isOn, listened { rearmDoorbell(eventLoop, held) }
             return
         }
@@ -40,12 +40,12 @@ extension Channel {
         setInput(isOn ? other | readInterest(held) : other, eventLoop, held)
     }
 
-    /// What the poller is asked so that it reports input.
+    /// The interest with which the poller reports input.
     func readInterest(_ held: borrowing Held<GateState>) -> UInt32 {
         UInt32(PORT_READABLE) | (gated.readsWhole ? UInt32(PORT_EDGE) : 0)
     }
 
-    /// Something may be left in the input that the poller does not report by itself.
+    /// Has the poller report input that may be left there and that it would not report again by itself.
     @inline(never)
     func rearmInput() {
         guard let eventLoop else { return }
@@ -57,7 +57,7 @@ extension Channel {
         }
     }
 
-    /// Something may be left in the socket beside shared memory.
+    /// Has the poller report again what may be left in the socket beside shared memory.
     func rearmSocket() {
         guard let eventLoop else { return }
         gate.withLock { held in
@@ -69,7 +69,7 @@ extension Channel {
     func setInput(_ interest: UInt32, _ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
         let previous = gated.inputInterest
         guard gated.inputSource != 0 else {
-            // Written to before `start`: nothing is read yet, and the loop has to know the descriptor.
+            // The channel was written to before `start`. Nothing is read yet, but the loop has to know the descriptor.
             guard interest != 0 else { return }
             let source = try? eventLoop.addSource(link.inputDescriptor, interest: interest, self)
             gated.inputSource = source ?? 0
@@ -77,7 +77,7 @@ extension Channel {
             return
         }
         if previous == interest {
-            // The kernel was full once more. The poller may have reported the room in between already.
+            // The kernel was full again. In between, the poller may already have reported room.
             let both = UInt32(PORT_WRITABLE) | UInt32(PORT_EDGE)
             guard interest & both == both else { return }
             eventLoop.rearm(gated.inputSource, link.inputDescriptor, interest)
@@ -114,11 +114,11 @@ extension Channel {
             }
         }
         gate.unlock(held)
-        // It may be gone already.
+        // The peer may be gone already.
         noticeHangUp()
     }
 
-    /// Ends a channel whose input is over if its output will not be read.
+    /// Ends a channel whose input is over, if the peer will not read its output.
     func noticeHangUp() {
         let held = gate.lock()
         var isGone = false

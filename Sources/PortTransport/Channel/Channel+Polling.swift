@@ -1,15 +1,17 @@
 internal import Synchronization
 
 extension Channel {
-    /// Polls of one `flushAndPoll`: frames that are no answer must not keep its thread.
+    /// The most polls of one `flushAndPoll`: frames that are not answers must not keep its thread.
     private static let pollsForAnswer = 4
 
     /// Flushes, and reads on the calling thread while it polls; it never sleeps.
     ///
-    /// For a thread that has others to serve, and can be woken for the answer: that costs more than to find it here. Only in
-    /// shared memory, where reading needs no descriptor. As for `readWhileWaiting`, `done` is called with no lock held.
+    /// For a thread that has other work and can be woken for the answer: waking it costs more than finding the answer
+    /// here. Only for shared memory, where reading needs no descriptor. As in `readWhileWaiting`, `done` is called with
+    /// no lock held.
     ///
-    /// - Returns: False if the thread may not poll; then it has flushed nothing.
+    /// - Parameter done: Whether the thread has its answer.
+    /// - Returns: False if the thread may not poll; then nothing was flushed.
     package func flushAndPoll(until done: () -> Bool) -> Bool {
         guard !isForked, readsSharedMemory.load(ordering: .acquiring), LoopThread.current == nil,
             let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
@@ -22,13 +24,13 @@ extension Channel {
             gate.unlock(held)
             return false
         }
-        // While no thread reads, the policy is looked at under the gate.
+        // While there is no blocking reader, the policy is used under the gate.
         guard isFixed || gated.blockingReader.calls.policy.isPromising() else {
             gate.unlock(held)
             return false
         }
         guard let resources = enterAndUnlock(held) else { return false }
-        // The thread is not its own to block, however long the loop polls.
+        // The calling thread must not be blocked for long, even if the mode is to poll for longer.
         let deadline = isFixed ? monotonicNow() + PollingPolicy.bound : nil
         defer { leaveBlockingReader(resources) }
         flush()
@@ -40,9 +42,9 @@ extension Channel {
         return true
     }
 
-    /// Looks for input without sleeping, if the loop's mode says so; nil when the time for that is over.
+    /// Polls for input without sleeping, if the loop's mode says so; nil once the time for that is over.
     ///
-    /// In shared memory an attempt takes no lock. To read a socket costs less than to ask the poller.
+    /// In shared memory an attempt takes no lock. Reading a socket costs less than asking the poller.
     func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
         guard let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
         else { return nil }
@@ -62,7 +64,7 @@ extension Channel {
             if readerSignals.load(ordering: .relaxed) != signals {
                 found = .changed
             } else if let memory {
-                // The caller has read what there was; a peer that has written since then has changed the counter.
+                // The caller has read all input; a peer that has written since then has changed the counter.
                 if memory.hasChanged { found = readOnThread(resources, isPolling: true) }
                 if case .input? = found { found = nil }
             } else if isSocket {
@@ -73,7 +75,7 @@ extension Channel {
             }
             guard found == nil else { break }
             guard spinning.goesOn() else { break }
-            // An end that was there before does not change the signals.
+            // An end that came before the signals were read does not change them.
             if spinning.now != looked {
                 looked = spinning.now
                 if gate.withLock({ gated.life.hasEnd }) { found = .ended }

@@ -1,7 +1,7 @@
 internal import CPortShims
 internal import Synchronization
 
-/// What the loop wanted to do with a channel while another thread was reading it.
+/// Work of the loop on a channel that had to wait because another thread was reading the channel.
 struct OwedWork: OptionSet {
     let rawValue: UInt8
 
@@ -16,15 +16,15 @@ struct OwedWork: OptionSet {
 /// The read lock, which is held during system calls.
 ///
 /// A peer can have the kernel hold a thread in one, for instance by holding a pipe in a system call of its own. So the
-/// loop never waits for the lock: it notes what it wanted to do, and the thread that has the lock gives that back to
-/// the loop together with the lock.
+/// loop never waits for this lock. It notes the work it could not do, and the thread that releases the lock hands that
+/// work back to the loop.
 extension Channel {
-    /// Looks before the loop gives up: as a rule the lock is held for a moment.
+    /// The attempts of the loop to take the lock: usually it is held only for a moment.
     private static let looks = 64
 
-    /// Takes the read lock on the loop.
+    /// Takes the read lock on the loop; nil if it was not free.
     ///
-    /// Nil: it was not free, and the loop is notified to do `work` when it is.
+    /// Then the loop does `work` once it is.
     @inline(__always)
     func lockReading(or work: OwedWork) -> Held<ReadState>? {
         if let held = readLock.tryLock() { return held }
@@ -39,22 +39,22 @@ extension Channel {
         let gateHeld = gate.lock()
         gated.owed.formUnion(work)
         isOwed.store(true, ordering: .sequentiallyConsistent)
-        // Otherwise the poller would report again and again what cannot be read.
+        // Otherwise the poller would report again and again input that cannot be read.
         if work.contains(.input), loopReadsEndpoint(gateHeld) { setReadInterest(false, gateHeld) }
         gate.unlock(gateHeld)
-        // It may have been given back before the note was there to be seen.
+        // The lock may have been released before the noted work was visible.
         if let held = readLock.tryLock() { unlockReading(held) }
         return nil
     }
 
-    /// Gives the read lock back.
+    /// Releases the read lock.
     @inline(__always)
     func unlockReading(_ held: consuming Held<ReadState>) {
         readLock.unlock(held)
         if isOwed.load(ordering: .sequentiallyConsistent) { giveBackWork() }
     }
 
-    /// Takes the read lock for a moment.
+    /// Runs `body` with the read lock held; `body` must be short.
     @inline(__always)
     func withReadLock<R: ~Copyable, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
         defer { if isOwed.load(ordering: .sequentiallyConsistent) { giveBackWork() } }
@@ -74,7 +74,7 @@ extension Channel {
         isOwed.store(false, ordering: .sequentiallyConsistent)
         if let eventLoop, !gated.life.isOver {
             if work.contains(.input), loopReadsEndpoint(held) { setReadInterest(true, held) }
-            // Beside shared memory the endpoint reports the end, once.
+            // With shared memory the endpoint reports only the end, and only once.
             if work.contains(.input), gated.input.isShared {
                 eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
             }

@@ -8,9 +8,9 @@ internal import Synchronization
 #endif
 
 extension Channel {
-    /// What one read came to.
+    /// The result of one read.
     ///
-    /// Without a payload, so that handing it on costs nothing: why it failed stands in the read state.
+    /// It has no payload, so that passing it on costs nothing: the read state says why a read failed.
     enum ReadOutcome {
         /// The read filled its memory, so there may be more.
         case more
@@ -19,19 +19,20 @@ extension Channel {
         case failed
     }
 
-    /// Asked for in one read, beside what a large message takes.
+    /// The bytes asked for in one read, besides those that go straight into a large message.
     private static let portion = 64 << 10
-    /// Reads before the loop serves other channels.
+    /// The most reads before the loop serves other channels.
     private static let readBudget = 16
-    /// Reads of what a peer has left that reads no more; the rest is given up, so that the peer cannot go on without
-    /// end.
+    /// The most reads of input left by a peer that no longer reads.
+    ///
+    /// The rest is discarded, so that the peer cannot go on without end.
     private static let lastReadBudget = 256
-    /// Parts of frames up to this size are copied, so that a slow peer holds no read buffer.
+    /// Parts of frames up to this size are copied, so that a slow peer keeps no read buffer.
     private static let smallPart = 4 << 10
 
-    /// On the loop's leader, when the descriptor is readable.
+    /// Reads when the descriptor is readable, on the loop's leader.
     ///
-    /// Returns the handler if it got frames.
+    /// Returns the handler if frames were delivered.
     func readAvailable(_ context: UnsafeMutablePointer<ReadContext>, _ bits: UInt32) -> (any FrameHandler)? {
         guard let held = lockReading(or: bits & UInt32(PORT_DOORBELL) == 0 ? .input : .doorbell) else { return nil }
         if reading.input.isShared, bits & UInt32(PORT_DOORBELL) == 0 {
@@ -52,7 +53,7 @@ extension Channel {
         unlockReading(held)
         switch outcome {
         case .more, .drained:
-            // The poller does not report again an end that came before the read.
+            // The poller does not report an end again if it came before the read.
             if !isPolled, outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { rearmInput() }
             return delivered ? handler : nil
         case .endOfFile, .failed:
@@ -63,7 +64,7 @@ extension Channel {
         }
     }
 
-    /// For a memory link, on the loop.
+    /// Reads a memory link, on the loop.
     func readMemory() {
         gate.withLock { gated.readScheduled = false }
         let held = readLock.lock()
@@ -80,7 +81,7 @@ extension Channel {
         if case .memory(let end) = link, end.isReadable { inputArrived() }
     }
 
-    /// Reads what is there, after the peer stopped reading, and ends.
+    /// Reads what the peer has sent, after the peer stopped reading, and ends the channel.
     func drainAfterFailedWrite() {
         guard let held = lockReading(or: .drain) else { return }
         guard !reading.input.isEnded, let handler = reading.handler else { return unlockReading(held) }
@@ -95,6 +96,8 @@ extension Channel {
         end(.failed(.system("writing", number, code: .brokenPipe)))
     }
 
+    /// Reads within the read budget.
+    ///
     /// The second result says whether frames were delivered.
     func readWithinBudget(
         _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, _ held: borrowing Held<ReadState>,
@@ -105,16 +108,16 @@ extension Channel {
         var count = 0
         while case .more = outcome, count < (isLast ? Self.lastReadBudget : Self.readBudget) {
             outcome = readOnce(context, handler, held)
-            // A short read of a stream is no proof of its end where descriptors came with it.
+            // A short read of a stream that carries descriptors does not prove that the input is empty.
             if isLast, case .drained = outcome, reading.lastWasShort { outcome = .more }
             count += 1
-            // What a frame asks for should not wait until the large message behind it is read.
+            // Frames are handled before the large message behind them is read.
             if !isLast, framesRead.load(ordering: .relaxed) != before { break }
         }
         return (outcome, framesRead.load(ordering: .relaxed) != before)
     }
 
-    /// What follows from a read, with no lock held.
+    /// Settles the result of a read, with no lock held.
     func settle(_ outcome: ReadOutcome) {
         switch outcome {
         case .more, .drained: break
@@ -122,7 +125,7 @@ extension Channel {
         case .failed:
             let (error, handler) = withReadLock { (reading.failure.value, reading.handler) }
             guard let error else { return }
-            // It may have a last word, such as why it refuses the peer.
+            // The handler may send a last frame, such as one that says why it refuses the peer.
             handler?.inputFailed(error)
             flushAndEnd(.failed(error))
         }
@@ -145,7 +148,7 @@ extension Channel {
         flush()
     }
 
-    /// One receive, and the delivery of what it brought.
+    /// Makes one receive and delivers what it brought.
     func readOnce(
         _ context: UnsafeMutablePointer<ReadContext>, _ handler: any FrameHandler, _ held: borrowing Held<ReadState>
     ) -> ReadOutcome {
@@ -157,7 +160,7 @@ extension Channel {
         let direct = reading.reader.destination
         if let direct {
             vectors.0 = iovec(iov_base: direct.baseAddress, iov_len: direct.count)
-            // Behind it comes, as a rule, the next continuation's header, whose payload again belongs elsewhere.
+            // Usually the header of the next continuation follows, and its payload again goes straight into a message.
             asked = reading.reader.moreFollows ? FrameHeader.continuationSize : Self.portion
             count = 1
         }
@@ -176,12 +179,12 @@ extension Channel {
             }
         }
         guard received > 0 else {
-            // Nothing follows what is not there.
+            // There was nothing to read, so it was not a short read.
             reading.lastWasShort = false
             if end > start { keepPart(memory, context, start, end, needed) }
             return outcome(received, isPartial: end > start)
         }
-        // A stream that brings descriptors may be read short in its midst.
+        // A read of a stream that brings descriptors may be short though more input is there.
         reading.lastWasShort =
             received < room + (direct?.count ?? 0) && reading.arrival == .notExpected
             && (shared?.isDrained ?? true || reading.isPolled)
@@ -229,8 +232,8 @@ extension Channel {
 
     /// Finds the memory for the next read.
     ///
-    /// - Returns: The memory; where in it the part of a frame is that was read before; and the size of that frame, as far as
-    ///   it is known.
+    /// - Returns: The buffer; the range in it of the part of a frame that was read before; and the size of that frame,
+    ///   if known.
     @inline(__always)
     private func prepareBuffer(
         _ context: UnsafeMutablePointer<ReadContext>
@@ -306,7 +309,7 @@ extension Channel {
         try handler.receive(bulk: number, bytes)
     }
 
-    /// Only the holder of the read lock counts, so no atomic addition is needed.
+    /// Only the thread with the read lock counts, so an atomic addition is not needed.
     @inline(__always)
     private func count(_ frames: UInt64) {
         framesRead.store(framesRead.load(ordering: .relaxed) &+ frames, ordering: .relaxed)

@@ -7,12 +7,12 @@ internal import Synchronization
     internal import Darwin
 #endif
 
-/// How large messages go through regions, once both directions go through shared memory.
+/// Sends large messages through regions, once both directions go through shared memory.
 ///
-/// The writer makes a region and offers it, on the socket beside the memory. From the reader's answer on, large messages
-/// go through its pieces. The writer releases it when it was idle for a time.
+/// The writer makes a region and offers it on the socket beside the memory. Once the reader has answered, large
+/// messages go through the pieces of the region. The writer releases a region that was idle for a time.
 extension Channel {
-    /// Between two looks whether a region was used.
+    /// The time between two checks whether a region was used.
     private static let regionPause = Duration.seconds(1)
 
     // MARK: Writing
@@ -23,7 +23,7 @@ extension Channel {
         return shared.messageRoom(most: writing.madeLarge().pacing.pieces)
     }
 
-    /// What a plan has to know of that.
+    /// The size of the piece that the next plan may fill; 0 if none is free, nil if there is no region.
     func pieceSize(_ room: MessageRoom, _ held: borrowing Held<WriteState>) -> Int? {
         switch room {
         case .stream: nil
@@ -32,9 +32,9 @@ extension Channel {
         }
     }
 
-    /// Makes a region if so much goes through the ring that it is worth that.
+    /// Makes a region if enough bytes go through the ring to be worth it.
     ///
-    /// To be called by the thread that writes, without a lock.
+    /// Called by the thread that writes, without a lock.
     func offerRegion(_ shared: SharedMemoryTransport, _ written: Int) {
         guard written > 0, shared.streamed(written, send: sendRegionByte) else { return }
         watchRegion()
@@ -66,7 +66,7 @@ extension Channel {
         var held = queueLock.lock()
         writing.large?.regionTimer = nil
         guard !writing.output.isClosed, let shared = sharedMemory else { return queueLock.unlock(held) }
-        // As the thread that writes. While another one is, the region is used.
+        // This thread acts as the writing thread. While another thread writes, the region is in use.
         let action = writing.output.beginFlush(isWritable: false, isBlocked: false, canWrite: true)
         var goesOn = true
         if case .write = action {
@@ -76,7 +76,7 @@ extension Channel {
         }
         queueLock.unlock(held)
         if goesOn { watchRegion() }
-        // What was enqueued meanwhile was left to this thread.
+        // Frames that were enqueued meanwhile were left to this thread.
         flush(isWritable: true)
     }
 
@@ -86,15 +86,15 @@ extension Channel {
     package var mayOfferBlobs: Bool {
         guard !isForked else { return false }
         return queueLock.withLock {
-            // While the output is open the memory is mapped.
+            // The memory stays mapped while the output is open.
             writing.output.isOpen && writing.output.isShared && sharedMemory?.mayOffer == true
         }
     }
 
-    /// Offers the peer a region for blobs, behind those that were offered before.
+    /// Offers the peer a region for blobs, behind the regions that were offered before.
     ///
-    /// The descriptor is the channel's from now on. `flushBlobOffers` sends it. The peer gets each offer; one whose
-    /// descriptor cannot be sent comes without it.
+    /// The channel owns the descriptor from now on. `flushBlobOffers` sends it. The peer gets every offer; if the
+    /// descriptor cannot be sent, the offer comes without it.
     package func offerBlobRegion(_ descriptor: CInt) {
         let isOpen =
             !isForked
@@ -106,14 +106,14 @@ extension Channel {
         if !isOpen { port_close(descriptor) }
     }
 
-    /// Sends what was offered at once, so that the peer can take it while this side does other things.
+    /// Sends the offers at once, so that the peer can take the regions while this side does other things.
     package func flushBlobOffers() { flush() }
 
-    /// Sends offers, by the thread that writes.
+    /// Sends offers; called by the thread that writes.
     func sendBlobOffers(_ held: inout Held<WriteState>) {
         while let descriptor = writing.blobOffers.first, !writing.output.isClosed {
             let (isSent, isKept) = queueLock.unlocked(&held) { sendBlobOffer(descriptor) }
-            // The peer has so many left to read that the rest waits for the next flush.
+            // The peer has many offers left to read, so the rest waits for the next flush.
             guard isSent else {
                 if !isKept { writing.blobOffers[0] = -1 }
                 return
@@ -122,12 +122,14 @@ extension Channel {
         }
     }
 
-    /// - Returns: Whether it is sent, and if not, whether the descriptor is still open.
+    /// Sends one offer.
+    ///
+    /// - Returns: Whether it was sent, and if not, whether the descriptor is still open.
     private func sendBlobOffer(_ descriptor: CInt) -> (isSent: Bool, isKept: Bool) {
         var sent = send(.blob, descriptor)
         if sent == -Int(EAGAIN) || sent == -Int(EWOULDBLOCK) { return (false, descriptor >= 0) }
         if sent < 0, descriptor >= 0 {
-            // The system does not send the descriptor. The peer has to count the offer nevertheless.
+            // The system refuses to send the descriptor. The peer has to count the offer all the same.
             sent = send(.blob, -1)
         }
         if descriptor >= 0 { port_close(descriptor) }
@@ -136,19 +138,22 @@ extension Channel {
 
     // MARK: Reading
 
-    /// Has the peer send regions, from now on.
+    /// Allows the peer to send regions from now on.
     ///
     /// Called under the read lock, when the input has moved to shared memory.
     func admitRegions() {
-        // From here on any byte on the socket may come with one.
+        // From here on any byte on the socket may come with a descriptor.
         passDescriptors()
         reading.foreignBytes = .max
         sharedMemory?.admitRegions()
     }
 
-    /// What a byte on the socket beside shared memory says.
+    /// Handles a byte from the socket beside shared memory.
     ///
-    /// - Parameter isLost: Whether there was no room for its descriptors.
+    /// - Parameters:
+    ///   - byte: The byte.
+    ///   - descriptors: The descriptors that came with it.
+    ///   - isLost: Whether descriptors were lost because the process had no room for them.
     func receiveRegionByte(_ byte: UInt8, _ descriptors: [CInt], isLost: Bool) throws(TransportError) {
         defer { Self.closeForeign(descriptors) }
         switch RegionByte(rawValue: byte) {
@@ -179,7 +184,7 @@ extension Channel.WriteState {
     @inline(__always)
     var canWrite: Bool { mutating get { queue.canWrite || !blobOffers.isEmpty } }
 
-    /// The descriptors that are left of what was to be offered.
+    /// Removes the offers that were not sent, and returns their descriptors.
     mutating func takeBlobOffers() -> [CInt] {
         defer { blobOffers = [] }
         return blobOffers.filter { $0 >= 0 }

@@ -7,11 +7,11 @@ internal import Synchronization
     internal import Darwin
 #endif
 
-/// How a channel over a socket moves to memory shared with its peer.
+/// Moves a channel over a socket to memory shared with its peer.
 ///
-/// The layer above agrees on the move, by frames of its own. Each direction moves by itself, between two frames: the
-/// output behind a frame that `enqueueLast` adds, the input behind one of whose delivery `moveInput` is called. From
-/// then on a doorbell takes the place of the socket in the poller. The socket stays open and shows the end.
+/// The layer above agrees on the move, with its own frames. Each direction moves by itself, between two frames: the
+/// output after the frame that `enqueueLast` adds, the input after the frame during whose delivery `moveInput` is
+/// called. From then on the poller watches a doorbell in place of the socket. The socket stays open and shows the end.
 extension Channel {
     /// Whether this end can share memory with a peer.
     package var canShare: Bool {
@@ -19,19 +19,20 @@ extension Channel {
         return !acceptsDescriptors && eventLoop != nil && port_shares_memory(descriptor)
     }
 
-    /// The peer is about to send the descriptors of memory it has made.
+    /// The peer is about to send the descriptors of memory that it has made.
     ///
-    /// To be called while a frame is delivered.
+    /// Call it while a frame is delivered.
     package func expectSharedMemory() {
         passDescriptors()
         reading.arrival.expect()
         reading.reader.carriesDescriptors = true
     }
 
-    /// It has sent them, or will not.
+    /// The peer has sent the descriptors, or will not send them.
     ///
-    /// To be called while a frame is delivered.
-    /// - Returns: Whether they were lost on their way, because this process has no room for them; then the frame has none.
+    /// Call it while a frame is delivered.
+    /// - Returns: Whether they were lost on the way, because this process had no room for them; then the frame has
+    ///   none.
     /// - Throws: `protocolViolation` if there are more than the frame had.
     package func stopExpectingSharedMemory() throws(TransportError) -> Bool {
         let isLost = reading.arrival.take()
@@ -45,7 +46,7 @@ extension Channel {
 
     /// Makes memory to share, while a frame is delivered.
     ///
-    /// Returns the descriptors to be sent to the peer, nil if there is none to be had.
+    /// Returns the descriptors to send to the peer; nil if the system or the process has none left.
     /// - Parameter tellsProcessor: Whether both sides say on which processor they run.
     package func makeSharedMemory(tellsProcessor: Bool) -> [CInt]? {
         guard canShare, sharedMemory == nil,
@@ -57,8 +58,8 @@ extension Channel {
 
     /// Adds the frame that gives the peer the memory made here.
     ///
-    /// The system may refuse to send the descriptors: too many of this user's are on their way already, or the peer
-    /// takes none. Then the frame leaves without them, and the memory is released.
+    /// The system may refuse to send the descriptors, because too many descriptors of this user are on their way or the
+    /// peer accepts none. Then the frame is sent without them, and the memory is released.
     package func enqueueSharedMemory(kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt]) {
         guard !isForked else { return }
         let held = queueLock.lock()
@@ -71,30 +72,32 @@ extension Channel {
         if !isOpen { for descriptor in descriptors { port_close(descriptor) } }
     }
 
-    /// Whether there is memory that this end has made or taken.
+    /// Whether this end has made or taken shared memory.
     ///
-    /// To be called while a frame is delivered.
+    /// Call it while a frame is delivered.
     package var hasSharedMemory: Bool { sharedMemory != nil }
 
     /// Releases memory that the peer will not use, while a frame is delivered.
     ///
-    /// Does nothing once it is used.
+    /// Does nothing once the memory is in use.
     package func dropSharedMemory() {
-        // After the end it goes with the link.
+        // After the end the memory is released with the link.
         guard reading.input == .endpoint, let dropped = sharedMemory else { return }
         sharedMemory = nil
         dropped.close()
     }
 
-    /// The peer was not given the memory made for it.
+    /// The frame was sent without the descriptors, so the peer does not have the memory.
     func sharedMemoryWasWithdrawn() {
         loop.perform { [self] in withReadLock { dropSharedMemory() } }
     }
 
-    /// Takes the memory that the peer has made, while a frame is delivered; the descriptors stay the caller's.
+    /// Takes the memory that the peer has made, while a frame is delivered.
     ///
-    /// False if this process cannot open it.
-    /// - Throws: `protocolViolation` if it is not what the peer has to make.
+    /// The caller keeps the descriptors and closes them.
+    ///
+    /// False if this process cannot open the memory.
+    /// - Throws: `protocolViolation` if it is not the memory that the protocol prescribes.
     package func takeSharedMemory(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> Bool {
         guard canShare, sharedMemory == nil else { return false }
         sharedMemory = try SharedMemoryTransport.take(descriptors, tellsProcessor: tellsProcessor)
@@ -121,30 +124,30 @@ extension Channel {
         gate.withLock { held in
             gated.output = .shared
             guard let eventLoop, !gated.life.isOver else { return }
-            // The kernel may have been full before.
+            // The poller may have been asked to report room in the socket.
             setInput(gated.inputInterest & ~UInt32(PORT_WRITABLE), eventLoop, held)
             setDoorbell(eventLoop, held)
         }
     }
 
-    /// Called between two frames.
+    /// Moves the input to shared memory; called between two frames.
     func shareInput(_ held: borrowing Held<ReadState>) {
         _ = reading.input.move()
         readsSharedMemory.store(true, ordering: .releasing)
         admitRegions()
-        // From here on the loop reads also while a blocking reader does: each is notified of its own.
+        // From here on the loop reads as well while a blocking reader does: the peer notifies each of them separately.
         reading.isLoopStopped = false
         gate.withLock { held in
             _ = gated.input.move()
             gated.wantsInput = true
             guard let eventLoop, !gated.life.isOver else { return }
-            // All that comes from it now is the end.
+            // The socket reports only the end, and bytes about regions, from now on.
             let rest = gated.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             let listened = gated.doorbellInterest ?? 0 != 0
             setDoorbell(eventLoop, held)
-            // The poller may have reported both already, and for the last time: the end, and the first bytes in shared
-            // memory.
+            // The poller may already have reported the end of the socket and the first bytes in shared memory, and does
+            // not report them again by itself.
             eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
             if listened { rearmDoorbell(eventLoop, held) }
         }
@@ -152,7 +155,7 @@ extension Channel {
 
     // MARK: The doorbell
 
-    /// Has the loop listen to the doorbell, or not, as the state demands.
+    /// Sets the poller's interest in the doorbell to what the state needs.
     ///
     /// A doorbell is never emptied: a loop that begins to listen is notified once, whatever came before.
     func setDoorbell(_ eventLoop: EventLoop, _ held: borrowing Held<GateState>) {
@@ -191,19 +194,19 @@ extension Channel {
         gated.doorbellInterest = nil
     }
 
-    /// Whether what the poller reported may mean that the peer has made room.
+    /// Whether the reported bits may mean that the peer has made room.
     @inline(__always)
     func isNotifiedOfRoom(_ bits: UInt32) -> Bool {
         let (doorbell, polled) = (UInt32(PORT_DOORBELL), UInt32(PORT_POLLED))
         guard bits & (doorbell | polled) == doorbell, writesToSharedMemory.load(ordering: .acquiring), let sharedMemory
         else { return false }
-        // Not whether the channel is blocked, which the writing thread may be about to find out.
+        // `isBlocked` is no substitute: the writing thread may be about to set it.
         return sharedMemory.awaitsRoom.load(ordering: .relaxed)
     }
 
     // MARK: The socket
 
-    /// The socket has something to say, now that the input comes from elsewhere.
+    /// Handles what the socket reports once the input comes from shared memory.
     ///
     /// Returns the handler if frames were delivered.
     func readSocket(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
@@ -220,11 +223,11 @@ extension Channel {
 
     /// Reads the socket beside shared memory, and, if it has ended, what the peer has left in the memory.
     ///
-    /// - Returns: What has to be settled, and the handler if it got frames; nil if the socket says nothing.
+    /// - Returns: The outcome to settle, and the handler if frames were delivered; nil if the socket has nothing new.
     func readSocketAndUnlock(
         _ context: UnsafeMutablePointer<ReadContext>, _ held: consuming Held<ReadState>
     ) -> (ReadOutcome, (any FrameHandler)?)? {
-        // Its descriptor may be closed as soon as it has ended.
+        // The descriptor may be closed as soon as the input has ended.
         guard !reading.input.isEnded else {
             unlockReading(held)
             return nil
@@ -245,7 +248,7 @@ extension Channel {
                 return (.failed, nil)
             }
             unlockReading(held)
-            // The poller does not report what was there before.
+            // The poller does not report again what was there before.
             rearmSocket()
             return nil
         }

@@ -70,16 +70,17 @@ extension Channel {
         frameQueueIsFull.store(true, ordering: .relaxed)
     }
 
-    /// Whether too many of this side's own whole frames are unsent, so that the owner should wait with more.
+    /// Whether too many bytes of this side's own whole frames are unsent, so that the owner should wait before it adds
+    /// more.
     ///
     /// The handler is notified on the loop when half of them are written. Answers do not count; they never wait.
     @inline(__always)
     package var isFrameQueueFull: Bool { frameQueueIsFull.load(ordering: .relaxed) }
 
-    /// Whether a large message of that size may be enqueued; one that is alone always may.
+    /// Whether a large message of `count` bytes may be enqueued; always true if no other is unsent.
     ///
-    /// If not, the handler is notified on the loop when there is room and at most half of the limit is unsent. Answers
-    /// do not count.
+    /// If false, the handler is notified on the loop once there is room and at most half of the limit is unsent.
+    /// Answers do not count.
     package func hasMessageRoom(for count: Int) -> Bool {
         guard !isForked else { return true }
         return queueLock.withLock {
@@ -130,7 +131,7 @@ extension Channel {
         return number
     }
 
-    /// Gives up a large message that is not completely written: the peer gets no more of it, and an abort.
+    /// Aborts a large message that is not completely written: the peer gets an abort in place of the rest.
     package func abort(_ number: UInt64) {
         guard !isForked else { return }
         let held = queueLock.lock()
@@ -150,7 +151,7 @@ extension Channel {
         }
     }
 
-    /// Counts bytes of large messages that this side has consumed; the caller tells the peer.
+    /// Counts bytes of large messages that this side has consumed; the caller notifies the peer.
     package func consumedMessageBytes(_ bytes: UInt64) {
         consumed.wrappingAdd(bytes, ordering: .relaxed)
     }
@@ -163,7 +164,7 @@ extension Channel {
 
     /// Whether the peer may have every byte of a message; also after the end.
     ///
-    /// Unlike `isWritten` true for what a thread is just writing.
+    /// Unlike `isWritten`, true as well during the write that holds the last byte.
     package func mayBeWritten(_ number: UInt64) -> Bool {
         guard !isForked else { return false }
         return queueLock.withLock { writing.queue.mayBeWritten(number) }
@@ -187,7 +188,7 @@ extension Channel {
         return queueLock.withLock { writing.queue.writtenAnswers }
     }
 
-    /// Notifies the handler on the loop once at most that many bytes of answers are unsent.
+    /// Notifies the handler on the loop once at most `count` bytes of answers are unsent.
     package func notifyWhenAnswers(areAtMost count: Int) {
         guard !isForked else { return }
         let isSo = queueLock.withLock { () -> Bool in
@@ -213,21 +214,24 @@ extension Channel {
         eventLoopReference._withUnsafeGuaranteedRef { $0.enqueue(job, by: runner) }
     }
 
-    /// Flushes, and waits on the loop's thread for what comes next, within a job and only if the loop has nothing
-    /// else to do.
+    /// Flushes, and waits on the loop's thread for the next input.
+    ///
+    /// Only within a job, and only if the loop has no other work.
     package func flushAndWait(for handler: any FrameHandler) -> WaitResult {
         guard !isForked, let eventLoopReference else { return .refused }
         return eventLoopReference._withUnsafeGuaranteedRef { $0.waitInJob(for: handler, flushing: self) }
     }
 
-    /// The peer is about to end its stream in order: the channel goes on until `finishWriting`, or until its output is
-    /// read no more, so that what the peer asked for is still answered.
+    /// The peer is about to end its stream in order.
+    ///
+    /// The channel goes on until `finishWriting`, or until the peer no longer reads, so that calls of the peer are
+    /// still answered.
     package func outliveInput() {
         guard !isForked else { return }
         queueLock.withLock { writing.output.outliveInput() }
     }
 
-    /// Frames enqueued from now on are not sent; `finishWriting` follows.
+    /// Refuses further frames; the caller calls `finishWriting` afterwards.
     package func enqueueNoMore() {
         guard !isForked else { return }
         queueLock.withLock { writing.output.finish() }
@@ -241,11 +245,11 @@ extension Channel {
     }
 }
 
-/// What came of the news that the peer has consumed bytes of large messages.
+/// The result of credit for large messages.
 package enum MessageCredit: Sendable {
-    /// More than was begun cannot have been consumed.
+    /// The peer gives back more credit than was used.
     case notOwed
     case counted
-    /// A large message that has waited may go on.
+    /// A large message that was waiting may go on.
     case mayGoOn
 }

@@ -10,49 +10,49 @@ internal import Synchronization
 package final class Channel: LoopChannel, @unchecked Sendable {
     // Each of the three states is protected by the lock of its name.
 
-    /// What is needed from the first large message on.
+    /// State that is needed from the first large message on.
     final class LargeWriting {
         var pacing = MessagePacing()
         /// The handler is notified once at most this many bytes of this side's own large messages are unsent.
         var mark: Int?
-        /// While there is a region: looks whether it is still used.
+        /// The timer that checks whether the region is still used, while there is one.
         var regionTimer: TimerToken?
 
-        /// Whether nothing has to follow a write.
+        /// Whether a write has no further consequence.
         var isQuiet: Bool { !pacing.isNarrow && mark == nil }
     }
 
     struct WriteState: ~Copyable {
-        // In an order that leaves few gaps.
+        // The order of the properties leaves few gaps.
         var queue: OutboundQueue
         /// The handler is notified once at most this many bytes of answers are unsent.
         var answerMark: Int?
         var output = OutputLifecycle()
-        /// The poller is asked to report room.
+        /// The poller reports room.
         var hasInterest = false
         /// Why the channel ends once no thread writes.
         var endAfterFlush: ChannelEnd?
         var sendsCredentials = false
-        /// What the queue holds, or held since it was empty.
+        /// The kinds of frames that were enqueued since the queue was last empty.
         var content: RingContent = []
         /// The last write found no free piece of the region, though there may be room for frames.
         var waitsForPiece = false
         private(set) var large: LargeWriting?
-        /// Regions for blobs that are to be offered, in this order.
+        /// The descriptors of regions for blobs that are yet to be offered, in this order.
         ///
-        /// A negative number: the descriptor could not be sent.
+        /// A negative number stands for a descriptor that could not be sent.
         var blobOffers: [CInt] = []
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
 
-        /// The next write is of whole frames alone.
+        /// The next write holds only whole frames.
         @inline(__always)
         var hasOnlyFrames: Bool { queue.hasOnlyFrames && !sendsCredentials }
 
-        /// There are frames to write, which need not wait until a piece is free.
+        /// There are frames to write that need not wait for a free piece.
         var mayPassPieces: Bool { waitsForPiece && queue.hasFrames }
 
-        /// After a whole write: nothing follows from it.
+        /// Whether a complete write has no further consequence.
         @inline(__always)
         var isQuiet: Bool {
             queue.isIdle && output.isQuiet && !hasInterest && answerMark == nil && blobOffers.isEmpty
@@ -69,43 +69,43 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
     struct ReadState: ~Copyable {
         var reader: FrameReader
-        /// As in the gate's state, which holds it until this is nil.
+        /// The handler in the gate's state, which keeps it alive until this is nil.
         unowned(unsafe) var handler: (any FrameHandler)?
-        /// Nil while the input ends with a whole frame.
+        /// The first part of a frame that is not complete; nil if there is none.
         var part: FramePart?
         var descriptors = Ring<CInt>()
         var input = InputState.endpoint
         /// Why a read failed.
         var failure = Rare<TransportError>.missing
-        /// A blocking reader has the endpoint for itself, or it is reserved for one.
+        /// Only a blocking reader may read the endpoint, or it is reserved for one.
         var isLoopStopped = false
         var wantsCredentials = false
         var lastWasShort = false
         var arrival = SharedMemoryArrival.notExpected
         /// How many of the next bytes may have come with descriptors; `.max`: all may.
         var foreignBytes = 0
-        /// The thread that reads looks again by itself, so the peer need not notify it of what comes.
+        /// The reading thread checks for input again by itself, so the peer need not notify it.
         var isPolled = false
 
         init(limits: FrameReader.Limits) { reader = FrameReader(limits: limits) }
 
-        /// Those that no frame has claimed.
+        /// Removes and returns the descriptors that no frame has claimed.
         mutating func takeDescriptors() -> [CInt] { descriptors.removeAll() }
     }
 
     struct GateState: ~Copyable {
         var life = LifeState.created
-        /// The only reference to it that the channel keeps.
+        /// The channel's only counted reference to the handler.
         var handler: (any FrameHandler)?
-        /// Why the channel ends, once `life` has an end.
+        /// Why the channel ends; set once `life` has an end.
         var end: ChannelEnd?
         var inputSource: UInt64 = 0
         var outputSource: UInt64 = 0
         var inputInterest: UInt32 = 0
-        /// Whether a short read has emptied the input, so that the poller need report arrivals only.
+        /// Whether a short read proves that the input is empty, so that the poller need report only arrivals.
         var readsWhole = false
         var outputInterest: UInt32 = 0
-        /// For memory links: a read stands in the loop's queue.
+        /// For memory links: the loop's queue holds a read.
         var readScheduled = false
         var peer: PeerCredentials?
         var blockingReader = BlockingReader()
@@ -113,16 +113,18 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var input = InputState.endpoint
         var output = OutputTarget.endpoint
         var users: LinkUsers = [.input, .output]
-        /// What the loop is notified of again, once the read lock is free.
+        /// Work that the loop could not do because another thread had the read lock.
+        ///
+        /// It is handed back once the lock is free.
         var owed: OwedWork = []
         /// The loop listens to the doorbell for input.
         var wantsInput = false
-        /// What the poller is asked of the doorbell; nil: nothing yet.
+        /// The poller's interest in the doorbell; nil before it is first set.
         var doorbellInterest: UInt32?
 
         /// The loop, or a blocking reader, may still read.
         ///
-        /// `mutating`, because otherwise its callers copy the whole state first.
+        /// `mutating`, because otherwise the callers copy the whole state first.
         var mayRead: Bool { mutating get { !input.isEnded && !life.hasEnd } }
     }
 
@@ -131,16 +133,18 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         case endpoint
         /// The doorbell of the shared-memory transport.
         case shared
-        /// Nothing: a pipe's writing end is closed to end the output.
+        /// Nothing: the writing end of a pipe is closed to end the output.
         case closed
     }
 
     package let loop: any PortLoop
-    /// The same if it is an event loop, to be used without counting references.
+    /// The loop if it is an event loop, for use without counting references.
     let eventLoopReference: Unmanaged<EventLoop>?
     let link: Link
     package let carriesDescriptors: Bool
-    /// Where none are accepted the kernel refuses a peer that sends some, if it can, and a cheaper system call reads.
+    /// Whether descriptors are accepted.
+    ///
+    /// If not, the kernel refuses those of the peer, where it can, and reads use a cheaper system call.
     let acceptsDescriptors: Bool
     let asksKernel: Bool
     let credentialSource: ChannelEndpoint.CredentialSource
@@ -154,12 +158,12 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     ///
     /// Written under the read lock, and never while a direction goes through it.
     @exclusivity(unchecked) var sharedMemory: SharedMemoryTransport?
-    /// Whether what is written goes through `sharedMemory`, which is there from then on; for threads without a lock.
+    /// Whether the output goes through `sharedMemory`, which is not nil from then on; for threads without a lock.
     let writesToSharedMemory = Atomic<Bool>(false)
-    /// Whether what is read comes from it, in the same way.
+    /// Whether the input comes from `sharedMemory`, in the same way.
     let readsSharedMemory = Atomic<Bool>(false)
 
-    /// The three locks, which lie in the channel itself, so that they take no block of their own.
+    /// The three locks, stored in the channel itself, so that they need no memory block of their own.
     private struct Locks {
         var queue = port_lock()
         var read = port_lock()
@@ -167,54 +171,55 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     @exclusivity(unchecked) private var locks = Locks()
-    /// Where they are, taken once: an access to the property would be one to all of them.
+    /// The address of `locks`, taken once: each use of the property would count as an access to all three locks.
     private let places: UnsafeMutablePointer<Locks>
     var queueLock: StateLock<WriteState> {
         @inline(__always) get { StateLock(at: places.pointer(to: \.queue).unsafelyUnwrapped) }
     }
-    /// Given back by `unlockReading`.
+    /// Released by `unlockReading`.
     var readLock: StateLock<ReadState> {
         @inline(__always) get { StateLock(at: places.pointer(to: \.read).unsafelyUnwrapped) }
     }
     var gate: StateLock<GateState> {
         @inline(__always) get { StateLock(at: places.pointer(to: \.gate).unsafelyUnwrapped) }
     }
-    // Unchecked, because the locks say who may use them.
+    // Unchecked, because the locks give exclusive access.
     @exclusivity(unchecked) var writing: WriteState
     @exclusivity(unchecked) var reading: ReadState
     @exclusivity(unchecked) var gated = GateState()
     /// Whether the channel ends once no thread writes.
     ///
-    /// Written under the queue's lock; the thread that writes reads it after it has had that lock.
+    /// Written under the queue's lock; the writing thread reads it after it has had that lock.
     let endsAfterFlush = Atomic<Bool>(false)
-    /// Whether the loop has to be notified of work again; the thread that gives the read lock back looks at it.
+    /// Whether `owed` holds work for the loop; the thread that releases the read lock checks it.
     let isOwed = Atomic<Bool>(false)
-    /// Rises whenever something may have become true that a blocking reader waits for.
+    /// Counts the signals that a blocking reader's condition may have become true.
     ///
-    /// Written under the gate, read without.
+    /// Written under the gate, read without it.
     let readerSignals = Atomic<UInt64>(0)
-    /// Bytes of large messages consumed, for the reader to see at its next read.
+    /// Bytes of large messages consumed; the reader takes the number at its next read.
     let consumed = Atomic<UInt64>(0)
-    /// Whole frames read, so that the writer sees whether large messages have the channel to themselves.
+    /// Whole frames read, from which the writer sees whether only large messages use the channel.
     let framesRead = Atomic<UInt64>(0)
-    /// The kernel took less than it was given; writing goes on when it says so.
+    /// The kernel took less than it was given; writing goes on when the poller reports room.
     ///
-    /// Written under the queue's lock, read also under the gate: what the poller is asked is this as it is then, not as
-    /// it was when the asking thread left the queue's lock.
+    /// Written under the queue's lock. A thread that sets the poller's interest reads it again under the gate, so that
+    /// the interest matches the latest value and not the one that the thread has seen under the queue's lock.
     let isBlocked = Atomic<Bool>(false)
 
-    /// Too many bytes of whole frames are unsent: the owner should wait with more until the handler is notified.
+    /// Too many bytes of whole frames are unsent: the owner should wait before it adds more, until the handler is
+    /// notified.
     ///
     /// Written under the queue's lock.
     let frameQueueIsFull = Atomic<Bool>(false)
 
-    /// Closes what a peer sent, which may be anything, without waiting for what is behind it.
+    /// Closes descriptors that a peer sent, without waiting: they may be anything, and closing them may take long.
     package static func closeForeign(_ descriptors: [CInt]) {
         guard !descriptors.isEmpty else { return }
         port_close_foreign(descriptors, descriptors.count)
     }
 
-    /// Counts the whole frames read so far, and the large messages.
+    /// The number of whole frames and large messages read so far.
     package var framesReceived: UInt64 { framesRead.load(ordering: .relaxed) }
 
     /// The most descriptors a frame can carry.
@@ -232,7 +237,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         asksKernel = configuration.asksKernel
         credentialSource = endpoint.credentialSource
         let peer = endpoint.peer
-        // An endpoint that another channel has taken looks like one whose peer is gone.
+        // An endpoint that another channel has taken becomes a link whose peer is gone.
         link = endpoint.take() ?? .memory(MemoryLink.closedEnd())
         self.loop = loop
         eventLoopReference = (loop as? EventLoop).map { Unmanaged.passUnretained($0) }
@@ -282,7 +287,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     ///
     /// The channel and its handler live until the handler's `ended` has returned.
     package func start(_ handler: any FrameHandler) {
-        // A lock that another thread held at the fork would never be free.
+        // In a forked child, a lock that another thread held at the fork would never be released.
         guard !isForked else { return }
         let action = gate.withLock {
             let action = gated.life.start()
@@ -308,7 +313,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         do {
             try gate.withLock { (held) throws(TransportError) in
                 guard !gated.life.hasEnd else { return }
-                // Written to before, and known to the loop since.
+                // The channel was written to before, so the loop already knows the descriptor.
                 if gated.inputSource != 0 { return setReadInterest(true, held) }
                 let interest = readInterest(held)
                 gated.inputSource = try eventLoop.addSource(link.inputDescriptor, interest: interest, self)
@@ -319,14 +324,14 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         }
     }
 
-    /// What the frames are delivered to; nil before the start and after the end.
+    /// The handler of the frames; nil before the start and after the end.
     package var handler: (any FrameHandler)? { isForked ? nil : gate.withLock { gated.handler } }
 
     /// Whether this channel alone refers to its handler.
     package var holdsHandlerAlone: Bool {
         guard !isForked else { return false }
         return gate.withLock {
-            // In two steps: within the first one the handler is held once more.
+            // Two steps, because the first one holds another reference to the handler.
             let reference = gated.handler?.reference
             return reference?.isHeldOnce ?? false
         }

@@ -14,15 +14,16 @@ package struct ChannelConfiguration: Sendable {
     package var window: UInt64
     /// Whether descriptors are accepted, where the endpoint can carry them.
     package var acceptsDescriptors: Bool
-    /// Whether the kernel is asked to refuse those that are not accepted; false: as on one that cannot, for tests.
+    /// Whether the kernel is asked to refuse descriptors that are not accepted; false to test the behaviour on kernels
+    /// that cannot.
     package var asksKernel = true
-    /// The kind of frames that answer a thread that waits for them, which then is woken at once where memory is shared.
+    /// The kind of frames that are answers; where memory is shared, a thread that waits for one is woken directly.
     package var answerKind: UInt8?
-    /// Other kinds of frames that the peer's messages cause: their bytes are counted together with those of answers.
+    /// Other kinds of frames that the peer's messages cause: their bytes count as bytes of answers.
     ///
     /// Bit k stands for kind k.
     package var countedKinds: UInt32
-    /// How much of this side's own may lie unsent before the owner should wait: bytes in whole frames, and in large
+    /// How many of this side's own bytes may be unsent before the owner should wait: in whole frames, and in large
     /// messages.
     package var unsentFrames = 4 << 20
     package var unsentMessages = 32 << 20

@@ -29,10 +29,10 @@ final class ActivationSockets: @unchecked Sendable {  // `lock` protects `passed
 
     deinit { lock.destroy() }
 
-    /// Takes a socket out.
+    /// Removes and returns a socket.
     ///
-    /// - Parameter name: One of `LISTEN_FDNAMES`; nil: the first that is left.
-    /// - Throws: `notActivated` if there is none; `wrongDescriptor` if it is no listening Unix domain socket.
+    /// - Parameter name: One of `LISTEN_FDNAMES`; nil for the first socket that is left.
+    /// - Throws: `notActivated` if there is none; `wrongDescriptor` if it is not a listening Unix domain socket.
     func take(named name: String?) throws(TransportError) -> Passed {
         let (taken, left) = lock.withLock { () -> (Passed?, [String]) in
             var all = passed ?? read()
@@ -63,7 +63,7 @@ final class ActivationSockets: @unchecked Sendable {  // `lock` protects `passed
 
     private func read() -> [Passed] {
         defer { for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(variable) } }
-        // They may have been meant for a process that started this one.
+        // The variables may be for a process that started this one.
         guard Self.value("LISTEN_PID").flatMap({ pid_t($0) }) == getpid(),
             let count = Self.value("LISTEN_FDS").flatMap({ CInt($0) }), count > 0, count <= CInt.max - first
         else { return [] }
@@ -71,7 +71,7 @@ final class ActivationSockets: @unchecked Sendable {  // `lock` protects `passed
             String.init)
         var passed: [Passed] = []
         for descriptor in first..<(first + count) {
-            // A count that is wrong must not be believed for billions of numbers.
+            // A wrong count must not cause a loop over billions of numbers.
             guard port_kind(descriptor) >= 0 else { break }
             _ = port_set_close_on_exec(descriptor)
             let index = Int(descriptor - first)

@@ -36,8 +36,9 @@ extension ChannelEndpoint {
         return ChannelEndpoint(link: .socket(descriptor), credentials: .connected)
     }
 
-    /// Whether there is a file that is no socket; a stale socket may be gone by now, as another process is about to
-    /// listen there.
+    /// Whether there is a file that is not a socket.
+    ///
+    /// A stale socket may be gone by now, because another process is about to listen there.
     private static func isOtherFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFSOCK
@@ -130,7 +131,7 @@ extension ChannelEndpoint {
         guard let value = getenv(ChildProcess.channelVariable).map({ String(cString: $0) }) else {
             throw TransportError(.noParent, "No parent process has given this one a channel.")
         }
-        // It is taken once, and the programs started from here have another parent.
+        // The channel is taken once, and programs that this process starts have another parent.
         unsetenv(ChildProcess.channelVariable)
         if value == "stdio" { return try standardStreams() }
         guard value.hasPrefix("fd:"), let descriptor = CInt(value.dropFirst(3)), descriptor >= 0 else {
@@ -166,7 +167,7 @@ extension ChannelEndpoint {
         return (ends[0], ends[1])
     }
 
-    /// Pipes whose ends no other process has.
+    /// An end over pipes whose ends no other process has.
     static func ownPipes(reading: CInt, writing: CInt) -> ChannelEndpoint {
         _ = port_set_nonblocking(reading)
         _ = port_set_nonblocking(writing)
@@ -177,9 +178,9 @@ extension ChannelEndpoint {
             credentials: .none)
     }
 
-    /// A stream over a description others may share.
+    /// A stream over an open description that others may share.
     ///
-    /// A pipe is opened a second time where the system allows it, and is then ours alone.
+    /// Where the system allows it, a pipe is opened a second time and is then used by this process alone.
     private static func sharedStream(_ descriptor: CInt, _ kind: CInt, isOutput: Bool) -> Link.Stream {
         _ = port_set_close_on_exec(descriptor)
         if kind == CInt(PORT_KIND_SOCKET) {

@@ -5,14 +5,15 @@ internal import CPortShims
 /// It owns its descriptors, and closes them if it is not taken.
 package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `link`.
     enum CredentialSource: Sendable {
-        /// Pipes and memory.
+        /// For pipes and memory links, which have no credentials.
         case none
-        /// The kernel noted the peer when the connection was made.
+        /// The kernel recorded the peer when the connection was made.
         case connected
-        /// A socketpair names its creator at both ends: the sender's credentials come with the first bytes.
+        /// A socketpair has its creator's credentials at both ends, so the sender's credentials come with the first
+        /// bytes.
         case message
 
-        /// Apple's systems have no such message, and note for a socketpair which process used its other end last.
+        /// Apple's systems have no such message. They record for a socketpair which process last used its other end.
         #if canImport(Darwin)
             static let ofSocketpair = CredentialSource.connected
         #else
@@ -43,9 +44,7 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
         lock.destroy()
     }
 
-    /// Takes the link out; the caller owns it.
-    ///
-    /// Nil if that was done before.
+    /// Removes the link, which the caller owns from now on; nil if it was taken before.
     func take() -> Link? {
         lock.withLock {
             let taken = link

@@ -8,11 +8,11 @@ internal import Synchronization
     internal import MachO
 #endif
 
-/// A program this process has started, and how it ended.
+/// A program that this process has started, and how it ended.
 ///
-/// It is reaped when it ends, whether or not anybody still holds this object, so no zombie stays.
+/// It is reaped when it ends, even if nothing refers to this object any more, so no zombie stays.
 public final class ChildProcess: @unchecked Sendable {  // `lock` protects `descriptor`, `exit` and `watchers`.
-    /// What the frames between parent and child travel over.
+    /// The connection between parent and child.
     public enum Transport: Sendable, Hashable {
         /// A socketpair, descriptor 3 of the child. Carries descriptors and credentials.
         case socketpair
@@ -35,8 +35,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
     /// The process's number.
     public let pid: Int32
-    /// Readable once the process has ended; -1 where the system has no such descriptor, and after the process was
-    /// reaped.
+    /// A descriptor that is readable once the process has ended; -1 where the system has no such descriptor, and after
+    /// the process was reaped.
     private var descriptor: CInt
     private let lock = Lock()
     private var exit: ExitStatus?
@@ -87,8 +87,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         return (child, mine)
     }
 
-    /// Where the program of that name is: one without a slash stands beside this process's own, a relative path counts
-    /// from the directory this process is in.
+    /// The path of a program: a name without a slash is looked up beside this process's own program, a relative path
+    /// counts from the current directory.
     package static func located(_ name: String) throws(TransportError) -> String {
         guard !name.contains("/") else { return name.hasPrefix("/") ? name : absolute(name) }
         guard let own = ownPath(), let slash = own.lastIndex(of: "/") else {
@@ -150,7 +150,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     ///
     /// Does nothing if the process has ended.
     public func send(_ signal: Int32) {
-        // Under the lock, which the reaper takes too: the number cannot have passed to another process meanwhile.
+        // Under the lock, which the reaper also takes: meanwhile the number cannot be given to another process.
         lock.withLock {
             if exit == nil { _ = port_process_signal(pid, descriptor, signal) }
         }
@@ -167,8 +167,8 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
     /// Reaps the process if it has ended.
     ///
-    /// - Returns: What resumes the waiters, to be called once, with no lock held; `nil` if the process runs or was reaped
-    ///   before.
+    /// - Returns: A closure that resumes the waiters, to be called once with no lock held; `nil` if the process runs or
+    ///   was reaped before.
     private func reap() -> (@Sendable () -> Void)? {
         lock.withLock {
             guard exit == nil else { return nil }
@@ -183,7 +183,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         }
     }
 
-    /// Closes the descriptor, which nothing needs once the process is reaped: this object may be held for long.
+    /// Closes the descriptor.
+    ///
+    /// It is not needed once the process is reaped, and this object may be kept for long.
     private func closeDescriptor() {
         lock.withLock {
             if descriptor >= 0 { port_close(descriptor) }
@@ -234,7 +236,7 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         }
 
         func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
-            // A loop that cannot poll asks sources that are not ready. The reaper answers once.
+            // A loop whose poller fails also calls sources that are not ready. Only the first call reaps.
             guard let tell = child.reap() else { return nil }
             lock.withLock {
                 loop.removeSource(source, descriptor, interest: UInt32(PORT_READABLE))

@@ -6,7 +6,7 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// The two directions of bytes below a channel.
+/// The two directions of bytes that a channel uses.
 enum Link: Sendable {
     case socket(CInt)
     case streams(input: Stream, output: Stream)
@@ -16,12 +16,13 @@ enum Link: Sendable {
     struct Stream: Sendable {
         let descriptor: CInt
         let isSocket: Bool
-        /// The open description is shared with others, who must not find it non-blocking: ask before each call, and
-        /// write no more than a writable pipe is sure to take.
+        /// Others share the open description and must not find it non-blocking.
+        ///
+        /// So each call asks first whether it would wait, and writes no more than a writable pipe is sure to accept.
         let isShared: Bool
     }
 
-    /// What POSIX says a writable pipe takes without waiting.
+    /// The bytes that a writable pipe accepts without waiting, by POSIX.
     private static let pipeGrain = 4_096
 
     var inputDescriptor: CInt {
@@ -32,7 +33,7 @@ enum Link: Sendable {
         }
     }
 
-    /// The socket that is read; nil if it is none.
+    /// The descriptor that is read if it is a socket; nil if it is not.
     var inputSocket: CInt? {
         switch self {
         case .socket(let descriptor): descriptor
@@ -96,7 +97,7 @@ enum Link: Sendable {
 
     private func sendShared(_ vectors: UnsafeMutablePointer<iovec>, _ count: Int, _ socket: CInt) -> Int {
         #if canImport(Darwin)
-            // The call would wait, whatever its flag says: there must be room for all of it.
+            // The call would wait in spite of its flag, so there must be room for all of it.
             guard port_wait_one(socket, UInt32(PORT_WRITABLE), 0) != 0 else { return -Int(EAGAIN) }
             vectors[0].iov_len = min(vectors[0].iov_len, 2_048)
             return result(port_send(socket, vectors, 1, nil, 0, false))
@@ -105,7 +106,7 @@ enum Link: Sendable {
         #endif
     }
 
-    /// Whether a read may bring less than there is, as on a shared description, of which we do not know the mode.
+    /// Whether a read may return fewer bytes than there are, as on a shared description whose mode is unknown.
     var mayReadShort: Bool {
         if case .streams(let input, _) = self { return input.isShared }
         return false
@@ -124,9 +125,9 @@ enum Link: Sendable {
         }
     }
 
-    /// Ends the output after what is written.
+    /// Ends the output after the bytes that were written.
     ///
-    /// False if that takes closing the output's descriptor.
+    /// False if that needs the output's descriptor to be closed.
     func finishOutput() -> Bool {
         switch self {
         case .socket(let descriptor): _ = port_shutdown(descriptor, false, true)

@@ -6,16 +6,18 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// What an end of a memory link reports, as the poller does for a descriptor.
+/// Receives the reports of one end of a memory link, which correspond to those of the poller for a descriptor.
 protocol MemoryLinkUser: AnyObject, Sendable {
-    /// There is something to read, or the end.
+    /// There are bytes to read, or the end.
     func inputArrived()
-    /// It takes bytes again.
+    /// The link accepts bytes again.
     func outputPossible()
 }
 
-/// A connection inside one process and without the kernel, for tests: it splits, merges and delays bytes at random, the
-/// same way each time for the same seed (when its channels are on a `ManualLoop`).
+/// A connection inside one process and without the kernel, for tests.
+///
+/// It splits, merges and delays bytes at random, in the same way each time for the same seed (when its channels are on
+/// a `ManualLoop`).
 package enum MemoryLink {
     /// Two connected ends.
     ///
@@ -58,10 +60,10 @@ package enum MemoryLink {
 
         deinit { lock.destroy() }
 
-        /// How many of `count` bytes move now.
+        /// The number of bytes, of `count`, that move now.
         func some(of count: Int, side: Int) -> Int {
             guard count > 1, random != nil else { return count }
-            // Small pieces often: frames are small, and what matters is where they are cut.
+            // Small pieces are frequent: frames are small, and the tests are about where they are cut.
             let isSmall = random?[side].below(2) == 0
             let bound = isSmall ? min(count, 24) : count
             return 1 + (random?[side].below(bound) ?? 0)
@@ -84,14 +86,14 @@ package enum MemoryLink {
 
         deinit { close() }
 
-        /// Whether a read would give something: bytes or the end.
+        /// Whether a read would return bytes or the end.
         var isReadable: Bool {
             shared.lock.withLock {
                 shared.toward[side].count > 0 || shared.toward[side].isFinished || shared.isClosed[side]
             }
         }
 
-        /// Whether what is written here will not be read.
+        /// Whether the peer will not read what is written here.
         var isPeerClosed: Bool { shared.lock.withLock { shared.isClosed[1 - side] } }
 
         func attach(_ user: any MemoryLinkUser) {
@@ -117,7 +119,7 @@ package enum MemoryLink {
                     shared.toward[other].bytes += UnsafeRawBufferPointer(start: vectors[index].iov_base, count: part)
                     left -= part
                 }
-                // The channel takes a short write for a full kernel and waits to be notified.
+                // After a short write the channel waits for room, as with a full kernel.
                 if moved < total { shared.toward[other].writerWaits = true }
                 return (moved, shared.users[other].user)
             }

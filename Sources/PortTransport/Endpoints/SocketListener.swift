@@ -6,13 +6,13 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// Listens at a path of the file system and hands on its connections.
+/// Listens at a path of the file system and passes its connections on.
 ///
-/// The path belongs to the process that holds the lock of the file `path.lock` beside it; the kernel releases it when
-/// its holder ends, however it ends. So a socket whose lock is free is stale and is replaced, and no process number is
-/// ever looked at. Both files have mode 0600.
+/// The path belongs to the process that holds the lock of the file `path.lock` beside it. The kernel releases the lock
+/// when this process ends, in whatever way. So a socket whose lock is free is stale and is replaced, and process
+/// numbers are not needed. Both files have mode 0600.
 package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock` protects `state`.
-    /// Called on the loop for each connection; it may run a user's code.
+    /// Called on the loop for each connection; it may run user code.
     package typealias Acceptor = @Sendable (ChannelEndpoint, PeerCredentials?) -> Void
 
     private struct State {
@@ -22,11 +22,11 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var timer: TimerToken?
         var acceptor: Acceptor?
         var onPause: (@Sendable (TransportError) -> Void)?
-        /// Nothing was accepted since it last paused, which was reported.
+        /// Nothing was accepted since the last pause, which was reported.
         var pausesAgain = false
-        /// Connections accepted whose end was not reported.
+        /// Accepted connections whose end was not reported yet.
         var open = 0
-        /// There are as many as there may be.
+        /// As many connections are open as may be.
         var isFull = false
     }
 
@@ -35,7 +35,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// The most connections that may be open at a time.
     private let maximum: Int
     private let descriptor: CInt
-    /// -1: the socket and its file belong to another process, which may hand them to this process's successor.
+    /// The lock file; -1 if the socket and its file belong to another process, which may give them to another one
+    /// afterwards.
     private let lockFile: CInt
     private let identity: (UInt64, UInt64)
     private let lock = StateLock<State>()
@@ -91,8 +92,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         self.loop = loop
         self.maximum = maximum
         descriptor = passed.descriptor
-        // Shared with the service manager, which only polls it. Of a connection that was given up meanwhile the poller
-        // may still tell, and a loop that waits for the next one would do nothing else.
+        // The socket is shared with the service manager, which only polls it. The poller may report a connection that
+        // its peer has given up meanwhile, and a loop that waits in `accept` for the next one would stand still.
         _ = port_set_nonblocking(descriptor)
         _ = port_pass_descriptors(descriptor, false)
         lockFile = -1
@@ -113,7 +114,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         TransportError(.nameTaken, "Another listener has \(path).", context: [path])
     }
 
-    /// Which file is there: its device and number.
+    /// The identity of the file at a path: its device and number.
     private static func identity(at path: String) -> (UInt64, UInt64)? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -126,9 +127,9 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             guard status.st_mode & S_IFMT == S_IFSOCK else {
                 throw TransportError(.wrongDescriptor, "\(path) exists and is not a socket.", context: [path])
             }
-            // A process that takes no lock may listen there.
+            // A process that does not use the lock may listen there.
             let probe = port_connect(path)
-            // A full queue has an owner, too.
+            // A full queue also has an owner.
             let isAlive = probe >= 0 || errno == EAGAIN
             if probe >= 0 { port_close(probe) }
             if isAlive { throw taken(path) }
@@ -154,10 +155,11 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// The loop holds the listener until `close`.
     ///
     /// - Parameters:
-    ///   - onPause: Called on the loop when it waits before it accepts more, most often because the process or the
-    ///   system has no descriptor left, or when as many connections are open as may be; once until it has accepted
-    /// again.
-    ///   - acceptor: Calls `connectionEnded` once for each connection it was given, sooner or later.
+    ///   - onPause: Called on the loop when the listener stops accepting for a while: most often because the process or
+    ///     the system has no descriptor left, or because as many connections are open as may be. Called again only
+    ///     after it has accepted a connection.
+    ///   - acceptor: Called on the loop for each connection; it has to call `connectionEnded` once for each, sooner or
+    ///     later.
     package func start(
         onPause: (@Sendable (TransportError) -> Void)? = nil, _ acceptor: @escaping Acceptor
     ) throws(TransportError) {
@@ -172,7 +174,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     /// Stops listening and removes the socket.
     ///
-    /// Connections made stay. Does nothing the second time.
+    /// Open connections stay open. Does nothing the second time.
     package func close() {
         let held = lock.lock()
         guard !state.isClosed else { return lock.unlock(held) }
@@ -191,7 +193,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         }
         if let found = Self.identity(at: path), found == identity { unlink(path) }
         port_close_listener(descriptor)
-        // While the lock is held, so that a successor never sees its own lock file go.
+        // Removed while the lock is held, so that a later owner's lock file is never removed.
         unlink(path + ".lock")
         port_close(lockFile)
     }
@@ -223,7 +225,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         }
     }
 
-    /// One of the connections accepted is no more: there is room for another.
+    /// An accepted connection has ended, so there is room for another.
     package func connectionEnded() {
         lock.withLock { held in
             state.open -= 1
@@ -233,13 +235,13 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         }
     }
 
-    /// Leaves the queue alone for a while: it stays readable, and looking again at once would spin.
+    /// Stops accepting for a while: the socket stays readable, so trying again at once would spin.
     private func pause(_ number: CInt, _ held: borrowing Held<State>) {
         ignore(.system("accepting a connection", number, context: [path]), held)
         state.timer = loop.addTimer(after: Self.pause) { [weak self] in self?.resume() }
     }
 
-    /// Leaves the queue alone until a connection ends.
+    /// Stops accepting until a connection ends.
     private func rest(_ held: borrowing Held<State>) {
         state.isFull = true
         ignore(

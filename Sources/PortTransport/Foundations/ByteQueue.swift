@@ -21,7 +21,7 @@ struct ByteQueue: ~Copyable {
     @inline(__always)
     mutating func extend(_ size: Int) -> UnsafeMutableRawPointer {
         if head &+ count &+ size > capacity { grow(size) }
-        // `grow` leaves memory behind.
+        // `grow` has allocated memory.
         let place = memory.unsafelyUnwrapped + (head &+ count)
         count &+= size
         return place

@@ -1,8 +1,8 @@
 internal import CPortShims
 
-/// A mutex with an address of its own, so that it can stand beside state that a pointer reaches.
+/// A mutex with an address of its own, so that it can stand beside state behind a pointer.
 ///
-/// Its maker destroys it. Locking costs about 10 ns when no other thread wants it.
+/// The owner that made it destroys it. Locking takes about 10 ns when no other thread wants the lock.
 struct Lock: @unchecked Sendable {  // The pointer never changes; what it points to is the lock itself.
     private let pointer: UnsafeMutablePointer<port_lock>
 
@@ -11,7 +11,9 @@ struct Lock: @unchecked Sendable {  // The pointer never changes; what it points
         pointer.initialize(to: port_lock())
     }
 
-    /// The lock that lies at a place in an object, which stays there as long as the object lives; not to be destroyed.
+    /// The lock stored at an address inside an object.
+    ///
+    /// It lives as long as the object and must not be destroyed.
     @inline(__always)
     fileprivate init(at place: UnsafeMutablePointer<port_lock>) { pointer = place }
 
@@ -55,7 +57,7 @@ struct StateLock<State: ~Copyable>: Sendable {
 
     init() { base = Lock() }
 
-    /// As the lock at a place in an object.
+    /// The lock stored at an address inside an object.
     @inline(__always)
     init(at place: UnsafeMutablePointer<port_lock>) { base = Lock(at: place) }
 
@@ -98,7 +100,7 @@ struct StateLock<State: ~Copyable>: Sendable {
         condition.wait(base, until: deadline)
     }
 
-    /// For what the compiler cannot follow, such as a lock that another thread has taken.
+    /// A proof for cases that the compiler cannot follow, such as a lock that another thread has taken.
     func assumeHeld() -> Held<State> { Held() }
 }
 
@@ -120,10 +122,10 @@ struct Condition: @unchecked Sendable {  // As `Lock`.
     }
 }
 
-/// The monotonic clock in nanoseconds: what deadlines of this module are measured by.
+/// The time of the monotonic clock in nanoseconds, which deadlines of this module refer to.
 package func monotonicNow() -> UInt64 { port_now() }
 
-/// The time of the monotonic clock after `delay`, or the last it can show.
+/// The time of the monotonic clock after `delay`, or the latest time that it can represent.
 package func monotonicNow(after delay: Duration) -> UInt64 {
     let (sum, isFar) = port_now().addingReportingOverflow(delay.nanoseconds)
     return isFar ? .max : sum

@@ -4,11 +4,11 @@ package struct ObjectAddress {
 
     package init(_ object: some AnyObject) { address = Unmanaged.passUnretained(object).toOpaque() }
 
-    /// Whether one reference alone holds the object; the caller must hold none of its own meanwhile.
+    /// Whether the object has exactly one reference; the caller must hold none of its own during the call.
     package var isHeldOnce: Bool {
         var address = address
         return withUnsafeMutablePointer(to: &address) { address in
-            // As an object of some class: of `AnyObject` the language would open a copy, which counts.
+            // Rebound to a class: with `AnyObject` the language would make a copy, which counts as a second reference.
             address.withMemoryRebound(to: SomeObject.self, capacity: 1) { isKnownUniquelyReferenced(&$0.pointee) }
         }
     }

@@ -1,6 +1,6 @@
-/// A value that is missing as a rule.
+/// A value that is usually missing.
 ///
-/// It has memory of its own, so that a connection without it spends one word on it.
+/// It has memory of its own, so that an object without the value spends one word on it.
 package enum Rare<Value> {
     case missing
     indirect case present(Value)

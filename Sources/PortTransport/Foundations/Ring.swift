@@ -6,7 +6,8 @@
 /// connection has many and uses few. An `Array` would move its elements at each removal from the front, or check for
 /// uniqueness at each access.
 @_spi(Queues) public struct Ring<Element>: ~Copyable {
-    // All is public, because code of another module is specialised only if it is. It is no interface for users of the library.
+    // Everything is public, because code of another module is specialised only then. It is not an interface for users
+    // of the library.
 
     @usableFromInline var block: UnsafeMutablePointer<RingHeader>?
 
@@ -165,7 +166,7 @@
     }
 }
 
-/// What stands before the elements of a `Ring`.
+/// The header before the elements of a `Ring`.
 @usableFromInline
 struct RingHeader {
     /// The place of the first element.

@@ -35,7 +35,7 @@ package struct FrameHeader: Sendable, Hashable {
         self.descriptors = descriptors
     }
 
-    /// Reads the header at `address`, where eight bytes are.
+    /// Reads the header at `address`, which has to have eight bytes.
     @inline(__always)
     init(at address: UnsafeRawPointer) {
         let bits = UInt64(littleEndian: address.loadUnaligned(as: UInt64.self))
@@ -51,7 +51,7 @@ package struct FrameHeader: Sendable, Hashable {
         address.storeBytes(of: bits.littleEndian, as: UInt64.self)
     }
 
-    /// Has the header that was written at `address` count no descriptors.
+    /// Sets the number of descriptors in the header at `address` to 0.
     static func clearDescriptors(at address: UnsafeMutableRawPointer) {
         var header = FrameHeader(at: address)
         header.descriptors = 0

@@ -1,4 +1,4 @@
-/// The part of a frame that has come, until the next read.
+/// The received part of an incomplete frame, kept until the next read.
 final class FramePart {
     /// Where the part is.
     ///
@@ -9,13 +9,14 @@ final class FramePart {
     }
 
     let memory: Memory
-    /// The size of the frame, as far as it is known.
+    /// The size of the frame, or the part of it that is known.
     let needed: Int
 
     /// - Parameters:
     ///   - memory: The memory that was read into.
-    ///   - place: Where in it the part is.
-    ///   - buffer: What keeps that memory; nil to copy the part.
+    ///   - place: The range of the part in it.
+    ///   - buffer: The buffer that owns this memory; nil to copy the part.
+    ///   - needed: The size of the frame, or the part of it that is known.
     init(_ memory: UnsafeMutableRawPointer, _ place: Range<Int>, in buffer: ReadBuffer?, needed: Int) {
         self.needed = needed
         if let buffer {

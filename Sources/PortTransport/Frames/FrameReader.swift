@@ -1,9 +1,9 @@
 /// Splits a stream of bytes into frames and puts large messages together: a state machine without I/O.
 ///
-/// The owner reads bytes and shows them with `next` until it answers `.incomplete`; what is left over it shows again,
+/// The owner reads bytes and passes them to `next` until it returns `.incomplete`. It passes the bytes left over again,
 /// at the start of a longer run, after the next read. Within a continuation, `destination` says where the next bytes
-/// belong, so that they can be received straight into the message; `next` copies those that were received with others.
-/// Whole frames are never copied: an event names their place in the bytes shown.
+/// belong, so that they can be received straight into the message; `next` copies those that were received together with
+/// others. Whole frames are never copied: an event names their range in the bytes passed.
 package struct FrameReader: ~Copyable {
     package struct Limits: Sendable {
         /// The most bytes in one large message.
@@ -30,15 +30,16 @@ package struct FrameReader: ~Copyable {
     }
 
     package enum Event {
-        /// A whole frame, or the opener of a large message of `messageLength` bytes; `body` are offsets in the bytes
-        /// shown.
+        /// A whole frame, or the opener of a large message of `messageLength` bytes; `body` is a range of the bytes
+        /// passed.
         case frame(FrameHeader, number: UInt64, body: Range<Int>, messageLength: UInt64?)
-        /// A large message is complete, or given up by its sender.
+        /// A large message is complete; nil if its sender aborted it.
         case bulk(number: UInt64, ByteSlice?)
-        /// The next bytes of a large message lie in a piece of a region: the owner copies them to `destination`, before
-        /// anything else, and says so with `filled`.
+        /// The next bytes of a large message are in a piece of a region. The owner copies them to `destination` before
+        /// it does anything else, and reports that with `filled`.
         case piece
-        /// What begins at the cursor has `needed` bytes, as far as is known; 0 if nothing begins there.
+        /// The frame at the cursor is incomplete. It has `needed` bytes, or that much is known; 0 if no frame begins
+        /// there.
         case incomplete(needed: Int)
     }
 
@@ -53,7 +54,8 @@ package struct FrameReader: ~Copyable {
     private final class LargeInput {
         /// In the order of their numbers, which is the order of their openers.
         var messages: [Message] = []
-        /// Index in `messages` and rest of the continuation whose payload is being received.
+        /// The message whose continuation is being received, as an index in `messages`, and the bytes of the payload
+        /// still to come.
         var current = 0
         var rest = 0
         var isLast = false
@@ -78,7 +80,7 @@ package struct FrameReader: ~Copyable {
     /// True if no large message is under way.
     package var isWhole: Bool { large?.messages.isEmpty ?? true }
 
-    /// Bytes of large messages the owner has consumed, to be kept up to date by it.
+    /// Bytes of large messages the owner has consumed; the owner keeps the number up to date.
     package var consumed: UInt64 {
         get { large?.consumed ?? 0 }
         set { large?.consumed = newValue }
@@ -94,7 +96,7 @@ package struct FrameReader: ~Copyable {
     /// Whether another continuation of the message comes after the one in `destination`.
     package var moreFollows: Bool { !(large?.isLast ?? false) }
 
-    /// Says that `count` bytes, at most as many as it has, are now in `destination`.
+    /// Reports that `count` bytes were copied to `destination`, which has to have so many.
     package mutating func filled(_ count: Int) -> Event? {
         guard let large else { return nil }
         large.messages[large.current].received += count
@@ -102,7 +104,7 @@ package struct FrameReader: ~Copyable {
         return large.rest == 0 ? endContinuation(of: large) : nil
     }
 
-    /// Reads what begins at `cursor` and moves it behind that.
+    /// Reads the frame or continuation at `cursor`, and moves `cursor` behind it.
     package mutating func next(
         _ bytes: UnsafeRawBufferPointer, _ cursor: inout Int
     ) throws(TransportError) -> Event {
@@ -119,7 +121,7 @@ package struct FrameReader: ~Copyable {
                 return .incomplete(needed: bytes.count > cursor ? FrameHeader.size : 0)
             }
             let header = FrameHeader(at: base + cursor)
-            // As UInt32, so that no length can be out of range of anything.
+            // Compared as `UInt32`, which has room for any length.
             guard header.length <= limits.frame else {
                 throw violation("a frame of \(header.length) bytes, where \(limits.frame) are allowed")
             }
@@ -191,7 +193,7 @@ package struct FrameReader: ~Copyable {
         switch header.flags {
         case FrameHeader.abortFlag:
             guard payload == 0 else { throw violation("an abort with a payload") }
-            // Both sides forget a message that is given up, so no credit is given for it.
+            // Both sides take an aborted message out of their count, so no credit is given back for it.
             if message.block != nil { large.begun -= UInt64(message.total) }
             large.messages.remove(at: index)
             return .bulk(number: number, nil)

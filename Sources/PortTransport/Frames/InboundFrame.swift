@@ -1,10 +1,10 @@
-/// A frame as it lies in the read buffer, valid during the call that shows it.
+/// A frame in the read buffer, valid during the call that passes it.
 package struct InboundFrame: ~Copyable, @unchecked Sendable {  // Shown for the time of a call, by one thread.
     package let kind: UInt8
     package let flags: UInt8
     /// The frame's place among all frames that are not continuations, counted from 1.
     package let number: UInt64
-    /// The body; of the opener of a large message, what follows the length.
+    /// The body; for the opener of a large message, the part after the length.
     package let bytes: UnsafeRawBufferPointer
     /// The bytes that follow in continuations; nil for a whole frame.
     package let messageLength: UInt64?

@@ -7,27 +7,28 @@ final class LargeOutput {
     /// The continuation that is being written, of the first message.
     var fragment: OutboundQueue.Fragment?
     var aborted: [UInt64] = []
-    /// Those that are to be aborted once the write that is under way is over.
+    /// The numbers of messages to abort once the current write is over.
     var delayedAborts: [UInt64] = []
     /// Bytes of messages begun and not yet consumed by the peer.
     var outstanding: UInt64 = 0
-    /// Bytes that are not written, of this side's own messages and of answers.
+    /// Unwritten bytes of this side's own messages, and of answers.
     var unsentOwn = 0
     var unsentAnswers = 0
-    /// Messages done with, for the owner to free outside its lock: their memory's owner may be a user's object.
+    /// Messages that are finished, for the owner to free without its lock: the owner of their memory may be a user's
+    /// object.
     var spent: [LargeMessage] = []
-    /// Four headers of continuations, for the plan that is being written.
+    /// Memory for four headers of continuations, for the current plan.
     let headers = UnsafeMutableRawPointer.allocate(
         byteCount: OutboundQueue.maximumFragments * LargeOutput.headerStride, alignment: 8)
 
-    /// A header has room for the longest form.
+    /// The room for each header: as large as the longest form.
     static let headerStride = 24
 
     deinit { headers.deallocate() }
 
     /// Whether the first message may go on now.
     ///
-    /// - Parameter window: The most bytes that may be outstanding, unless they are of a single message.
+    /// - Parameter window: The most bytes that may be outstanding, unless they belong to a single message.
     func mayGo(within window: UInt64) -> Bool {
         guard !messages.isEmpty else { return false }
         if fragment != nil || messages[0].isStarted { return true }
@@ -37,10 +38,10 @@ final class LargeOutput {
     /// Whether the first message takes pieces of a region, if there is one.
     var takesPieces: Bool { messages.count > 0 && messages[0].total >= LargeMessage.smallestForPieces }
 
-    /// Whether its next continuation goes into a piece.
+    /// Whether the next continuation of the first message goes into a piece.
     var wantsPiece: Bool { takesPieces && messages[0].total - messages[0].offset >= LargeMessage.smallestPiece }
 
-    /// Where a message stands in the queue.
+    /// The index of a message in the queue.
     func index(of number: UInt64) -> Int? { (0..<messages.count).first { messages[$0].number == number } }
 
     /// Notes that a message is given up.

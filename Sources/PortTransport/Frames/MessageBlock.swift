@@ -4,9 +4,9 @@
     internal import Darwin
 #endif
 
-/// The memory of one large message that comes in.
+/// The memory of one incoming large message.
 ///
-/// A peer chooses its size, so getting it may fail without ending the process.
+/// A peer chooses its size, so allocating it may fail without ending the process.
 package class MessageBlock {
     package let bytes: UnsafeMutableRawBufferPointer
 

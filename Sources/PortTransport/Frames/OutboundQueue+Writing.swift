@@ -1,7 +1,8 @@
 package import CPortShims
 
 extension OutboundQueue {
-    // What only reads, and is not always inlined, is `mutating`, too: otherwise its callers copy the whole queue first.
+    // Functions that only read, and are not always inlined, are `mutating` as well: otherwise the caller copies the
+    // whole queue.
 
     /// Whether a large message may go on now.
     @inline(__always)
@@ -18,10 +19,10 @@ extension OutboundQueue {
     /// Whether there is something to write that needs neither credit nor a piece of a region.
     var hasFrames: Bool { filling.count + draining.count > 0 }
 
-    /// Makes the end of the last frame a boundary.
+    /// Sets the boundary to the end of the last frame.
     mutating func setBoundary() { boundary = frameBytesEnqueued }
 
-    /// Takes the boundary away if all before it is written; true if so.
+    /// Removes the boundary if everything before it is written; true if so.
     mutating func passBoundary() -> Bool {
         guard let reached = boundary, frameBytesWritten == reached else { return false }
         boundary = nil
@@ -32,7 +33,7 @@ extension OutboundQueue {
     @inline(__always)
     var isIdle: Bool { queuedBytes == 0 && large?.spent.isEmpty ?? true }
 
-    /// The next write, where `hasOnlyFrames`, as one piece; `advanceOnlyFrames` accounts for it.
+    /// The next write, in one piece, for a queue that `hasOnlyFrames`; `advanceOnlyFrames` accounts for it.
     mutating func planOnlyFrames() -> UnsafeRawBufferPointer {
         isPlanned = true
         if draining.count == 0 {
@@ -48,11 +49,13 @@ extension OutboundQueue {
         if let large, !large.delayedAborts.isEmpty { abortDelayed(large) }
     }
 
-    /// Lays out the next write, of at most `fragments` continuations, in `vectors`, which has room for
-    /// `maximumVectors`.
+    /// Lays out the next write in `vectors`.
     ///
-    /// - Parameter pieceSize: If the queue `wantsPiece`, what fits into the one that there is; 0: none is free; nil:
-    ///   there is no region.
+    /// - Parameters:
+    ///   - vectors: Room for `maximumVectors`.
+    ///   - fragments: The most continuations in the write.
+    ///   - pieceSize: The bytes that the next piece of the region takes, if the queue `wantsPiece`; 0 if no piece is
+    ///     free; nil if there is no region.
     package mutating func plan(
         _ vectors: UnsafeMutablePointer<iovec>, fragments: Int, pieceSize: Int? = nil
     ) -> Plan {
@@ -72,13 +75,13 @@ extension OutboundQueue {
         }
         let bulk = large.messages[0]
         if !bulk.isStarted {
-            // Before the write, not after it: the peer may give back what was written before the writer gets here
-            // again.
+            // Counted before the write and not after it: the peer may give back credit for these bytes before the
+            // writing thread has returned from the kernel.
             bulk.isStarted = true
             large.outstanding += UInt64(bulk.total)
         }
         if let pieceSize {
-            // Behind a continuation that is in the stream comes nothing else.
+            // A continuation that is in the stream has to be finished first.
             guard fragment == nil else { return plan }
             let payload = min(pieceSize, bulk.total - bulk.offset)
             let piece = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total, isPiece: true)
@@ -86,12 +89,12 @@ extension OutboundQueue {
             plan.piece = piece
             return plan
         }
-        // `advance` cuts by it once more.
+        // `advance` computes the same continuations with it.
         bulk.portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
         var cursor = bulk.cursor
         var slot = 0
         if let fragment {
-            // Behind the continuation that is being finished.
+            // New continuations begin behind the one that is being finished.
             bulk.forEachPiece(&cursor, fragment.payload - fragment.payloadWritten) { _ in }
             if fragment.isLast || bulk.isAborted { return plan }
             slot = 1
@@ -142,7 +145,8 @@ extension OutboundQueue {
         plan.bytes += left
     }
 
-    /// Adds whole frames, as far as one `sendmsg` may carry their descriptors; true if that is all that is draining.
+    /// Adds whole frames, as many as one `sendmsg` can carry with their descriptors; true if no frame in `draining` is
+    /// left.
     func planFrames(_ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan) -> Bool {
         var count = draining.count
         guard count > 0, let start = draining.start else { return true }
@@ -151,8 +155,8 @@ extension OutboundQueue {
             let end = frameBytesWritten + UInt64(count)
             for index in 0..<descriptors.count where descriptors[index].start < end {
                 let next = descriptors[index]
-                // More descriptors leave only when the frames of those before are wholly written, so the peer never
-                // holds more unclaimed ones than two messages bring.
+                // More descriptors are sent only when the frames of the earlier ones are completely written, so the
+                // peer never holds more unclaimed descriptors than two messages bring.
                 let fits = plan.descriptors.count + next.numbers.count <= 253 && descriptorsSent <= frameBytesWritten
                 guard fits else {
                     count = Int(next.start - frameBytesWritten)
@@ -173,7 +177,7 @@ extension OutboundQueue {
 
     /// Accounts for `written` bytes of a plan.
     ///
-    /// Returns the descriptors that have left, for the caller to close.
+    /// Returns the descriptors that were sent, for the caller to close.
     package mutating func advance(_ plan: consuming Plan, written: Int) -> [CInt] {
         isPlanned = false
         var left = written
@@ -190,7 +194,7 @@ extension OutboundQueue {
         left -= frames
         guard let large else { return sent }
         if let piece = plan.piece {
-            // Its bytes are in the region, even if nothing of it was written.
+            // The bytes are in the region, even if nothing of the header was written.
             large.fragment = piece
             advanceFragment(of: large, &left)
         }
@@ -203,9 +207,9 @@ extension OutboundQueue {
         return sent
     }
 
-    /// After a write that failed: has the first `count` frames with descriptors leave without them.
+    /// Removes the descriptors from the first `count` frames that have some, after a write that failed.
     ///
-    /// - Returns: The descriptors, for the caller to close; nil if not all of these frames may do so.
+    /// - Returns: The descriptors, for the caller to close; nil if one of these frames needs its own.
     mutating func withdrawDescriptors(ofFirst count: Int) -> [CInt]? {
         guard !isPlanned, count > 0, (0..<count).allSatisfy({ descriptors[$0].areOptional }) else { return nil }
         var withdrawn: [CInt] = []
@@ -242,7 +246,7 @@ extension OutboundQueue {
         }
         if draining.count == 0 {
             draining.trim(to: Self.keptCapacity)
-            // The two queues share one block, so that an idle channel keeps one and not two.
+            // The two queues share one memory block, so that an idle channel keeps only one.
             if !filling.hasMemory { swap(&draining, &filling) }
         }
     }
@@ -288,7 +292,7 @@ extension OutboundQueue {
         return lastNumber
     }
 
-    /// Takes what is to be freed outside the owner's lock.
+    /// Takes the objects that the owner frees without its lock.
     @inline(__always)
     package mutating func takeSpent() -> [AnyObject] {
         guard let large, !large.spent.isEmpty else { return [] }
@@ -297,9 +301,11 @@ extension OutboundQueue {
         return taken
     }
 
-    /// Empties the queue of a channel that no longer writes; what was written stays known.
+    /// Empties the queue of a channel that no longer writes.
     ///
-    /// Not during a write. Returns descriptors for the owner to close.
+    /// `isWritten` still answers for what was written.
+    ///
+    /// Not to be called during a write. Returns descriptors for the owner to close.
     package mutating func discard() -> [CInt] {
         var numbers: [CInt] = []
         if let large {

@@ -1,15 +1,15 @@
-/// What a channel has yet to write: a pure structure, under the channel's queue lock.
+/// The output that a channel has yet to write: a pure structure, under the channel's queue lock.
 ///
-/// Whole frames, openers and aborts go into the *frame queue*, bytes in the order they were enqueued. Large messages
-/// stand in a queue of their own. Their continuations, fragments of 64 KiB, go out only when the frame queue is empty,
-/// so every frame passes them. A write is planned (`plan`), done by the caller without the lock, and accounted for
-/// (`advance`); between the two, bytes are only added.
+/// Whole frames, openers and aborts go into the *frame queue*, as bytes in the order in which they were enqueued. Large
+/// messages have a queue of their own. Their continuations, fragments of 64 KiB, are written only when the frame queue
+/// is empty, so every frame passes them. A write is planned (`plan`), done by the caller without the lock, and
+/// accounted for (`advance`); between the two, bytes are only added.
 package struct OutboundQueue: ~Copyable {
     /// The continuation that is being written.
     struct Fragment {
         var payload: Int
         var isLast: Bool
-        /// Its payload lies in a region, so that only the header is written.
+        /// Its payload is in a region, so only the header is written.
         var isPiece = false
         /// Bytes written of header and payload.
         var written = 0
@@ -22,11 +22,11 @@ package struct OutboundQueue: ~Copyable {
     }
 
     struct Descriptors {
-        /// Where in the frame queue its frame begins and ends.
+        /// The positions in the frame queue where its frame begins and ends.
         let start: UInt64
         let end: UInt64
         let numbers: [CInt]
-        /// The frame may leave without them.
+        /// The frame may be sent without them.
         let areOptional: Bool
     }
 
@@ -44,7 +44,7 @@ package struct OutboundQueue: ~Copyable {
         var descriptorFrames = 0
     }
 
-    /// Where in the frame queue a frame ends, and its size if it is counted among the answers.
+    /// The position in the frame queue where a frame ends, and its size if it counts as an answer.
     struct FrameEnd {
         let end: UInt64
         let answer: Int
@@ -57,36 +57,37 @@ package struct OutboundQueue: ~Copyable {
 
     var filling = ByteQueue()
     var draining = ByteQueue()
-    /// Bytes of the frame queue ever enqueued, and ever written.
+    /// All bytes that the frame queue has ever taken, and all that were written.
     var frameBytesEnqueued: UInt64 = 0
     var frameBytesWritten: UInt64 = 0
     package internal(set) var lastNumber: UInt64 = 0
-    /// The ends of the frames after the `writtenFrames`th, without that of the open frame: a channel that writes one
-    /// frame at a time needs no memory for them.
+    /// The ends of the frames that follow the first `writtenFrames`, except the end of the open frame: a channel that
+    /// writes one frame at a time needs no memory for them.
     var ends = Ring<FrameEnd>()
     var writtenFrames: UInt64 = 0
     /// Nil before the first large message.
     var large: LargeOutput?
     var descriptors = Ring<Descriptors>()
-    /// The end of the last frame whose descriptors have left.
+    /// The end of the last frame whose descriptors were sent.
     var descriptorsSent: UInt64 = 0
-    /// Where in the frame queue the channel moves to another way of writing: no write holds bytes of both sides.
+    /// The position in the frame queue from which the output goes to shared memory: no write holds bytes from both
+    /// sides of it.
     var boundary: UInt64?
     /// A plan was made and not accounted for.
     var isPlanned = false
-    /// The last frame is open: nothing stands behind it, and it is not written.
+    /// The last frame is open: nothing was enqueued behind it, and it is not written.
     ///
     /// It ends at `frameBytesEnqueued`.
     var hasOpenFrame = false
-    /// The size of the open frame, if it is counted among the answers.
+    /// The size of the open frame, if it counts as an answer.
     ///
-    /// One optional in the place of the two would take a word more.
+    /// Together with `hasOpenFrame` it takes a word less than an optional.
     private var openAnswer: UInt32 = 0
     let window: UInt64
     /// Bytes of large messages begun and not yet consumed by the peer.
     package var outstanding: UInt64 { large?.outstanding ?? 0 }
     package internal(set) var queuedBytes = 0
-    /// Bytes of answers that are not written, a whole frame as long as any of it is left.
+    /// Bytes of answers that are not written; a whole frame counts until its last byte is written.
     package var unsentAnswers: Int { frameAnswers + (large?.unsentAnswers ?? 0) }
     /// Bytes of whole frames that are not answers, and not written.
     @inline(__always)
@@ -94,7 +95,7 @@ package struct OutboundQueue: ~Copyable {
     /// Bytes of large messages that are not answers, and not written.
     package var unsentOwnMessages: Int { large?.unsentOwn ?? 0 }
     var frameAnswers = 0
-    /// Bytes of answers ever written.
+    /// All bytes of answers that were written.
     package internal(set) var writtenAnswers: UInt64 = 0
 
     package init(window: UInt64) {
@@ -103,7 +104,7 @@ package struct OutboundQueue: ~Copyable {
 
     package var isEmpty: Bool { queuedBytes == 0 }
 
-    /// The large message that is written or the next to be.
+    /// The number of the large message that is being written, or is next.
     package var firstMessage: UInt64? { large?.messages.first?.number }
 
     // MARK: Adding
@@ -152,7 +153,7 @@ package struct OutboundQueue: ~Copyable {
         self.large = large
         large.messages.append(LargeMessage(number: number, segments: segments, total: total, isAnswer: isAnswer))
         if isAnswer { large.unsentAnswers += total } else { large.unsentOwn += total }
-        // An empty one still has its last continuation to write.
+        // An empty message still has a last continuation to write.
         queuedBytes += max(total, 1)
         return number
     }
@@ -186,18 +187,18 @@ package struct OutboundQueue: ~Copyable {
         hasOpenFrame = false
     }
 
-    /// Gives a large message up, if its last continuation is not yet under way.
+    /// Aborts a large message, unless its last continuation is being written.
     package mutating func abort(_ number: UInt64) {
         guard let large else { return }
         if isPlanned {
-            // It may be complete by the time the write returns.
+            // The message may be complete when the write returns.
             large.delayedAborts.append(number)
             return
         }
         guard let index = large.index(of: number) else { return }
         let bulk = large.messages[index]
         if index == 0, let fragment = large.fragment {
-            // A frame once begun is finished; if it is the last there is nothing left to give up.
+            // A frame that was begun is finished. If it is the last one, there is nothing left to abort.
             if !fragment.isLast { bulk.isAborted = true }
             return
         }
@@ -237,10 +238,10 @@ package struct OutboundQueue: ~Copyable {
         return large.index(of: number) == nil && !large.aborted.contains(number)
     }
 
-    /// Whether the peer may have every byte of a message: as `isWritten`, or a write that is under way holds its last
-    /// one.
+    /// Whether the peer may have every byte of a message: like `isWritten`, but also true while a write holds the last
+    /// byte.
     ///
-    /// The peer can read what was written, act on it and go before its writer is back from the kernel.
+    /// The peer can read the bytes, act on them and be gone before the writer is back from the kernel.
     package func mayBeWritten(_ number: UInt64) -> Bool {
         if isWritten(number) { return true }
         guard isPlanned, number > 0 else { return false }
@@ -256,7 +257,7 @@ package struct OutboundQueue: ~Copyable {
         return end <= frameBytesWritten + UInt64(draining.count)
     }
 
-    /// Where a frame ends, counted from the first that is not written; nil if there is none.
+    /// The end of the frame at an index, counted from the first frame that is not written; nil if there is none.
     private func end(at index: Int) -> UInt64? {
         if index < ends.count { return ends[index].end }
         return index == ends.count && hasOpenFrame ? frameBytesEnqueued : nil

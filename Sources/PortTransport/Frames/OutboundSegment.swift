@@ -14,28 +14,28 @@ final class LargeMessage {
     let number: UInt64
     let segments: [OutboundSegment]
     let total: Int
-    /// Whether its bytes are counted among those of answers.
+    /// Whether its bytes count as bytes of answers.
     let isAnswer: Bool
     private(set) var offset = 0
     private var segment = 0
     private var segmentOffset = 0
-    /// Its first continuation is planned, and perhaps written: it counts against the window.
+    /// Its first continuation is planned and perhaps written, so it counts against the window.
     var isStarted = false
     var isAborted = false
 
-    /// Of each continuation, so that a frame that waits behind one waits for no more.
+    /// The most bytes in a continuation, which bounds how long a frame behind it waits.
     static let maximumPayload = 64 << 10
-    /// Of each, while other frames come and go.
+    /// The most bytes in a continuation while other frames are sent and received.
     static let narrowPayload = 16 << 10
-    /// What the continuations of the write that is planned, or was planned last, hold at most.
+    /// The most bytes in each continuation of the latest plan.
     var portion = LargeMessage.maximumPayload
-    /// A message that is smaller takes no pieces of a region.
+    /// A smaller message takes no pieces of a region.
     static let smallestForPieces = 256 << 10
-    /// What is left of it goes into the stream if it is less.
+    /// A smaller rest of a message goes into the stream.
     static let smallestPiece = 32 << 10
-    /// Of each piece, while other frames come and go.
+    /// The most bytes in a piece while other frames are sent and received.
     static let narrowPiece = 64 << 10
-    /// Of each continuation, so that one `sendmsg` can hold several.
+    /// The most segments in a continuation, so that one `sendmsg` can hold several continuations.
     static let maximumSegments = 24
 
     init(number: UInt64, segments: [OutboundSegment], total: Int, isAnswer: Bool) {
@@ -45,7 +45,7 @@ final class LargeMessage {
         self.isAnswer = isAnswer
     }
 
-    /// A place in the message, to look ahead with.
+    /// A position in the message, for looking ahead.
     struct Cursor {
         var offset: Int
         fileprivate var segment: Int
@@ -54,7 +54,8 @@ final class LargeMessage {
 
     var cursor: Cursor { Cursor(offset: offset, segment: segment, segmentOffset: segmentOffset) }
 
-    /// The payload of the continuation that begins at a place: always the same for the same place.
+    /// The payload size of the continuation that begins at `cursor`: always the same for the same position and
+    /// `portion`.
     func payload(at cursor: Cursor) -> Int {
         var count = 0
         var segment = cursor.segment
@@ -69,7 +70,7 @@ final class LargeMessage {
         return min(count, portion)
     }
 
-    /// Shows the pieces of the next `count` bytes and moves the place behind them.
+    /// Calls `body` with the pieces of the next `count` bytes, and moves `cursor` behind them.
     func forEachPiece(_ cursor: inout Cursor, _ count: Int, _ body: (UnsafeRawBufferPointer) -> Void) {
         var left = count
         cursor.offset += count
@@ -89,7 +90,7 @@ final class LargeMessage {
         }
     }
 
-    /// Copies the next `count` bytes, without moving the place.
+    /// Copies the next `count` bytes, without moving the position.
     func copy(_ count: Int, to target: UnsafeMutableRawBufferPointer) {
         var cursor = cursor
         var filled = 0

@@ -15,12 +15,12 @@ final class ReadBuffer: @unchecked Sendable {  // The one reader writes; others 
     deinit { ReadBufferPool.shared.giveBack(memory) }
 }
 
-/// Blocks of `ReadBuffer.size` that are free: fresh ones of that size cost a page fault for each 4 KiB.
+/// Free blocks of `ReadBuffer.size`: a fresh block of that size costs a page fault for each 4 KiB.
 private final class ReadBufferPool: @unchecked Sendable {  // `lock` protects `free`.
     static let shared = ReadBufferPool()
     private static let bound = 16
 
-    /// In a forked child the lock stays as it was when the parent forked.
+    /// In a forked child the lock stays in the state that it had when the parent forked.
     private let forkCount = port_fork_count()
     private let lock = Lock()
     private var free: [UnsafeMutableRawPointer] = []

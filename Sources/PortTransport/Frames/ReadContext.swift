@@ -1,13 +1,13 @@
 internal import CPortShims
 
-/// What a reading thread brings along: idle channels have no buffers of their own.
+/// The buffers of a reading thread: idle channels have none of their own.
 ///
-/// Shown by its address, which costs no counting of references on the way of each frame.
+/// Passed by its address, so that no references are counted for each frame.
 struct ReadContext: ~Copyable {
-    /// The buffer that is read into, once no part of it is kept any more.
+    /// The buffer to read into, once no slice of it is kept.
     ///
-    /// The one reference that is not a slice's, so that uniqueness means just that. Asked before a read and not after
-    /// it: what a small message kept is nearly always handled by then.
+    /// All other references are those of slices, so the reference is unique when there is no slice. Checked before a
+    /// read and not after it: by then a small message that kept a slice has nearly always been handled.
     private var buffer: ReadBuffer?
     private var ancillaryMemory: UnsafeMutablePointer<port_ancillary>?
 
@@ -15,13 +15,14 @@ struct ReadContext: ~Copyable {
 
     deinit { ancillaryMemory?.deallocate() }
 
-    /// For one use, such as the end of a channel.
+    /// Runs `body` with a context for one use, such as the end of a channel.
     static func withTemporary<R>(_ body: (UnsafeMutablePointer<ReadContext>) -> R) -> R {
         var context = ReadContext()
         return withUnsafeMutablePointer(to: &context, body)
     }
 
-    /// Where what comes beside the bytes goes; most channels never ask.
+    /// The memory for descriptors and credentials that come with the bytes; made when first used, because few channels
+    /// do.
     var ancillary: UnsafeMutablePointer<port_ancillary> {
         mutating get {
             if let ancillaryMemory { return ancillaryMemory }
@@ -32,7 +33,7 @@ struct ReadContext: ~Copyable {
         }
     }
 
-    /// The buffer for the next read, without a reference of its own.
+    /// The buffer for the next read, without a counted reference.
     @inline(__always)
     mutating func current() -> Unmanaged<ReadBuffer> {
         if isKnownUniquelyReferenced(&buffer), let buffer { return Unmanaged.passUnretained(buffer) }
@@ -46,10 +47,10 @@ struct ReadContext: ~Copyable {
         return Unmanaged.passUnretained(made)
     }
 
-    /// Goes on in a buffer that holds a part of a frame.
+    /// Continues in a buffer that holds a part of a frame.
     mutating func resume(_ kept: ReadBuffer) { buffer = kept }
 
-    /// Takes the buffer out, because a part of a frame is to stay in it.
+    /// Removes the buffer, because a part of a frame stays in it.
     mutating func takeCurrent() -> ReadBuffer? {
         let taken = buffer
         buffer = nil

@@ -10,7 +10,7 @@ internal import Synchronization
 extension EventLoop {
     /// Writes what was enqueued in this iteration.
     ///
-    /// False: the thread leads no longer, and its successor writes the rest.
+    /// - Returns: False if the thread no longer leads; its successor writes the rest.
     func flushDirtyAndUnlock(
         _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
     ) -> Bool {
@@ -24,7 +24,7 @@ extension EventLoop {
         writer.store(token, ordering: .relaxed)
         lock.unlock(held)
         flush(first)
-        // Only the leader adds some.
+        // Only the leader marks channels as dirty.
         while dirtyCount.load(ordering: .relaxed) > 0 {
             let held = lock.lock()
             guard leads(thread, held), let next = state.pointee.dirty.popFirst() else {
@@ -64,9 +64,9 @@ extension EventLoop {
         var next: Next
         /// How long the loop may sleep, in nanoseconds; negative for no limit.
         var wait: Int64
-        /// The poll before that.
+        /// The poll before the sleep.
         var spinning: Spinning?
-        /// The memory that the channel read last shares with its peer.
+        /// The memory that the channel read last shares with its peer, if any.
         var memory: RingPeek?
         var isUnarmed: Bool
     }
@@ -87,7 +87,7 @@ extension EventLoop {
 
     /// Ends the iteration: writes, waits for descriptors and reads.
     ///
-    /// - Returns: The handler that got frames, unless it stands in the queue. The thread may lead no longer then.
+    /// - Returns: The handler that got frames, unless the queue has it. The thread may no longer lead afterwards.
     @inline(__always)
     func endIteration(
         _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
@@ -113,7 +113,8 @@ extension EventLoop {
                 peerIsHere: isLastPeerHere(held))
         let memory = spinning == nil ? nil : lastMemory(held)
         let isUnarmed = state.pointee.isUnarmed
-        // A thread that adds work from now on sees one of the flags, and wakes the poller or tells the leader.
+        // A thread that adds work from now on sees one of these flags. It wakes the poller or sets `hasNews`
+        // accordingly.
         state.pointee.sleeping = wait != 0 && spinning == nil
         state.pointee.looking = spinning != nil
         if spinning != nil { hasNews.store(false, ordering: .relaxed) }
@@ -128,7 +129,7 @@ extension EventLoop {
     private func poll(_ preparation: Preparation, _ thread: UnsafeMutablePointer<LoopThread>) -> Found {
         switch preparation.next {
         case .stop:
-            // Its successor has the iteration.
+            // The successor uses the iteration and its policy now.
             preparation.spinning?.giveUp()
             preparation.memory?.letGo()
             return .lost
@@ -208,10 +209,11 @@ extension EventLoop {
         return deliverReady(thread, &held)
     }
 
-    /// Has a channel read, without a reference to it and to whatever it holds.
+    /// Calls a channel's `ready` without retaining the channel.
     ///
-    /// - Returns: The handler that got frames, unless the thread has lost the leadership: then it stands in its successor's
-    ///   queue.
+    /// Meanwhile `sources` keeps it, or `removed` or `captured` if it is removed.
+    /// - Returns: The handler that got frames; nil if the thread has lost the leadership, because then its successor's
+    ///   queue has the handler.
     @inline(__always)
     func read(
         _ channel: Unmanaged<LoopChannel>, _ bits: UInt32, _ thread: UnsafeMutablePointer<LoopThread>,
@@ -229,7 +231,7 @@ extension EventLoop {
         return receiver
     }
 
-    /// What a thread does that was held in a read and leads no longer.
+    /// Hands the frames over and releases the channel, for a thread that lost the leadership during a read.
     @inline(never)
     private func letGo(
         _ receiver: consuming (any FrameHandler)?, _ thread: UnsafeMutablePointer<LoopThread>,
@@ -243,11 +245,11 @@ extension EventLoop {
         return nil
     }
 
-    /// Releases what may be the last reference, without the lock.
+    /// Releases a reference that may be the last one, without the lock.
     @inline(never)
     private func release(_ channel: consuming LoopChannel?) { _ = consume channel }
 
-    /// Leaves it to the successor of a thread that leads no longer to notify a handler.
+    /// Has the successor of a thread that lost the leadership notify a handler.
     private func handOver(_ receiver: consuming any FrameHandler, _ held: borrowing Held<State>) {
         state.pointee.queue.append(.notify(receiver))
         if state.pointee.sleeping {
@@ -260,7 +262,7 @@ extension EventLoop {
 
     /// Calls the sources that are ready, one at a time, so that a successor can go on with the rest.
     ///
-    /// The handlers that got frames stand in the queue afterwards.
+    /// Handlers that got frames are put into the queue.
     private func deliverReady(
         _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
     ) -> (any FrameHandler)? {
@@ -277,7 +279,9 @@ extension EventLoop {
         return nil
     }
 
-    /// A function of its own, so that the source is released without the lock.
+    /// Calls the next source that is ready.
+    ///
+    /// A separate function, so that the source is released without the lock.
     @inline(never)
     private func deliverNextAndUnlock(
         _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
@@ -289,9 +293,10 @@ extension EventLoop {
         return handler.ready(bits, readContext: thread.pointee.readContext)
     }
 
-    /// The poller cannot be asked: something has closed its descriptor, as programs that close all of theirs do.
+    /// Tries every source, for a poller whose descriptor something has closed, as programs that close all of their
+    /// descriptors do.
     ///
-    /// Then every source is tried now and then. What is left goes on, if slowly, and what was closed ends as well.
+    /// Sources that still work go on, slowly. Sources whose descriptor was closed too find out and end.
     @inline(never)
     private func lookEverywhere(_ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
         lock.unlocked(&held) {

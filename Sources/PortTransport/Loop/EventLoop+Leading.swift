@@ -17,7 +17,7 @@ extension EventLoop {
         if result != 0 { retained.release() }
     }
 
-    /// Starts a thread as the leader of `token`; false if the system has none.
+    /// Starts a thread that becomes the leader with the given token; false if the system cannot start one.
     @discardableResult
     func startThread(token: UInt64, _ held: borrowing Held<State>) -> Bool {
         state.pointee.offered = token
@@ -37,7 +37,7 @@ extension EventLoop {
         return true
     }
 
-    /// The life of a thread: it leads, loses the leadership, waits for another one, and goes when none comes.
+    /// The life of a thread: it leads, loses the leadership, waits to lead again, and ends when that takes too long.
     private func work() {
         let thread = UnsafeMutablePointer<LoopThread>.allocate(capacity: 1)
         let readContext = UnsafeMutablePointer<ReadContext>.allocate(capacity: 1)
@@ -72,7 +72,7 @@ extension EventLoop {
     /// Runs iterations until the leadership is lost.
     private func lead(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
         let executor = asUnownedTaskExecutor()
-        // A predecessor's output must not wait for the jobs behind the one it is in.
+        // The output of the previous leader must not wait for the jobs of this one.
         _ = flushDirtyAndUnlock(thread, held)
         held = lock.lock()
         while state.pointee.token == token {
@@ -86,7 +86,7 @@ extension EventLoop {
                 held = lock.lock()
                 pieces += 1
                 guard state.pointee.token == token else { return }
-                // Jobs without end must not keep the descriptors waiting.
+                // An endless run of jobs must not keep the descriptors waiting.
                 if ticks.load(ordering: .relaxed) != tick { break }
             }
             state.pointee.phase = .none
@@ -107,10 +107,11 @@ extension EventLoop {
         }
     }
 
-    /// Ends the iteration within a job, if the calling thread leads and there is nothing else to do: flushes
-    /// `channel` and what else is dirty, waits for descriptors once, and reads.
+    /// Ends the iteration within a job: flushes `channel` and other dirty channels, waits for descriptors once, and
+    /// reads.
     ///
-    /// So a job that needs what comes next need not be suspended and resumed.
+    /// A job that waits for the next input need not be suspended and resumed then. Refused unless the calling thread
+    /// leads and has nothing else to do.
     func waitInJob(for handler: any FrameHandler, flushing channel: LoopChannel) -> WaitResult {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return .refused }
         var held = lock.lock()
@@ -142,7 +143,7 @@ extension EventLoop {
         thread.pointee.token == state.pointee.token
     }
 
-    /// As `runNextAndUnlock`, for a handler that need not go through the queue.
+    /// Notifies a handler directly, instead of through the queue.
     @inline(never)
     private func notify(_ receiver: consuming any FrameHandler) { receiver.deliveryEnded(onLoop: true) }
 
@@ -153,11 +154,11 @@ extension EventLoop {
         wakeWatchdog(held)
     }
 
-    /// Runs what is next in the queue.
+    /// Runs the next piece of work in the queue.
     ///
-    /// A function of its own, so that what the work holds is freed, and user code of a `deinit` has run, before the
-    /// lock is taken again.
-    /// - Returns: The lock if there was nothing; nil if something was run, and the lock is released.
+    /// A separate function, so that what the work holds is freed, and user code in a `deinit` has run, before the lock
+    /// is taken again.
+    /// - Returns: The lock if the queue was empty; nil if work was run, and then the lock is released.
     @inline(never)
     private func runNextAndUnlock(_ executor: UnownedTaskExecutor, _ held: consuming Held<State>) -> Held<State>? {
         guard let work = state.pointee.queue.popFirst() else { return held }

@@ -8,9 +8,11 @@ internal import Synchronization
 #endif
 
 extension EventLoop {
-    /// Polls in a row that begin with the channel read last, before the poller is asked, which watches all descriptors.
+    /// Polls in a row that may begin with the channel read last.
+    ///
+    /// The next one begins with the poller, which watches all descriptors.
     private static let pollsUnasked = 16
-    /// The time within a poll after which it is asked, in nanoseconds.
+    /// The time within a poll after which the poller is asked as well, in nanoseconds.
     private static let timeUnasked: UInt64 = 10_000
 
     /// How long the loop may wait for descriptors, in nanoseconds; negative for no limit.
@@ -22,25 +24,27 @@ extension EventLoop {
         return earliest > now ? Int64(clamping: earliest - now) : 0
     }
 
-    /// The memory of the channel read last, if it shares some; to be let go.
+    /// The shared memory of the channel read last, if it has any; the caller calls `letGo` on it.
     @inline(__always)
     func lastMemory(_ held: borrowing Held<State>) -> RingPeek? {
         guard state.pointee.lastSource != 0 else { return nil }
-        // Before its memory is given back it is removed, which takes the lock.
+        // A channel is removed from the loop, under this lock, before its memory is given back.
         return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.memoryToPoll() }
     }
 
-    /// Whether the peer of that channel ran last on the processor of the calling thread.
+    /// Whether the peer of the channel read last ran last on the processor of the calling thread.
     func isLastPeerHere(_ held: borrowing Held<State>) -> Bool {
         guard state.pointee.lastSource != 0 else { return false }
         return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.peerIsHere } ?? false
     }
 
-    /// Looks for input and news without sleeping, until there is something or the time is over.
+    /// Looks for input and new work without sleeping, until there is some or the time is over.
     ///
-    /// Nearly always the channel read last has some: to read it costs less than to ask the poller, and saves that.
+    /// It looks at the channel read last before it asks the poller: input nearly always comes there, and reading it
+    /// costs less than asking.
     ///
-    /// - Parameter wait: Then says how long to sleep, as other threads add work and timers meanwhile and wake nobody.
+    /// - Parameter wait: Set to how long the loop may sleep if nothing was found: meanwhile other threads may have
+    ///   added work and timers without waking the leader.
     /// - Returns: Nil if nothing was found.
     func look(
         _ first: Spinning, _ memory: RingPeek?, _ wait: inout Int64, _ thread: UnsafeMutablePointer<LoopThread>
@@ -56,7 +60,7 @@ extension EventLoop {
             }
             if found != nil { break }
             guard spinning.goesOn() else { break }
-            // Without a look at the clock in this poll it is too early.
+            // Before the clock has been read in this poll, `now` is 0 and it is too early.
             guard spinning.now &- asked >= Self.timeUnasked else { continue }
             if asked > 0 || memory == nil { found = askPoller() }
             asked = spinning.now
@@ -77,7 +81,7 @@ extension EventLoop {
         } ? arm(thread) : nil
     }
 
-    /// Whether the poller has to be asked before the channel read last, so that the others have their turn.
+    /// Whether to ask the poller before the channel read last, so that other channels are served.
     @inline(__always)
     private func isTimeToAsk() -> Bool {
         let tick = ticks.load(ordering: .relaxed)
@@ -92,7 +96,7 @@ extension EventLoop {
         return count == 0 ? nil : .events(count)
     }
 
-    /// Tries to read the channel read last; asks the poller if there is none.
+    /// Tries to read the channel read last; asks the poller if there is no such channel.
     private func tryWithoutMemory(_ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
         let held = lock.lock()
         guard state.pointee.lastSource != 0 else {
@@ -102,7 +106,8 @@ extension EventLoop {
         return readAndUnlock(thread, bits: UInt32(PORT_POLLED), held)
     }
 
-    /// Has the peer of the channel read last ring the doorbell again, before the loop sleeps; and reads what came before.
+    /// Before the loop sleeps: asks the peer of the channel read last to ring the doorbell again, and reads what came
+    /// before.
     func arm(_ thread: UnsafeMutablePointer<LoopThread>) -> Found? {
         let held = lock.lock()
         guard state.pointee.isUnarmed else {

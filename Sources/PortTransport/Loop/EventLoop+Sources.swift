@@ -6,11 +6,13 @@ internal import CPortShims
     internal import Darwin
 #endif
 
-/// What a loop calls when a descriptor is ready: on the leader, with no lock held, and never user code.
+/// A loop calls this when a descriptor is ready: on the leader, with no lock held.
 ///
-/// Where the kernel holds a thread in it, another thread may call it at the same time.
+/// It never runs user code.
+///
+/// While the kernel holds a thread in the call, another thread may make the same call.
 protocol PollHandler: AnyObject, Sendable {
-    /// Returns the handler that got frames, which is notified in a piece of work of its own.
+    /// Handles the event and returns the handler that got frames, which the loop notifies as a separate piece of work.
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)?
 }
 
@@ -48,7 +50,7 @@ extension EventLoop {
         _ = port_poller_change(poller, descriptor, token, from, to)
     }
 
-    /// Has the poller report what is left.
+    /// Has the poller report input or room once more that is there already.
     func rearm(_ token: UInt64, _ descriptor: CInt, _ interest: UInt32) {
         guard isAlive else { return }
         _ = port_poller_again(poller, descriptor, token, interest)
@@ -61,7 +63,7 @@ extension EventLoop {
         guard isAlive else { return }
         _ = port_poller_remove(poller, descriptor, interest)
         let held = lock.lock()
-        // Removed twice, its slot would be given to two others.
+        // A source removed twice would put its slot into the free list twice.
         guard self.handler(of: token, held) != nil else { return lock.unlock(held) }
         let handler = freeSource(Int(truncatingIfNeeded: token & 0xFFFF_FFFF), held)
         if let handler, state.pointee.delivering != nil { state.pointee.removed.append(handler) }
@@ -84,13 +86,13 @@ extension EventLoop {
         rearm(token | Self.doorbellBit, doorbell, interest)
     }
 
-    /// Before the source is removed.
+    /// Takes the doorbell from the poller; call it before the source is removed.
     func removeDoorbell(_ doorbell: CInt, interest: UInt32) {
         guard isAlive else { return }
         _ = port_poller_remove(poller, doorbell, interest)
     }
 
-    /// What the poller reported, and whether for a doorbell.
+    /// The bits of an event, with `PORT_DOORBELL` if it is a doorbell's.
     @inline(__always)
     func bits(of event: port_event) -> UInt32 {
         event.token & Self.doorbellBit == 0 ? event.ready : event.ready | UInt32(PORT_DOORBELL)

@@ -2,9 +2,9 @@ internal import CPortShims
 internal import Synchronization
 
 extension EventLoop {
-    /// Ticks without anything to watch before the watchdog rests; waking it costs a system call.
+    /// The watchdog rests after so many ticks with nothing to watch; waking it costs a system call.
     private static let idleTicks = 8
-    /// Times as long as a job may run, between ticks at which no work is found running.
+    /// The longest time between two ticks, as a multiple of `takeover`, while they find no work running.
     private static let longestRest: UInt64 = 4
 
     /// The watchdog's thread.
@@ -31,7 +31,8 @@ extension EventLoop {
                 idle = -1
                 checkReservations(&held)
             }
-            // Between pieces of work nothing is about to be taken over: each tick costs a busy processor microseconds.
+            // While no work runs there is nothing to take over. Ticks come less often then: each costs a busy processor
+            // microseconds.
             let isInWork = state.pointee.phase == .work
             rest = isInWork || !state.pointee.reserved.isEmpty ? 1 : min(rest * 2, Self.longestRest)
             idle = state.pointee.pieces == seen ? idle + 1 : 0
@@ -73,8 +74,9 @@ extension EventLoop {
         state.pointee.reserved += remaining
     }
 
-    /// Whether the leader is in something it has not come out of; one that writes then finds that it may have lost the
-    /// leadership.
+    /// Whether the leader is still in a piece of work, a read or a write.
+    ///
+    /// If it writes, this clears `writer`: after the write the leader checks whether it has lost the leadership.
     private func isHeld(_ held: borrowing Held<State>) -> Bool {
         if state.pointee.phase != .none { return true }
         let token = state.pointee.token
@@ -84,7 +86,7 @@ extension EventLoop {
 
     /// Makes another thread the leader.
     ///
-    /// - Returns: What is to be called without the lock.
+    /// - Returns: The report to call once the lock is released; nil if there is none.
     private func takeOver(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
         let hasWaiting = state.pointee.waiting > 0
         if !hasWaiting, state.pointee.threads >= maximumThreads {
@@ -109,7 +111,7 @@ extension EventLoop {
     }
 
     private func exhausted(_ held: borrowing Held<State>) -> (@Sendable () -> Void)? {
-        // Still to be taken over from, if it writes.
+        // `isHeld` has cleared `writer` if the leader writes. Set again, so that the next tick tries once more.
         if state.pointee.phase == .none { writer.store(state.pointee.token, ordering: .relaxed) }
         guard !state.pointee.exhaustionReported, let hook = state.pointee.onEvent else { return nil }
         state.pointee.exhaustionReported = true

@@ -9,11 +9,11 @@ internal import Synchronization
 
 /// The loop of a process: one thread at a time, the *leader*, polls descriptors and runs jobs and handlers.
 ///
-/// A job may block or compute as long as it likes, and the kernel may hold a thread that reads or writes: a peer can
-/// see to that. A watchdog, which ticks only while the loop is busy, then makes another thread the leader; the old one
-/// finishes what it is in, sees that it has lost the leadership, and retires. Until then it keeps its own channel and
-/// nothing else. So everything but that lies in `State`, under one lock: the run queue, from which work is taken piece
-/// by piece, timers, channels to flush, and sources that are ready.
+/// A job may block or compute as long as it likes, and a peer can have the kernel hold a thread that reads or writes.
+/// So a watchdog, which ticks only while the loop is busy, makes another thread the leader when the leader is held. The
+/// old leader finishes its job, read or write, finds that it has lost the leadership, and retires. Until then it uses
+/// its own channel and nothing else of the loop. Everything else lies in `State`, under one lock: the run queue, from
+/// which work is taken piece by piece, timers, channels to flush, and sources that are ready.
 ///
 /// After `fork` without `exec` the child's copy is dead: it forwards work to the child's own `shared` loop and touches
 /// no descriptor.
@@ -45,22 +45,22 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         case runnerJob(UnownedJob, any JobRunner)
         case closure(@Sendable () -> Void)
         case channel(LoopChannel, ChannelWork)
-        /// Tells a handler that the frames of a read are delivered.
+        /// Notifies a handler that the frames of a read are delivered.
         case notify(any FrameHandler)
     }
 
     struct Source {
         var handler: (any PollHandler)?
-        /// The same, if it is a channel.
+        /// The handler as a channel, if it is one.
         var channel: Unmanaged<LoopChannel>?
         var generation: UInt32
     }
 
-    /// What the leader is in, for the watchdog to see whether it comes out of it.
+    /// What the leader is doing, so that the watchdog can see whether the leader is held.
     ///
-    /// While it writes, `writer` says so, and this is `.none`.
+    /// During a write this is `.none`, and `writer` holds the leader's token.
     enum Phase {
-        /// Between two pieces, or asleep: it cannot lose the leadership.
+        /// Between two pieces of work, or asleep. The leader cannot lose the leadership now.
         case none
         /// A piece of work, which may be user code.
         case work
@@ -72,35 +72,36 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var timers = TimerQueue()
         var sources: [Source] = []
         var freeSources: [Int] = []
-        /// The leadership: a thread that holds another number than this must not touch the loop's iteration.
+        /// Identifies the leadership: a thread with another token must not touch the loop's iteration.
         var token: UInt64 = 1
-        /// The leader is, or is about to be, asleep in the poller, and was not woken yet.
+        /// The leader sleeps in the poller or is about to, and nothing has woken it yet.
         var sleeping = false
         /// The leader polls, and has to be notified of work by `hasNews`.
         var looking = false
         var phase = Phase.none
-        /// Counts what the leader begins: works, reads and writes.
+        /// Counts the pieces of work, reads and writes that the leader begins.
         var pieces: UInt64 = 0
-        /// Sources that the poller reported, with what it said, and that were not called yet.
+        /// Sources that the poller reported and that were not called yet, with the reported bits.
         var ready = Ring<(any PollHandler, UInt32)>()
         /// Channels to flush.
         var dirty = Ring<LoopChannel>()
-        /// The source that frames came from last, if it may be read without asking the poller; 0: none.
+        /// The source that frames came from last, if it may be read without asking the poller; 0 if there is none.
         var lastSource: UInt64 = 0
-        /// It was read without asking its peer to ring the doorbell; that has to be done before the loop sleeps.
+        /// The last source was read without asking its peer to ring the doorbell; the loop has to ask before it sleeps.
         var isUnarmed = false
         var started = false
         var stopped = false
-        /// A token handed out and not yet taken up by a waiting thread.
+        /// A token that no waiting thread has taken yet.
         var offered: UInt64?
         var threads = 0
         var waiting = 0
         var watchdogParked = false
         /// Channels whose input is reserved for blocking readers, until the watchdog gives it back to the loop.
         var reserved: [LoopChannel] = []
-        /// The leader reads a channel that `sources` alone keeps; one that is removed meanwhile goes into `removed`.
+        /// The channel that the leader reads, kept only by `sources`. If it is removed during the read, `removed` keeps
+        /// it.
         var delivering: Unmanaged<LoopChannel>?
-        /// Such channels of threads that lost the leadership meanwhile, by what they had of it.
+        /// The channels of threads that lost the leadership during a read, by the token that the thread had.
         var captured: [UInt64: LoopChannel] = [:]
         var removed: [any PollHandler] = []
         var exhaustionReported = false
@@ -111,12 +112,12 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         }
     }
 
-    /// What the leader alone touches, while it polls and cannot lose the leadership.
+    /// State that only the leader touches, at times when it cannot lose the leadership.
     struct Iteration: ~Copyable {
         let events = UnsafeMutablePointer<port_event>.allocate(capacity: Iteration.capacity)
         /// Decides whether the leader polls before it sleeps.
         var policy = PollingPolicy()
-        /// Polls that began with the channel read last, since the poller was asked.
+        /// Polls that began with the channel read last, since the poller was last asked.
         var unasked = 0
         /// The watchdog's ticks when the poller was last asked.
         var tick: UInt64 = 0
@@ -129,10 +130,10 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     let lock = StateLock<State>()
     let iteration: UnsafeMutablePointer<Iteration>
-    /// What a leader that writes has of the leadership; 0: none does.
+    /// The token of a leader that writes; 0 if none does.
     ///
-    /// Set under the lock. Its owner takes it back without the lock, unless the watchdog has done so, which then makes
-    /// another thread the leader.
+    /// Set under the lock. The leader clears it without the lock after the write, unless the watchdog has cleared it
+    /// first, which then makes another thread the leader.
     let writer = Atomic<UInt64>(0)
     /// How many channels are dirty, for the leader to see without the lock.
     let dirtyCount = Atomic<Int>(0)
@@ -145,9 +146,11 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     let takeoverNanoseconds: UInt64
     /// The code of the `PollingMode`.
     let polling: Atomic<UInt64>
-    /// Notifies a leader that polls: it has to look at its state again.
+    /// Set for a leader that polls, so that it looks at its state again.
     let hasNews = Atomic<Bool>(false)
-    /// Counts the watchdog's ticks: a leader that sees a new one has run jobs for a while and polls.
+    /// Counts the watchdog's ticks.
+    ///
+    /// A leader that sees a new tick has run jobs for a while, and polls.
     let ticks = Atomic<UInt64>(0)
 
     package init(configuration: Configuration = Configuration()) throws(TransportError) {
@@ -169,7 +172,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     }
 
     deinit {
-        // Threads hold the loop, so none runs any more; and a child must leave the parent's poller alone.
+        // Threads hold a reference to the loop, so none runs any more. A forked child must not change the parent's
+        // poller.
         if isAlive { port_poller_close(poller) }
         poller.deallocate()
         state.deinitialize(count: 1)
@@ -189,7 +193,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     /// Whether the calling thread is one of any loop.
     package static var isOnThread: Bool { LoopThread.current != nil }
 
-    /// Changes whether threads poll, for the waits that begin from now on.
+    /// Changes whether threads poll, for waits that begin from now on.
     package func setPolling(_ mode: PollingMode) { polling.store(mode.code, ordering: .relaxed) }
 
     package func setEventHook(_ hook: (@Sendable (LoopEvent) -> Void)?) {
@@ -232,13 +236,13 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         wakeAndUnlock(held)
     }
 
-    /// A loop that no longer runs passes its work on, so that what waits for it ends.
+    /// Passes work on from a loop that no longer runs, so that the callers that wait for it go on.
     private func forward(_ work: consuming Work) {
         switch work {
         case .job(let job): EventLoop.shared.enqueue(ExecutorJob(job))
         case .runnerJob(let job, let runner): EventLoop.shared.enqueue(job, by: runner)
         case .closure(let closure): EventLoop.shared.perform(closure)
-        // A channel of the parent, or of a stopped loop, is not touched.
+        // Channels of the parent, or of a stopped loop, are not touched.
         case .channel, .notify: break
         }
     }
@@ -259,7 +263,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         }
     }
 
-    /// Has a leader that polls look at its state again.
+    /// Has a polling leader look at its state again.
     @inline(__always)
     func tellPolling(_ held: borrowing Held<State>) {
         guard state.pointee.looking else { return }
@@ -271,7 +275,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         guard let thread = LoopThread.current, thread.pointee.belongs(to: self) else { return false }
         if channel.isDirty.load(ordering: .relaxed) { return true }
         return lock.withLock { held in
-            // A thread that lost the leadership has no iteration of its own any more.
+            // A thread that lost the leadership no longer has an iteration.
             guard leads(thread, held) else { return false }
             mark(channel, held)
             return true
@@ -307,7 +311,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         withExtendedLifetime(action) {}
     }
 
-    /// Ends the loop's threads once what is queued now has run; for tests, which make loops of their own.
+    /// Ends the loop's threads once the work queued now has run; for tests that make their own loops.
     package func stop() {
         guard isAlive else { return }
         let held = lock.lock()

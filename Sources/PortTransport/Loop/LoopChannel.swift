@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// The part of a channel that a loop knows: what it reads, flushes and does pieces of work for.
+/// The part of a channel that a loop uses to read, to flush and to run its scheduled work.
 ///
-/// A class and not a protocol, so that the loop keeps unmanaged references to it, and the flag below lies in the
-/// object.
+/// It is a class and not a protocol, so that the loop can keep unmanaged references to it, and the flag below lies in
+/// the object.
 package class LoopChannel: PollHandler, @unchecked Sendable {
-    // It has no state but an atomic; a subclass names the locks of its own.
+    // The only state here is an atomic; a subclass names its own locks.
 
     /// The loop will flush this channel at the end of the iteration.
     ///
@@ -16,17 +16,18 @@ package class LoopChannel: PollHandler, @unchecked Sendable {
 
     init() {}
 
-    /// Whether it may be read where there is no input: that costs nothing but time.
+    /// Whether reading it without input is harmless and only costs time.
     var isSocket: Bool { false }
 
-    /// The memory that it reads, so that a look at it costs no lock; to be let go.
+    /// The shared memory of the input, so that a thread can look for input without a lock; the caller calls `letGo` on
+    /// it.
     ///
-    /// To be called while the loop knows the channel.
+    /// Call it while the loop has the channel registered.
     func memoryToPoll() -> RingPeek? { nil }
 
-    /// Whether its peer ran last on the processor of the calling thread, as far as it says so.
+    /// Whether the peer says that it ran last on the processor of the calling thread.
     ///
-    /// To be called while the loop knows the channel.
+    /// Call it while the loop has the channel registered.
     var peerIsHere: Bool { false }
 
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? { nil }

@@ -1,12 +1,12 @@
 internal import CPortShims
 
-/// What a thread knows while it works for a loop.
+/// The record of a thread that works for a loop.
 struct LoopThread {
     /// The loop's address, compared and never followed.
     let loop: UnsafeRawPointer
-    /// The leadership the thread has or had.
+    /// The token of the leadership that the thread has or had.
     var token: UInt64
-    /// What it reads into: a thread that is held in a read keeps its own.
+    /// The thread's own read buffers: a thread that the kernel holds in a read keeps them.
     let readContext: UnsafeMutablePointer<ReadContext>
 
     init(loop: UnsafeRawPointer, token: UInt64, readContext: UnsafeMutablePointer<ReadContext>) {

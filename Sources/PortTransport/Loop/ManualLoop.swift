@@ -46,7 +46,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
 
     private func add(_ work: Work, _ key: ObjectIdentifier?) {
         lock.withLock {
-            // Queues exist while they have work, so the first in the list waits longest.
+            // A queue is removed when it is empty, so the first in the list has waited longest.
             if let index = queues.firstIndex(where: { $0.key == key }) {
                 queues[index].work.append(work)
             } else {
@@ -105,7 +105,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
         while runOne() {}
     }
 
-    /// Moves the clock, running what is due at the times at which it is due.
+    /// Moves the clock, and runs each timer at its deadline.
     package func advance(by duration: Duration) {
         let end = lock.withLock { time + min(duration.nanoseconds, .max - time) }
         while true {
@@ -113,7 +113,7 @@ package final class ManualLoop: PortLoop, @unchecked Sendable {  // `lock` prote
             let action = lock.withLock { () -> (@Sendable () -> Void)? in
                 guard let earliest = timers.earliest, earliest <= end else { return nil }
                 time = max(time, earliest)
-                // What was cancelled comes up as nothing.
+                // A cancelled timer has no action left.
                 return timers.popDue(time) ?? {}
             }
             guard let action else { break }

@@ -1,12 +1,12 @@
-/// Where the handlers of channels and the tasks that prefer it run.
+/// Runs the handlers of channels, and the tasks that prefer this executor.
 ///
-/// A task executor, not a serial one: when a job blocks, another thread goes on with the rest, so two jobs may run at
-/// once. Actors keep their isolation because it does not rest on the executor.
+/// It is a task executor, not a serial one: when a job blocks, another thread goes on with the rest, so two jobs may
+/// run at once. The isolation of actors does not depend on it.
 package protocol PortLoop: TaskExecutor, AnyObject {
     /// Runs `work` on the loop, in order with its jobs; wakes it if it sleeps.
     func perform(_ work: @escaping @Sendable () -> Void)
 
-    /// As `perform`, for a job that another executor runs.
+    /// Like `perform`, for a job that `runner` runs.
     func enqueue(_ job: UnownedJob, by runner: any JobRunner)
 
     /// Whether the calling thread runs one of this loop's jobs or handlers.
@@ -34,13 +34,13 @@ package protocol JobRunner: AnyObject, Sendable {
     func run(_ job: UnownedJob)
 }
 
-/// What a job that waited on the loop came back for.
+/// The result of a wait in a job.
 package enum WaitResult {
     /// The loop has other work, or the thread is not its leader: the job has to suspend.
     case refused
     /// The handler was given frames, and the caller has to notify it.
     case delivered
-    /// Something else happened, or the handler is notified from the queue.
+    /// Something else happened, or the loop notifies the handler from its queue.
     case over
 }
 
@@ -52,7 +52,7 @@ package struct TimerToken: Sendable, Hashable {
 
 /// What a loop does for a channel.
 package enum ChannelWork: Sendable {
-    /// Read what the memory link has.
+    /// Read the memory link.
     case read
     /// Notify the handler that the frames of a read are delivered, or that there is room.
     case notify
@@ -64,10 +64,10 @@ package enum ChannelWork: Sendable {
     case end
 }
 
-/// What a loop has to say about itself.
+/// An event of a loop.
 ///
-/// Its hook is called on a thread of the loop, or on the watchdog, and must not block.
+/// The hook for these events is called on a thread of the loop, or on the watchdog, and must not block.
 package enum LoopEvent: Sendable {
-    /// All threads the loop may have are in jobs that do not return; nothing is read until one does.
+    /// All threads that the loop may have are in jobs that do not return; nothing is read until one of them returns.
     case threadsExhausted(Int)
 }

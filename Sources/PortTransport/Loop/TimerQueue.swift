@@ -1,11 +1,12 @@
-/// Timers by deadline: a binary heap whose cancelled entries stay until they are the earliest or half of it.
+/// Timers ordered by deadline, in a binary heap.
 ///
-/// The actions are in slots, and not in a dictionary: the first one of its kind would cost a search of conformances when a
+/// Cancelled entries stay in the heap until they are the earliest, or until they are half of the heap. The actions are
+/// in slots and not in a dictionary, because the first use of a dictionary type costs a search of conformances when a
 /// program starts.
 struct TimerQueue: ~Copyable {
     private struct Entry {
         let deadline: UInt64
-        /// Timers of one deadline end in the order in which they were added.
+        /// Timers with the same deadline fire in the order in which they were added.
         let order: UInt64
         let token: TimerToken
     }
@@ -60,7 +61,7 @@ struct TimerQueue: ~Copyable {
 
     private func isLive(_ token: TimerToken) -> Bool { slots[Int(token.slot)].generation == token.generation }
 
-    /// The timer's action, whose slot becomes free; nil if the timer is over.
+    /// Takes the timer's action and frees its slot; nil if the timer has fired or was cancelled.
     private mutating func take(_ token: TimerToken) -> (@Sendable () -> Void)? {
         guard isLive(token) else { return nil }
         slots[Int(token.slot)].generation &+= 1
@@ -108,7 +109,7 @@ struct TimerQueue: ~Copyable {
 }
 
 extension Duration {
-    /// Whole nanoseconds, between 0 and what fits.
+    /// Whole nanoseconds; 0 for a negative duration, the largest number for one that does not fit.
     package var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

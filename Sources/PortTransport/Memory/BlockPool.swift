@@ -1,7 +1,7 @@
 internal import CPortShims
 
 extension MessageBlock {
-    /// Memory for a message of that size; nil if the system has too little.
+    /// Memory for a message of `count` bytes; nil if the system has too little.
     package static func make(count: Int) -> MessageBlock? {
         count < BlockPool.smallest ? AllocatedBlock(count: count) : PooledBlock(count: count)
     }
@@ -20,12 +20,12 @@ private final class PooledBlock: MessageBlock {
     deinit { BlockPool.shared.giveBack(memory) }
 }
 
-/// The memory of large messages that were read, for the next ones: in fresh memory the page faults take most of the
-/// time of a message.
+/// Keeps the memory of large messages for the next ones: with fresh memory, page faults take most of the time of a
+/// message.
 ///
-/// What is not used again goes back to the system after a second or two.
+/// Memory that is not used again goes back to the system after a second or two.
 final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
-    // Used by one thread at a time: by that of its message, or by one that has the pool's lock.
+    // Used by one thread at a time: the thread that has its message, or a thread that has the pool's lock.
     struct Memory: @unchecked Sendable {
         let start: UnsafeMutableRawPointer
         let size: Int
@@ -35,24 +35,24 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
         /// The longest unused first.
         var free: [Memory] = []
         var bytes = 0
-        /// What was free at the last tick, and was not taken since.
+        /// The number of blocks that were free at the last tick and were not taken since.
         var unused = 0
         var isWatched = false
     }
 
     static let shared = BlockPool(isTimed: true)
-    /// Smaller messages get their memory from the allocator, which keeps that much.
+    /// Smaller messages get memory from the allocator, which keeps blocks of that size by itself.
     static let smallest = 256 << 10
-    /// The most that is kept: 64 MiB, and what rounding adds to one message of that size.
+    /// The most bytes that are kept: 64 MiB, and the rounding of one message of that size.
     static let mostBytes = 66 << 20
     private static let grain = 64 << 10
     private static let hugePage = 2 << 20
     private static let pause = Duration.seconds(1)
 
-    /// In a forked child the lock stays as it was when the parent forked.
+    /// In a forked child the lock stays in the state that it had when the parent forked.
     private let forkCount = port_fork_count()
     private let lock = Lock()
-    /// Whether it ticks by itself.
+    /// Whether a timer calls `tick`; not in some tests.
     private let isTimed: Bool
     @exclusivity(unchecked) private var state = State()
 
@@ -63,7 +63,7 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
     /// Bytes that are free.
     var freeBytes: Int { isUsable ? lock.withLock { state.bytes } : 0 }
 
-    /// The free memory that fits best, or fresh one; nil if the system has too little.
+    /// The free block that fits best, or a fresh one; nil if the system has too little memory.
     func take(_ count: Int) -> Memory? {
         let grain = count < Self.hugePage ? Self.grain : Self.hugePage
         let (sum, overflow) = count.addingReportingOverflow(grain - 1)
@@ -75,7 +75,7 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
 
     private func takeFree(_ size: Int) -> Memory? {
         var best: Int?
-        // A small message does not take the memory of a large one: a value may keep it for long.
+        // A small message does not take a large block, because a value may keep the block for long.
         for index in state.free.indices where (size...2 * size).contains(state.free[index].size) {
             if best.map({ state.free[index].size <= state.free[$0].size }) ?? true { best = index }
         }
@@ -106,7 +106,7 @@ final class BlockPool: @unchecked Sendable {  // `lock` protects `state`.
         return first
     }
 
-    /// Looks again after a pause: only while something is free, so that an idle process is not woken.
+    /// Calls `tick` after a pause, only while a block is free, so that an idle process is not woken.
     private func watch() {
         guard let loop = try? EventLoop.started() else { return lock.withLock { state.isWatched = false } }
         _ = loop.addTimer(after: Self.pause) { [self] in tick() }

@@ -1,10 +1,10 @@
 /// Whether threads poll before they sleep.
 package enum PollingMode: Sendable, Hashable {
-    /// They sleep at once.
+    /// Threads sleep at once.
     case off
-    /// They poll where that was worth it before; see `PollingPolicy`.
+    /// Threads poll where polls were answered before; see `PollingPolicy`.
     case adaptive
-    /// They poll that long each time.
+    /// Threads poll for the given time before each sleep.
     case always(Duration)
 
     private static let codeOfAdaptive = UInt64.max
@@ -18,6 +18,6 @@ package enum PollingMode: Sendable, Hashable {
         }
     }
 
-    /// How long a thread polls in the mode of that code; nil: as its policy says.
+    /// How long a thread polls in the mode with the given code; nil if a `PollingPolicy` decides.
     static func nanoseconds(_ code: UInt64) -> UInt64? { code == codeOfAdaptive ? nil : code }
 }

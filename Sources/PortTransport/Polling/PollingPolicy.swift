@@ -1,34 +1,37 @@
-/// Whether to poll before a sleep, at one place where threads of a process wait.
+/// Decides whether threads poll before they sleep, for one place where they wait.
 ///
-/// Polling saves the wake-up of a thread on another processor, tens of microseconds, if what the thread waits for comes
-/// soon, and otherwise takes a processor from others. So a place has *credit*, a number of polls:
+/// A poll finds input that comes soon without the wake-up of a thread on another processor, which takes tens of
+/// microseconds. If nothing comes soon, the poll takes a processor from other threads. So a place has *credit*, a
+/// number of polls:
 ///
 ///     no credit --(64 waits: one poll, as a probe)--> polls --(answered: 1 more, 16 at most)--> polls
 ///         ^                                             |
 ///         +----------(not answered: 8 less)-------------+
 ///
-/// Each probe that fails doubles the waits until the next one, to 1,024 at most, so that probes in vain are too few to be
-/// seen; one that is answered sets them back.
+/// Each failed probe doubles the number of waits before the next one, up to 1,024, so that failed probes cost too
+/// little to be noticed. An answered poll sets the number back to 64.
 ///
-/// It is spent only where waits follow each other at once: a program that calls now and then sleeps at once. A place whose
-/// thread is ready to run while it does not run polls where others need the processor. That shows in the thread's *run
-/// delay*, and stops all polling at the place for 10 ms, and for twice that each time it is found again, up to a second.
+/// A place polls only while its waits follow each other within 300 µs: a program that calls now and then sleeps at
+/// once. A polling thread that is ready to run but does not get a processor shows that other threads need the
+/// processors. The system counts that time as the thread's *run delay*. When the run delay is more than a twentieth of
+/// the time polled, the place does not poll for 10 ms. Each further time doubles this pause, up to a second; a reading
+/// without such a delay halves it.
 ///
-/// There are no clocks and no files in here: what they say comes as a parameter. All times are in nanoseconds.
+/// The policy reads no clock and no file: the caller passes what they say. All times are in nanoseconds.
 struct PollingPolicy {
     /// The longest poll.
     static let bound: UInt64 = 50_000
-    /// Waits without credit for each probe.
+    /// The number of waits without credit before a probe, at first and at most.
     static let waitsForProbe: UInt16 = 64
     static let mostWaitsForProbe: UInt16 = 1_024
-    /// What a poll costs that was not answered, and the most credit.
+    /// The credit that an unanswered poll costs, and the most credit that a place has.
     static let cost: UInt8 = 8
     static let mostCredit: UInt8 = 16
-    /// Waits of which one begins later than this after another do not follow each other at once.
+    /// The longest time from the begin of one wait to the begin of the next for which the second one may poll.
     static let longestRound: UInt64 = 300_000
-    /// The time polled between two looks at the run delay.
+    /// The time polled between two readings of the run delay.
     static let timeBetweenReadings: UInt64 = 1_000_000
-    /// One part of so many of the polled time may be run delay.
+    /// The time polled, divided by this, is the longest run delay that does not stop the polls.
     static let toleratedPart: UInt64 = 20
     static let shortestPause: UInt64 = 10_000_000
     static let longestPause: UInt64 = 1_000_000_000
@@ -36,7 +39,7 @@ struct PollingPolicy {
     private(set) var credit: UInt8 = 0
     private var waits: UInt16 = 0
     private var waitsForProbe = Self.waitsForProbe
-    /// The last poll was answered at once, so that the next wait needs no clock.
+    /// The last poll was answered before the clock was read, so the next wait polls without reading it.
     private(set) var isHot = false
     private var lastWait: UInt64 = 0
     private var stoppedUntil: UInt64 = 0
@@ -47,7 +50,7 @@ struct PollingPolicy {
 
     /// Whether to poll now.
     ///
-    /// - Parameter now: The time; not asked for, and may be anything, if the place is hot.
+    /// - Parameter now: The time; not evaluated while the place is hot.
     mutating func polls(at now: @autoclosure () -> UInt64) -> Bool {
         if isHot { return true }
         let now = now()
@@ -61,9 +64,9 @@ struct PollingPolicy {
         return true
     }
 
-    /// Whether the next wait may poll; if not, it counts as one that does not.
+    /// Whether the next wait may poll; if not, this call counts as a wait.
     ///
-    /// For a thread that prepares for a poll, and does nothing if there will be none.
+    /// With it a thread need not prepare for a poll that will not take place.
     mutating func isPromising() -> Bool {
         if isHot || credit > 0 || waits + 1 >= waitsForProbe { return true }
         waits += 1
@@ -73,9 +76,9 @@ struct PollingPolicy {
     /// A poll has ended.
     ///
     /// - Parameters:
-    ///   - isAnswered: Whether there was something before its time was over.
+    ///   - isAnswered: Whether it found something.
     ///   - time: How long it took.
-    ///   - isQuick: Whether it took so little that no clock was looked at.
+    ///   - isQuick: Whether it ended before the clock was read.
     /// - Returns: Whether the run delay has to be read now.
     mutating func polled(isAnswered: Bool, time: UInt64, isQuick: Bool) -> Bool {
         if isAnswered {
@@ -93,12 +96,18 @@ struct PollingPolicy {
     /// No poll makes sense now: another thread polls, the process has one processor, or the peer needs this one.
     mutating func isPrevented() { isHot = false }
 
-    /// What the run delay of the thread is that has polled; nil if the system does not say.
+    /// Takes a reading of the run delay, and stops the polls for a while if it is too long.
+    ///
+    /// - Parameters:
+    ///   - runDelay: The whole run delay of the thread that has polled, so far; nil if the system does not say.
+    ///   - thread: The number of that thread.
+    ///   - now: The time.
     mutating func read(runDelay: UInt64?, thread: UInt, at now: UInt64) {
         defer { polled = 0 }
         guard let runDelay else { return }
         defer { reading = (thread, runDelay, now) }
-        // Between few polls there are sleeps, and each wake-up has a delay of its own.
+        // Each wake-up from a sleep adds to the run delay. So a reading counts only if at least a quarter of the time
+        // since the last one was spent polling.
         guard thread == reading.thread, (now &- reading.time) / 4 <= polled else { return }
         guard (runDelay &- reading.runDelay) > polled / Self.toleratedPart else {
             pause = max(pause / 2, Self.shortestPause)

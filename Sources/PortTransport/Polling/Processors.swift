@@ -1,15 +1,16 @@
 internal import CPortShims
 internal import Synchronization
 
-/// What the system lets this process run on, as far as it decides whether polling makes sense; one for the process.
+/// Whether the system lets this process use enough processors for polling to make sense.
 ///
-/// Masks and quotas can change, so it is looked at again now and then, by a thread that holds no lock; but only where a
-/// thread would poll, so that a program that calls now and then never pays for it.
+/// The processor mask and the quota of a process can change, so they are read again now and then, by a thread that
+/// holds no lock. Only threads that would poll cause this, so a program that calls now and then never pays for it.
 enum Processors {
-    /// How often the mask is looked at, and the quota, in nanoseconds.
+    /// How often the mask and the quota are read, in nanoseconds.
     private static let maskInterval: UInt64 = 100_000_000
     private static let quotaInterval: UInt64 = 1_000_000_000
-    /// A process that may use less than two processors gains nothing, in hundredths.
+    /// The least quota with which a process polls, in hundredths of a processor: with less than two, polls gain
+    /// nothing.
     static let leastQuota: Int64 = 200
 
     private static let isEnough = Atomic<Bool>(false)
@@ -18,19 +19,25 @@ enum Processors {
     private static let quotaLookedAt = Atomic<UInt64>(0)
     private static let quota = Atomic<Int64>(0)
 
-    /// Whether a process with so many processors, and that quota in hundredths of one (0: none), may poll.
+    /// Whether a process may poll.
+    ///
+    /// - Parameters:
+    ///   - count: The number of processors in its mask.
+    ///   - quota: Its quota in hundredths of a processor; 0 if it has none.
     static func suffice(count: Int, quota: Int64) -> Bool { count != 1 && (quota == 0 || quota >= leastQuota) }
 
-    /// Whether a thread that polls leaves the others a processor.
+    /// Whether a thread that polls leaves a processor for other threads.
     @inline(__always)
     static var sufficed: Bool { isEnough.load(ordering: .relaxed) }
 
-    /// Asks for a look, unless the last one was a short time ago: a thread polls, or would.
+    /// Asks for a reading, unless the last one was a short time ago.
     static func ask(at now: UInt64) {
         if now &- lookedAt.load(ordering: .relaxed) >= maskInterval { isDue.store(true, ordering: .relaxed) }
     }
 
-    /// Looks if it is time for that; to be called without a lock, as it may read files.
+    /// Reads the mask and the quota if a reading was asked for.
+    ///
+    /// Call it without a lock: it may read files.
     @inline(__always)
     static func lookIfDue() {
         if isDue.load(ordering: .relaxed) { look() }
@@ -51,9 +58,11 @@ enum Processors {
     }
 }
 
-/// The right to poll, which one thread of a process has at a time, unless it always polls.
+/// The permit to poll, which one thread of a process has at a time; threads in the mode `.always` do without it.
 enum PollingTurn {
-    /// A forked child has the number as it was, and may take over.
+    /// The fork count of the process whose thread has the permit, plus 1; 0 while no thread has it.
+    ///
+    /// A forked child inherits the parent's number, which does not stop it.
     private static let holder = Atomic<UInt64>(0)
 
     static func take() -> Bool {

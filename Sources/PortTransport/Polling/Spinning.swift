@@ -1,30 +1,31 @@
 internal import CPortShims
 
-/// One poll: a time during which a thread looks again and again instead of sleeping.
+/// One poll: a thread looks for input again and again for a limited time, instead of sleeping.
 struct Spinning {
-    /// Attempts for each look at the clock.
+    /// The clock is read once in so many attempts.
     private static let attemptsBetweenLooks: UInt32 = 16
     /// The time between two yields, in nanoseconds.
     private static let timeBetweenYields: UInt64 = 2_500
-    /// What an attempt takes about, where no clock says it, in nanoseconds.
+    /// The assumed duration of one attempt, in nanoseconds, for a poll that ends before the clock is read.
     private static let estimate: UInt64 = 20
 
     private let bound: UInt64
-    /// Each time, and not by a policy.
+    /// The mode is `.always`: no policy decides, and no permit is needed.
     private let isFixed: Bool
     private var attempts: UInt32 = 0
     private var start: UInt64 = 0
     private var yielded: UInt64 = 0
-    /// The last look at the clock; 0: there was none.
+    /// The time when the clock was last read; 0 before the first reading.
     private(set) var now: UInt64 = 0
 
-    /// The poll with which a wait begins; nil if the thread is to sleep at once.
+    /// Begins the poll before a sleep; nil if the thread should sleep at once.
     ///
-    /// `end` has to follow.
+    /// The caller has to call `end` or `giveUp` afterwards.
     /// - Parameters:
     ///   - code: The code of a `PollingMode`.
-    ///   - wait: How long the thread may sleep at most, in nanoseconds; negative for no limit.
-    ///   - peerIsHere: Whether what it waits for can run on this processor alone, as far as anybody knows.
+    ///   - wait: The longest time that the thread may sleep, in nanoseconds; negative for no limit.
+    ///   - peerIsHere: Whether the peer ran last on the processor of this thread, where it cannot run while this thread
+    ///     polls.
     init?(_ code: UInt64, _ policy: inout PollingPolicy, wait: Int64, peerIsHere: @autoclosure () -> Bool) {
         let longest = wait < 0 ? .max : UInt64(wait)
         if let fixed = PollingMode.nanoseconds(code) {
@@ -43,7 +44,7 @@ struct Spinning {
         isFixed = false
     }
 
-    /// To be asked after each attempt that found nothing.
+    /// Whether to try again after an attempt that found nothing; false once the time of the poll is over.
     @inline(__always)
     mutating func goesOn() -> Bool {
         attempts &+= 1
@@ -61,8 +62,9 @@ struct Spinning {
             start = now
             yielded = now
         }
-        // Who always polls does so also where more threads poll than there are processors: the one with work to do would wait
-        // for a whole time slice. By a policy nobody does, and to yield would give the processor away for as long.
+        // In the mode `.always` more threads may poll than there are processors. Without a yield the thread that has
+        // work to do would wait for a whole time slice. With a policy only one thread of the process polls, and a yield
+        // would give its processor away for as long.
         if isFixed, now &- yielded >= Self.timeBetweenYields {
             yielded = now
             port_yield()
@@ -70,12 +72,14 @@ struct Spinning {
         return now &- start < bound
     }
 
-    /// The poll does not take place, or its thread may not touch the policy any more.
+    /// Ends the poll without a result: it does not take place, or the thread may no longer touch the policy.
     func giveUp() {
         if !isFixed { PollingTurn.giveBack() }
     }
 
-    /// The poll is over; to be called without a lock.
+    /// Ends the poll and tells the policy its result.
+    ///
+    /// Call it without a lock: it may read files.
     func end(isAnswered: Bool, _ policy: inout PollingPolicy) {
         if isFixed { return }
         PollingTurn.giveBack()

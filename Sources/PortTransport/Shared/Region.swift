@@ -4,8 +4,8 @@ internal import Synchronization
 ///
 /// Only its maker can write it, and can do so at any time. So the reader copies each piece once and uses only the copy.
 struct Region {
-    /// As large as a message's copies are quick: in smaller pieces each side waits for the other too often, and in
-    /// larger ones the processor's caches hold none of the bytes.
+    /// The size at which copying a message is fastest: with smaller pieces each side waits for the other too often, and
+    /// with larger ones the bytes are no longer in the processor's caches.
     static let pieceSize = 1 << 20
     static let pieces = 4
     static let size = pieces * pieceSize
@@ -25,7 +25,7 @@ struct Region {
         return Region(memory: memory)
     }
 
-    /// The place of the piece that comes after so many others.
+    /// The memory of the piece that follows after `position` other pieces.
     func piece(_ position: UInt64) -> UnsafeMutableRawBufferPointer {
         let index = Int(truncatingIfNeeded: position % UInt64(Self.pieces))
         return UnsafeMutableRawBufferPointer(
@@ -35,16 +35,17 @@ struct Region {
 
 /// The words of one direction's regions in the shared memory, as `Frames.md` lays them out.
 ///
-/// The reader changes the first line, the writer the second, except that the reader takes back the writer's request.
+/// The reader changes the first cache line and the writer the second, with one exception: the reader clears the
+/// writer's request.
 struct RegionWords {
-    /// Pieces read ever.
+    /// The number of pieces read so far.
     let taken: UnsafeMutablePointer<Atomic<UInt64>>
-    /// 0: the reader takes no region; 1: it would take one; 1 + n: it has taken the n-th.
+    /// 0: the reader takes no region; 1: it accepts one; 1 + n: it has taken the n-th.
     let answer: UnsafeMutablePointer<Atomic<UInt32>>
     /// Not 0: the writer wants to be notified of a free piece.
     let writerWaits: UnsafeMutablePointer<Atomic<UInt32>>
 
-    /// Of those of the ring to the maker, in the memory; those of the other ring follow.
+    /// The offset in the memory of the words of the ring to the maker; the words of the other ring follow.
     static let offset = 256
     static let size = 128
 
@@ -55,9 +56,9 @@ struct RegionWords {
     }
 }
 
-/// What is said on the socket beside shared memory, in one byte each.
+/// The messages on the socket beside shared memory, one byte each.
 enum RegionByte: UInt8 {
-    /// The writer is done with its region.
+    /// The writer releases its region.
     case release = 0
     /// The writer has made a region, whose descriptor comes with the byte.
     case offer = 1

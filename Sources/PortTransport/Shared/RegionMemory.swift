@@ -9,12 +9,12 @@ internal import Synchronization
 
 /// Memory that only its maker can write, and that one other process reads.
 ///
-/// Its maker can write it at any time, so its reader must expect that the bytes change between two looks. It is unmapped
-/// when the last reference is gone.
+/// Its maker can write it at any time, so its reader must expect that the bytes change from one read to the next. It is
+/// unmapped when the last reference is gone.
 package final class RegionMemory: @unchecked Sendable {
-    // The addresses never change. Who may use the bytes when is the owner's matter.
+    // The addresses never change. The owner decides which thread may use the bytes.
 
-    /// The most bytes of one purpose that this process makes at a time, and the most that it takes from all its peers.
+    /// A limit for one purpose: the most bytes that this process makes at a time, or takes from all its peers.
     package final class Quota: Sendable {
         private let most: Int
         private let used = Atomic<Int>(0)
@@ -30,7 +30,7 @@ package final class RegionMemory: @unchecked Sendable {
         fileprivate func giveBack(_ size: Int) { used.subtract(size, ordering: .relaxed) }
     }
 
-    /// What memory is for: each purpose has quotas of its own.
+    /// The use of such memory: each purpose has quotas of its own.
     package struct Purpose: Sendable {
         let made: Quota
         let taken: Quota
@@ -48,7 +48,7 @@ package final class RegionMemory: @unchecked Sendable {
 
     package let bytes: UnsafeMutableRawBufferPointer
     private let quota: Quota
-    /// A forked child has no such mapping, and perhaps another one in its place.
+    /// A forked child does not have this mapping, and may have another one at its address.
     private let forkCount = port_fork_count()
 
     private init(_ memory: UnsafeMutableRawPointer, _ size: Int, _ quota: Quota) {
@@ -61,10 +61,10 @@ package final class RegionMemory: @unchecked Sendable {
         quota.giveBack(bytes.count)
     }
 
-    /// Makes some, all zeros.
+    /// Makes memory of zeros.
     ///
     /// Returns it and the descriptor for the peer, which the caller closes; nil if the system has no such memory or no
-    /// descriptor left, or this process has made enough.
+    /// descriptor left, or this process has reached its quota.
     package static func make(_ size: Int, for purpose: Purpose) -> (memory: RegionMemory, descriptor: CInt)? {
         guard purpose.made.reserve(size) else { return nil }
         var memory: UnsafeMutableRawPointer?
@@ -76,14 +76,18 @@ package final class RegionMemory: @unchecked Sendable {
         return (RegionMemory(memory, size, purpose.made), descriptor)
     }
 
-    /// Maps a peer's, whose descriptor stays the caller's.
+    /// Maps the memory of a peer.
     ///
-    /// Nil if this process cannot map it, or has taken enough.
+    /// The caller keeps the descriptor and closes it.
+    ///
+    /// Nil if this process cannot map it, or has reached its quota.
     /// - Parameters:
-    ///   - size: Its size; nil for any multiple of `grain` up to `most`.
+    ///   - descriptor: The descriptor that the peer has sent.
+    ///   - size: The size that the memory has to have; nil for any multiple of `grain` up to `most`.
     ///   - room: The most bytes that the caller has room for.
-    /// - Throws: `protocolViolation` if the peer could change its size, take its pages away, or let another process
-    ///   write it.
+    ///   - purpose: Which quota the memory counts against.
+    /// - Throws: `protocolViolation` if the peer could change the size, take pages away, or let another process write
+    ///   the memory.
     package static func take(
         _ descriptor: CInt, size: Int? = nil, atMost room: Int = most, for purpose: Purpose
     ) throws(TransportError) -> RegionMemory? {
@@ -99,7 +103,7 @@ package final class RegionMemory: @unchecked Sendable {
         return RegionMemory(memory, size, purpose.taken)
     }
 
-    /// Its size is a multiple of this, so that a process cannot be made to map many small ones.
+    /// The size is a multiple of this, so that a process cannot be made to map many small regions.
     package static let grain = 64 << 10
     package static let most = 64 << 20
 

@@ -7,7 +7,7 @@ struct RegionReader: ~Copyable {
     private var offers: UInt32 = 0
     private var position: UInt64 = 0
     private var admits = false
-    /// Pieces that may come before the ring is read again: what the writer wrote before had no more.
+    /// The pieces that may still come before the ring is next read: the writer had no more when it wrote these frames.
     private var left = 0
 
     init(_ words: RegionWords) { self.words = words }
@@ -24,8 +24,9 @@ struct RegionReader: ~Copyable {
 
     /// Takes the region that the writer offers.
     ///
-    /// - Parameter descriptors: What came with the byte, which stays the caller's; nil if it was lost on the way.
-    /// - Throws: `protocolViolation` if none was asked for, or it is not what the writer has to make.
+    /// - Parameter descriptors: The descriptors that came with the byte, which the caller closes; nil if they were lost
+    ///   on the way.
+    /// - Throws: `protocolViolation` if no region was asked for, or it is not one that the protocol prescribes.
     mutating func take(_ descriptors: [CInt]?) throws(TransportError) {
         guard admits, region == nil else {
             throw TransportError(.protocolViolation, "a region came that nobody asked for")
@@ -39,7 +40,7 @@ struct RegionReader: ~Copyable {
         words.answer.pointee.store(admits ? 1 &+ offers : 0, ordering: .releasing)
     }
 
-    /// The writer is done with its region.
+    /// The writer has released its region.
     mutating func release() {
         region = nil
         if admits { words.answer.pointee.store(1, ordering: .releasing) }
@@ -47,10 +48,12 @@ struct RegionReader: ~Copyable {
 
     mutating func drop() { region = nil }
 
-    /// Copies the next piece, whose length the target has.
+    /// Copies the next piece, whose length is the length of the target.
     ///
-    /// - Parameter ring: Called when the writer wants to be notified.
-    /// - Throws: `protocolViolation` if there is none.
+    /// - Parameters:
+    ///   - target: The memory to copy to.
+    ///   - ring: Called when the writer wants to be notified.
+    /// - Throws: `protocolViolation` if there is no such piece.
     mutating func read(
         into target: UnsafeMutableRawBufferPointer, ring: () -> Void
     ) throws(TransportError) {
@@ -59,11 +62,11 @@ struct RegionReader: ~Copyable {
             throw TransportError(.protocolViolation, "more in pieces of a region than it has")
         }
         left -= 1
-        // The writer may change the bytes meanwhile. They are read here once, and never again.
+        // The writer may change the bytes meanwhile. They are read once, here.
         target.copyMemory(from: UnsafeRawBufferPointer(rebasing: region.piece(position)[..<target.count]))
         position &+= 1
         words.taken.pointee.store(position, ordering: .releasing)
-        // Either the writer's second look finds the piece free, or its request is found here.
+        // Either the writer finds the piece free when it checks again, or its request is found here.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         if SharedCounters.takeRequest(words.writerWaits) { ring() }
     }

@@ -9,7 +9,7 @@ enum MessageRoom {
     case piece(UnsafeMutableRawBufferPointer)
     /// Nowhere, until the peer has read a piece.
     case none
-    /// The peer's words cannot be right.
+    /// The peer's words are invalid.
     case broken
 }
 
@@ -20,7 +20,7 @@ enum MessageRoom {
 ///      │  └────release─────┘   └──the reader takes none──▶ none │
 ///      └──────────────────────release, when idle────────────────┘
 ///
-/// What it has filled it counts itself; of the reader's words it believes only what can be true.
+/// The writer counts the pieces that it has filled, and accepts a count from the reader only if it is possible.
 struct RegionWriter: ~Copyable {
     private enum State {
         case none
@@ -28,24 +28,24 @@ struct RegionWriter: ~Copyable {
         case taken(Region)
     }
 
-    /// So many bytes of large messages have to go through the ring before a region is worth the time that it takes to
-    /// make it.
+    /// A region is made only after so many bytes of large messages have gone through the ring: making one takes time.
     private static let worthwhile = 2 << 20
 
     private let words: RegionWords
     private var state = State.none
     private var offers: UInt32 = 0
-    /// Pieces filled ever, and read, as far as is known.
+    /// The number of pieces filled so far, and the last known number of pieces read.
     private var position: UInt64 = 0
     private var taken: UInt64 = 0
     /// Bytes of large messages that went through the ring since there was a region.
     private var streamed = 0
-    /// Pieces filled at the last look for idleness.
+    /// The number of pieces filled at the last check for idleness.
     private var seen: UInt64 = 0
 
     init(_ words: RegionWords) { self.words = words }
 
-    /// Whether the reader has read the last byte of the socket that is not one of these, as far as is known.
+    /// Whether the reader has said that a byte on the socket now means a region: it has read everything else from the
+    /// socket.
     ///
     /// Any thread may ask while the memory is mapped.
     var mayOffer: Bool { words.answer.pointee.load(ordering: .acquiring) != 0 }
@@ -76,18 +76,20 @@ struct RegionWriter: ~Copyable {
         return .piece(region.piece(position))
     }
 
-    /// The piece that `room` has named is filled; the frame that says so follows.
+    /// The piece that `room` has returned is filled; the frame that says so follows.
     mutating func filled() { position &+= 1 }
 
-    /// Bytes of a large message went through the ring.
+    /// Counts bytes of a large message that went through the ring, and offers a region if that is worth it.
     ///
-    /// - Parameter send: Sends a descriptor with its byte; false if it cannot be sent.
+    /// - Parameters:
+    ///   - count: The number of bytes.
+    ///   - send: Sends a descriptor with its byte; false if it cannot be sent.
     /// - Returns: Whether a region was offered.
     mutating func streamed(_ count: Int, send: (RegionByte, CInt) -> Bool) -> Bool {
         guard case .none = state else { return false }
         streamed += count
         guard streamed >= Self.worthwhile, words.answer.pointee.load(ordering: .acquiring) != 0 else { return false }
-        // If it fails it is tried again, but not for each message.
+        // A failed attempt is repeated, but only after as many bytes again.
         streamed = 0
         guard let (region, descriptor) = Region.make() else { return false }
         defer { port_close(descriptor) }
@@ -100,7 +102,7 @@ struct RegionWriter: ~Copyable {
 
     /// Releases a region that was not used since the last call.
     ///
-    /// - Returns: Whether there still is one.
+    /// - Returns: Whether there still is a region.
     mutating func releaseIfIdle(send: (RegionByte, CInt) -> Bool) -> Bool {
         if case .none = state { return false }
         guard seen == position, update(), taken == position, send(.release, -1) else {
@@ -116,7 +118,7 @@ struct RegionWriter: ~Copyable {
         streamed = 0
     }
 
-    /// Looks how far the reader is; false if it cannot be there.
+    /// Reads the reader's count; false if the count is impossible.
     private mutating func update() -> Bool {
         let now = words.taken.pointee.load(ordering: .acquiring)
         guard now &- taken <= position &- taken else { return false }

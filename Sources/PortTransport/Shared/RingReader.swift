@@ -13,9 +13,9 @@ struct RingReader: ~Copyable {
     private let bytes: UnsafeRawPointer
     private let capacity: Int
     private var position: UInt64 = 0
-    /// Where the writer has finished.
+    /// The position at which the writer has finished.
     private var end: UInt64?
-    /// Whether the last read left nothing, and the writer will notify of what comes.
+    /// Whether the last read emptied the ring, and the writer will notify this side of new bytes.
     private(set) var isDrained = false
 
     init(_ counters: SharedCounters, _ bytes: UnsafeRawPointer, capacity: Int) {
@@ -24,13 +24,15 @@ struct RingReader: ~Copyable {
         self.capacity = capacity
     }
 
-    /// Copies what there is, as far as `vectors` have room.
+    /// Copies the bytes that there are, up to the room in `vectors`.
     ///
     /// - Parameters:
-    ///   - requestsDoorbell: If nothing is left, the writer is asked to notify of what comes; otherwise the caller looks
-    ///     again by itself.
+    ///   - vectors: The memory to copy to.
+    ///   - count: The number of vectors.
+    ///   - requestsDoorbell: Whether to ask the writer to notify this side of new bytes, if the ring is empty
+    ///     afterwards. If not, the caller checks again by itself.
     ///   - ring: Called when the writer wants to be notified of room.
-    /// - Returns: The bytes; minus EAGAIN if there are none; minus EPROTO if the writer's counter cannot be right.
+    /// - Returns: The number of bytes; minus EAGAIN if there are none; minus EPROTO if the writer's counter is invalid.
     mutating func read(_ vectors: UnsafePointer<iovec>, _ count: Int, requestsDoorbell: Bool, ring: () -> Void) -> Int {
         var available = written &- position
         guard available <= UInt64(capacity) else { return -Int(EPROTO) }
@@ -63,19 +65,20 @@ struct RingReader: ~Copyable {
         counters.taken.pointee.store(position, ordering: .releasing)
         let isEmpty = left == 0
         if isEmpty, requestsDoorbell { request() }
-        // Either the writer's second look finds the room, or its request is found here; and the same for what it
-        // writes.
+        // Either the writer finds the room when it checks again, or its request is found here. The same holds for new
+        // bytes and this side's request.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         let waiting = written &- position
         isDrained = isEmpty && requestsDoorbell && waiting == 0
-        // Not for every few bytes: half a ring is worth a wake.
+        // The writer is not woken for every few bytes, but when half of the ring is free.
         if waiting <= UInt64(capacity / 2), SharedCounters.takeRequest(counters.writerWaits) { ring() }
         return Int(truncatingIfNeeded: available) - left
     }
 
-    /// What a look without a lock needs: the writer's counter, and what it was when all was read.
+    /// What a thread needs to look for input without a lock: the writer's counter, and its value when all bytes were
+    /// read.
     ///
-    /// The peer can change both. That makes a thread read in vain, or sleep, as its reads tell it to.
+    /// The peer can change both. That only makes the thread read in vain, or sleep.
     struct Peek {
         fileprivate let written: UnsafeMutablePointer<Atomic<UInt64>>
         fileprivate let taken: UInt64
@@ -89,33 +92,36 @@ struct RingReader: ~Copyable {
         Peek(written: counters.written, taken: counters.taken.pointee.load(ordering: .relaxed))
     }
 
-    /// Whether the writer says that it ran last where the calling thread runs.
+    /// Whether the writer says that it ran last on the processor of the calling thread.
     ///
-    /// It may say anything: then the thread sleeps, or polls, where the other would have been better.
+    /// A wrong statement only makes the thread sleep or poll when the other would have been better.
     var writerIsHere: Bool {
         let processor = counters.writerProcessor.pointee.load(ordering: .relaxed)
         return processor != 0 && processor == UInt32(truncatingIfNeeded: port_processor() + 1)
     }
 
-    /// A thread looks for answers from now on.
+    /// A thread checks for answers from now on.
     func beginAwaiting() { counters.answerWaits.pointee.store(AnswerThread.looks, ordering: .relaxed) }
 
-    /// Whether there are bytes, or the writer cannot be trusted; if not, a change of `answerWaits` notifies
-    /// that thread of answers.
+    /// Whether there are bytes, or the writer's counter is invalid.
+    ///
+    /// If not, the writer changes `answerWaits` when it has written answers, and so notifies the thread.
     func hasInputOrAwaitsAnswer() -> Bool {
         counters.answerWaits.pointee.store(AnswerThread.sleeps, ordering: .relaxed)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         return written != position
     }
 
-    /// The thread waits no longer; whether there is something of which no thread was notified.
+    /// Ends the thread's wait.
+    ///
+    /// Returns whether there are bytes of which no thread was notified.
     func hasInputAfterAwaiting() -> Bool {
         counters.answerWaits.pointee.store(AnswerThread.none, ordering: .relaxed)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         return written != position
     }
 
-    /// What the writer writes from now on is not read.
+    /// Ignores everything that the writer writes from now on.
     mutating func finish() { end = written }
 
     private var written: UInt64 { end ?? counters.written.pointee.load(ordering: .acquiring) }

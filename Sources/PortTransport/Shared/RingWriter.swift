@@ -9,18 +9,18 @@ internal import Synchronization
 
 /// The writing side of a ring of bytes in shared memory.
 ///
-/// What it has written it counts itself; of the peer's counter it believes only what can be true.
+/// The writer counts the bytes that it has written, and accepts a count from the reader only if it is possible.
 struct RingWriter: ~Copyable {
     private let counters: SharedCounters
     private let bytes: UnsafeMutableRawPointer
     private let capacity: Int
     private var position: UInt64 = 0
-    /// The reader's counter as it was last seen.
+    /// The last known value of the reader's counter.
     private var taken: UInt64 = 0
-    /// The processor that the reader was notified of; nil: it asks for none.
+    /// The processor whose number the reader was last given; nil if the reader does not want it.
     private var processor: UInt32?
 
-    /// Bytes after which the reader may begin.
+    /// The reader may begin after so many bytes.
     private static let portion = 32 << 10
 
     init(_ counters: SharedCounters, _ bytes: UnsafeMutableRawPointer, capacity: Int, tellsProcessor: Bool) {
@@ -30,14 +30,18 @@ struct RingWriter: ~Copyable {
         processor = tellsProcessor ? 0 : nil
     }
 
-    /// Copies what there is room for, and no more than the ring holds, so that at most `bound` bytes wait to be read.
+    /// Copies as many bytes as there is room for, at most as many as the ring holds, so that at most `bound` bytes wait
+    /// to be read.
     ///
     /// - Parameters:
+    ///   - vectors: The bytes to copy.
+    ///   - count: The number of vectors.
+    ///   - bound: The most bytes that may wait to be read afterwards.
     ///   - content: Decides which reader is notified.
     ///   - beforeRequest: Called before the reader is asked to report room.
     ///   - wake: Called when the reader wants to be notified.
-    /// - Returns: The bytes; minus EAGAIN if there is no room, which the reader reports then; minus EPROTO if the
-    ///   reader's counter cannot be right.
+    /// - Returns: The number of bytes; minus EAGAIN if there is no room, in which case the reader reports room later;
+    ///   minus EPROTO if the reader's counter is invalid.
     mutating func write(
         _ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, content: RingContent, beforeRequest: () -> Void,
         wake: (RingReceiver) -> Void
@@ -46,7 +50,7 @@ struct RingWriter: ~Copyable {
         var unpublished = 0
         for index in 0..<count {
             guard var source = UnsafeRawPointer(vectors[index].iov_base) else { continue }
-            // No more than a ring in one call, however fast its reader is.
+            // At most one ring of bytes in one call, however fast the reader is.
             var left = min(vectors[index].iov_len, capacity - total)
             while left > 0 {
                 var room = bound - Int(truncatingIfNeeded: position &- taken)
@@ -93,22 +97,22 @@ struct RingWriter: ~Copyable {
             }
         }
         counters.written.pointee.store(position, ordering: .releasing)
-        // Either the reader's second look finds these bytes, or its request is found here.
+        // Either the reader finds these bytes when it checks again, or its request is found here.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         if content.contains(.answers) {
             let thread = counters.answerWaits.pointee.load(ordering: .relaxed)
             if thread == AnswerThread.sleeps {
-                // The thread says itself that it looks: it may just have left.
+                // `none` and not `looks`: only the thread itself sets `looks`, because it may just have left.
                 counters.answerWaits.pointee.store(AnswerThread.none, ordering: .relaxed)
                 wake(.answerThread)
             }
-            // It reads what there is.
+            // That thread reads these bytes.
             if content == .answers, thread != AnswerThread.none { return }
         }
         if SharedCounters.takeRequest(counters.readerWaits) { wake(.doorbell) }
     }
 
-    /// Looks how far the reader is; false if it cannot be there.
+    /// Reads the reader's count; false if the count is impossible.
     private mutating func update() -> Bool {
         let now = counters.taken.pointee.load(ordering: .acquiring)
         guard now &- taken <= position &- taken else { return false }

@@ -7,46 +7,46 @@ internal import Synchronization
     internal import Darwin
 #endif
 
-/// One end of two rings of bytes in memory shared with the peer, one each way, with their doorbells.
+/// One end of two rings of bytes in memory shared with the peer, one for each direction, with their doorbells.
 ///
-/// A doorbell means: look at both rings. It is rung only for a side that has asked for it, which is the one system call
+/// A doorbell means: check both rings. It is rung only for a side that has asked for it, which is the one system call
 /// of a message, and its listener never empties it. The end of the peer does not show here, but on the socket beside
-/// it.
+/// the memory.
 final class SharedMemoryTransport: @unchecked Sendable {
-    // What writes belongs to the thread that writes; what reads, and `knowsEnd`, to the one that reads; the rest never
-    // changes until `close`.
+    // The thread that writes uses the writers; the thread that reads uses the readers and `knowsEnd`. The rest does not
+    // change until `close`.
     @exclusivity(unchecked) private var writer: RingWriter
     @exclusivity(unchecked) private var reader: RingReader
     @exclusivity(unchecked) private var regionWriter: RegionWriter
     @exclusivity(unchecked) private var regionReader: RegionReader
     @exclusivity(unchecked) private var knowsEnd = false
-    /// Heard here, edge-triggered.
+    /// The doorbell that the peer rings; polled edge-triggered.
     let doorbell: CInt
     private let peerDoorbell: CInt
     private let peersAnswerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let answerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let memory: UnsafeMutableRawPointer
     private let tellsProcessor: Bool
-    /// The channel, and threads that poll.
+    /// The number of users: the channel, and threads that poll.
     private let users = Atomic<Int>(1)
-    /// The peer was asked to report room.
+    /// The peer was asked to notify this side of room.
     let awaitsRoom = Atomic<Bool>(false)
-    /// The peer has no more to say than what the ring holds.
+    /// The peer writes nothing more: the ring holds the rest of its output.
     let isPeerFinished = Atomic<Bool>(false)
 
-    /// Bytes of each ring: two of the portions that are read at a time.
+    /// The size of each ring in bytes: two of the portions that one read takes.
     static let capacity = 128 << 10
-    /// Before the rings.
+    /// The bytes before the rings.
     private static let headerSize = 4_096
     private static let size = headerSize + 2 * capacity
     /// Memory, the doorbell its maker hears, the doorbell its taker hears.
     static let descriptorCount = 3
 
-    /// The most that a process has at a time: with more connections the memory would be worth more than the time.
+    /// The most that a process has at a time: beyond that, the memory costs more than the time it saves.
     static let maximumCount = 512
     private static let count = Atomic<Int>(0)
 
-    /// Counts another one, if there may be one; false: there may not.
+    /// Counts another transport; false if there are too many.
     private static func reserve() -> Bool {
         let (before, _) = count.add(1, ordering: .relaxed)
         if before < maximumCount { return true }
@@ -79,10 +79,10 @@ final class SharedMemoryTransport: @unchecked Sendable {
         answerWord = (isMaker ? toMaker : toTaker).answerWaits
     }
 
-    /// Makes one.
+    /// Makes a transport.
     ///
-    /// Returns it and what the peer takes it from, which the caller closes; nil if the system has no such thing or no
-    /// descriptor left, or the process has enough of them.
+    /// Returns it and the descriptors for the peer, which the caller closes; nil if the system has no such memory or no
+    /// descriptor left, or the process has too many.
     /// - Parameter tellsProcessor: Whether each side tells the other on which processor it runs.
     static func make(tellsProcessor: Bool) -> (path: SharedMemoryTransport, descriptors: [CInt])? {
         guard reserve() else { return nil }
@@ -112,10 +112,10 @@ final class SharedMemoryTransport: @unchecked Sendable {
         return (path, [descriptor, ours.given, theirs.given])
     }
 
-    /// The peer's end of one it has made, from its descriptors, which stay the caller's.
+    /// Takes a transport that the peer has made, from its descriptors, which the caller closes.
     ///
-    /// Nil if this process cannot open it, or has enough of them.
-    /// - Throws: `protocolViolation` if they are not what `make` makes.
+    /// Nil if this process cannot open it, or has too many.
+    /// - Throws: `protocolViolation` if the descriptors are not those of a transport.
     static func take(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> SharedMemoryTransport? {
         guard reserve() else { return nil }
         var path: SharedMemoryTransport?
@@ -154,7 +154,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
             doorbell: doorbells[1], peerDoorbell: doorbells[0])
     }
 
-    /// By the one thread that writes; see `RingWriter.write`.
+    /// Writes; called by the one thread that writes.
+    ///
+    /// See `RingWriter.write`.
     func write(_ vectors: UnsafePointer<iovec>, _ count: Int, bound: Int, content: RingContent) -> Int {
         if awaitsRoom.load(ordering: .relaxed) { awaitsRoom.store(false, ordering: .relaxed) }
         return writer.write(vectors, count, bound: bound, content: content) {
@@ -167,11 +169,13 @@ final class SharedMemoryTransport: @unchecked Sendable {
         }
     }
 
-    /// By the one thread that reads; see `RingReader.read`.
+    /// Reads; called by the one thread that reads.
     ///
-    /// 0: the peer is finished, and everything was read.
+    /// See `RingReader.read`.
+    ///
+    /// Returns 0 once the peer is finished and everything was read.
     func read(_ vectors: UnsafePointer<iovec>, _ count: Int, requestsDoorbell: Bool) -> Int {
-        // Before the ring is looked at: what the peer wrote before it finished is there by then.
+        // Loaded before the ring is read: everything that the peer wrote before it finished is in the ring by then.
         let isLast = isPeerFinished.load(ordering: .acquiring)
         if isLast, !knowsEnd {
             knowsEnd = true
@@ -184,43 +188,47 @@ final class SharedMemoryTransport: @unchecked Sendable {
         return received == -Int(EAGAIN) && isLast ? 0 : received
     }
 
-    /// After a read: nothing was left, and the doorbell will ring for what comes.
+    /// Whether the last read emptied the ring, and the doorbell will ring for new bytes.
     ///
-    /// The end is left, and no doorbell rings for it.
+    /// False once the end is known: no doorbell rings for the end.
     var isDrained: Bool { reader.isDrained && !knowsEnd }
 
-    /// A thread reads beside the loop from now on, and will look before it waits.
+    /// A blocking reader reads beside the loop from now on.
+    ///
+    /// It checks for input before it waits.
     func beginAwaiting() { reader.beginAwaiting() }
 
-    /// By that thread: whether a read would give something; if not, `awaitAnswer` waits for it.
+    /// Whether a read would find something; if not, `awaitAnswer` waits for it. Called by the blocking reader.
     func hasInputOrAwaitsAnswer() -> Bool {
         reader.hasInputOrAwaitsAnswer() || isPeerFinished.load(ordering: .acquiring)
     }
 
-    /// That thread reads no longer; whether there is something of which no thread was notified.
+    /// Ends the reading of the blocking reader.
+    ///
+    /// Returns whether there is input of which no thread was notified.
     func hasInputAfterAwaiting() -> Bool {
         reader.hasInputAfterAwaiting() || isPeerFinished.load(ordering: .acquiring)
     }
 
-    /// The longest sleep on the word of the memory, in nanoseconds.
+    /// The longest sleep on a word of the memory, in nanoseconds.
     ///
-    /// The peer can move a sleeper to a word of its own (FUTEX_REQUEUE), where nothing wakes it but its time.
+    /// The peer can move a sleeper to another word (FUTEX_REQUEUE), where only this time limit wakes it.
     static let longestSleep: Int64 = 50_000_000
 
     /// Waits for an answer, or for `endWait`, after `hasInputOrAwaitsAnswer`.
     ///
-    /// The caller looks again at all that may have ended the wait: it may be over for nothing.
+    /// The wait may end without a reason, so the caller checks everything that it waits for.
     /// - Parameters:
-    ///   - nanoseconds: When it is over in any case; negative: only when `longest` says so.
-    ///   - longest: The most that it may take; tests have to choose another.
+    ///   - nanoseconds: The time limit of the caller; negative for none.
+    ///   - longest: The longest wait in any case; tests choose another one.
     func awaitAnswer(_ nanoseconds: Int64, atMost longest: Int64 = longestSleep) {
         port_word_wait(answerWord, AnswerThread.sleeps, nanoseconds < 0 ? longest : min(nanoseconds, longest))
         reader.beginAwaiting()
     }
 
-    /// Ends the wait of the thread that waits for an answer, now or the next.
+    /// Ends the current wait for an answer, or else the next one.
     func endWait() {
-        // The thread sees either why it is woken, or the change of the word.
+        // The thread sees either the reason why it is woken, or the change of the word.
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         answerWord.pointee.store(AnswerThread.none, ordering: .relaxed)
         port_word_wake(answerWord)
@@ -228,23 +236,23 @@ final class SharedMemoryTransport: @unchecked Sendable {
 
     // MARK: Polling
 
-    /// A look at what the peer has written, for a thread that polls; to be let go.
+    /// A view of the peer's counter for a thread that polls, which calls `letGo` on it afterwards.
     ///
-    /// To be called while the memory is used.
+    /// Call it while the memory is in use.
     func peek() -> RingPeek {
         users.wrappingAdd(1, ordering: .relaxed)
         return RingPeek(reader.peek, of: self)
     }
 
-    /// Whether the peer ran last on the processor of the calling thread, and so cannot run while that polls.
+    /// Whether the peer ran last on the processor of the calling thread, where it cannot run while this thread polls.
     var peerIsHere: Bool { tellsProcessor && reader.writerIsHere }
 
-    /// The same for a thread that uses the memory itself as long as it looks.
+    /// The same view for a thread that keeps the memory mapped in another way while it looks.
     var look: RingReader.Peek { reader.peek }
 
     // MARK: Regions
 
-    /// By the one thread that writes; see `RegionWriter`.
+    /// Called by the one thread that writes; see `RegionWriter`.
     func messageRoom(most: Int) -> MessageRoom {
         regionWriter.room(most: most) { awaitsRoom.store(true, ordering: .relaxed) }
     }
@@ -258,7 +266,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
 
     func releaseRegionIfIdle(send: (RegionByte, CInt) -> Bool) -> Bool { regionWriter.releaseIfIdle(send: send) }
 
-    /// By the one thread that reads; see `RegionReader`.
+    /// Called by the one thread that reads; see `RegionReader`.
     func admitRegions() { regionReader.admit() }
 
     func takeRegion(_ descriptors: [CInt]?) throws(TransportError) { try regionReader.take(descriptors) }
@@ -269,7 +277,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
         try regionReader.read(into: target) { port_doorbell_ring(peerDoorbell) }
     }
 
-    /// When neither direction is used any more.
+    /// Gives the memory back when neither direction uses it any more.
     func close() {
         regionWriter.drop()
         regionReader.drop()
@@ -278,7 +286,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
         leave()
     }
 
-    /// The last one that uses the memory gives it back.
+    /// The last user gives the memory back.
     fileprivate func leave() {
         guard users.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         port_memory_unmap(memory, Self.size)
@@ -286,7 +294,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
     }
 }
 
-/// The memory of a channel as a thread that polls sees it: without the locks of the channel, and mapped until it is let go.
+/// A channel's memory as a polling thread uses it: without the locks of the channel, and mapped until `letGo`.
 struct RingPeek {
     private let state: RingReader.Peek
     private let memory: Unmanaged<SharedMemoryTransport>
@@ -296,7 +304,7 @@ struct RingPeek {
         self.memory = .passRetained(memory)
     }
 
-    /// Whether a read may give something that it would not have given before.
+    /// Whether a read may find something new.
     @inline(__always)
     var hasChanged: Bool { state.hasChanged }
 

@@ -6,8 +6,8 @@
 ///         ▼                        ▼                ▼
 ///       ended                    ended         sharedEnded
 ///
-/// It is kept twice. The read state has one for the thread that reads. The gate's state has one, which is never
-/// `moving`, for the thread that asks the poller or reads as a blocking reader.
+/// There are two copies. The one in the read state is for the thread that reads. The one in the gate's state, which is
+/// never `moving`, is for the thread that sets the poller's interest or becomes the blocking reader.
 enum InputState: UInt8 {
     /// From the socket, pipe or memory link.
     case endpoint
@@ -47,7 +47,7 @@ enum InputState: UInt8 {
         return .made
     }
 
-    /// - Returns: `refused` if it has ended before.
+    /// - Returns: `refused` if the input had ended before.
     @discardableResult
     mutating func end() -> Transition {
         switch self {
@@ -67,7 +67,7 @@ enum InputState: UInt8 {
 enum SharedMemoryArrival: UInt8 {
     case notExpected
     case expected
-    /// They came, and this process had no room for them.
+    /// They came, but this process had no room for them.
     case lost
 
     mutating func expect() { self = .expected }

@@ -10,17 +10,17 @@
 ///         ▼                      ▼
 ///     discarded ───start────▶  over
 ///
-/// Why the channel ends stands beside it.
+/// The reason why the channel ends is stored separately.
 enum LifeState: UInt8 {
     /// Nothing is read yet.
     case created
     /// It has a handler.
     case started
-    /// It has an end, and no handler yet.
+    /// It has ended, and has no handler yet.
     case cancelled
     /// The loop will deliver the end to the handler.
     case ending
-    /// It is over, and no handler was ever there.
+    /// It is over, and never had a handler.
     case discarded
     /// The handler has been notified of the end, or is being notified.
     case over
@@ -34,9 +34,9 @@ enum LifeState: UInt8 {
     enum StartAction {
         /// It was started before.
         case refuse
-        /// Read; or, if there is an end, wait for its delivery.
+        /// Read; or, if the channel has ended, wait until that is delivered.
         case begin
-        /// The end was delivered when there was no handler: deliver it to this one.
+        /// The end was delivered before there was a handler: deliver it to this one.
         case deliverEnd
     }
 
@@ -53,7 +53,7 @@ enum LifeState: UInt8 {
     }
 
     enum EndAction {
-        /// It has an end.
+        /// It has ended before.
         case refuse
         /// Shut the link down, and have the loop deliver the end.
         case shutDown
@@ -69,7 +69,7 @@ enum LifeState: UInt8 {
     }
 
     enum DeliverAction {
-        /// It has no end, or is over.
+        /// It has not ended, or is over.
         case refuse
         /// There is no handler.
         case discard

@@ -1,18 +1,19 @@
 internal import CPortShims
 
-/// How much of large messages may lie in the kernel: little while other frames come and go, which wait behind it.
+/// Limits how many bytes of large messages are in the kernel's buffer: few while other frames are sent and received,
+/// because these wait behind them.
 ///
-/// With Linux's default buffer a ping behind a large message takes 8.5 times one on an idle channel, with 32 KiB 3.1
-/// times.
+/// With Linux's default buffer a ping behind a large message takes 8.5 times as long as a ping on an idle channel; with
+/// 32 KiB, 3.1 times.
 struct MessagePacing {
-    /// Continuations after the last other frame for which the channel stays narrow.
+    /// The channel stays narrow for so many continuations after the last other frame.
     private static let memory = 32
-    /// The same for pieces of a region, which are quick.
+    /// The channel stays narrow for so many pieces of a region, which are quick.
     private static let pieceMemory = 512
-    /// Pieces that may wait to be read, while the channel is narrow.
+    /// The most pieces that may wait to be read while the channel is narrow.
     private static let narrowPieces = 2
     private static let narrowBuffer: CInt = 16 << 10
-    /// Apple's buffers are narrow from the beginning, and change their size with what lies in them.
+    /// Apple's buffers are narrow from the beginning, and their size follows their content.
     #if canImport(Darwin)
         private static let isWide = false
     #else
@@ -33,7 +34,7 @@ struct MessagePacing {
     mutating func fragments(
         _ link: Link, message: UInt64, takesPieces: Bool, enqueued: UInt64, read: UInt64
     ) -> Int {
-        // The frames before the first message, its own opener among them, are no sign of other traffic.
+        // The frames before the first message, including its own opener, are no sign of other traffic.
         if self.message != message, left == 0 {
             self.enqueued = enqueued
             self.read = read
@@ -50,7 +51,7 @@ struct MessagePacing {
         return left > 0 ? 1 : OutboundQueue.maximumFragments
     }
 
-    /// How much may lie in shared memory.
+    /// How many bytes may wait in shared memory.
     var sharedBound: Int { isNarrow ? 2 * Int(Self.narrowBuffer) : SharedMemoryTransport.capacity }
 
     /// How many pieces may wait to be read, and what each holds at most.
@@ -68,7 +69,7 @@ struct MessagePacing {
             wide = max(port_send_buffer(descriptor), 2 * Self.narrowBuffer)
             _ = port_set_send_buffer(descriptor, Self.narrowBuffer)
         } else {
-            // The kernel shows twice what was set.
+            // The kernel reports twice the size that was set.
             _ = port_set_send_buffer(descriptor, wide / 2)
             wide = 0
         }

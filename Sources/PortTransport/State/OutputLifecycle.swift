@@ -75,11 +75,11 @@ struct OutputLifecycle {
     @inline(__always)
     var isFlushing: Bool { flush != .idle }
 
-    /// For the thread that writes: nothing follows from a whole write.
+    /// For the thread that writes: a complete write has no further consequence.
     @inline(__always)
     var isQuiet: Bool { phase == .open && flush == .writing && bound.rawValue < Bound.lastWrite.rawValue }
 
-    /// The input is over, and so is the output or it need not go on.
+    /// The input is over, and the output is over or need not go on.
     var isLastWrite: Bool { bound == .lastWrite || (bound == .lastFinish && phase != .open) }
 
     // MARK: The phase
@@ -112,7 +112,7 @@ struct OutputLifecycle {
         case none
         /// The caller gives up what is not written.
         case discard
-        /// The thread that writes does that when its write returns.
+        /// The writing thread discards it when its write returns.
         case leaveToWriter
     }
 
@@ -123,12 +123,12 @@ struct OutputLifecycle {
     }
 
     enum FailAction {
-        /// It was closed before, or another thread writes by now and meets the failure itself.
+        /// It was closed before, or another thread writes now and finds the failure itself.
         case none
-        /// What is in shared memory cannot be right.
+        /// The content of shared memory is invalid.
         case endWithViolation
         case endOfFile
-        /// What the peer sent before is read first.
+        /// Read what the peer has sent, then end the channel.
         case drain
     }
 
@@ -153,7 +153,7 @@ struct OutputLifecycle {
     enum InputEndAction {
         case endChannel
         case flush
-        /// The output goes on, so the end of the peer is looked for as well.
+        /// The output goes on, so the poller also watches for the end of the peer.
         case watchAndFlush
     }
 
@@ -164,7 +164,7 @@ struct OutputLifecycle {
         case .lastWrite, .lastFinish: break
         }
         if phase == .closed || (isLastWrite && isEmpty && flush == .idle) { return .endChannel }
-        // Shared memory takes what the peer will not read.
+        // Shared memory accepts bytes that the peer will never read.
         return isLastWrite && medium == .endpoint ? .flush : .watchAndFlush
     }
 
@@ -172,7 +172,7 @@ struct OutputLifecycle {
 
     enum BeginAction {
         case none
-        /// Nothing can be written; what follows from that is to be done.
+        /// Nothing can be written: settle that.
         case settle
         case write
     }
