@@ -133,21 +133,21 @@ int port_doorbell_open(int descriptor) {
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
-void port_doorbell_ring(int bell) {
+void port_doorbell_ring(int doorbell) {
     // Not initialised, because clearing a page is a large part of a ring.
     char drained[4096];
     for (int attempts = 0; attempts < 4; attempts++) {
         ssize_t written;
         do {
-            written = write(bell, "", 1);
+            written = write(doorbell, "", 1);
         } while (written < 0 && errno == EINTR);
         if (written >= 0) return;
         // It is not read otherwise. A byte is left in it, so that a side that begins to poll it is notified.
-        if (read(bell, drained, sizeof drained) < 0 && errno != EAGAIN && errno != EINTR) return;
+        if (read(doorbell, drained, sizeof drained) < 0 && errno != EAGAIN && errno != EINTR) return;
     }
 }
 
-static int make_bell(int *own, int *given) {
+static int make_doorbell(int *own, int *given) {
     int ends[2];
     *own = *given = -1;
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
@@ -168,11 +168,11 @@ static int make_bell(int *own, int *given) {
 enum { NOT_TRIED = 0, HEARD_EACH_TIME = 1, NOT_HEARD = 2 };
 
 // Some systems report bytes in a pipe only if it was empty before.
-static int try_bell(void) {
+static int try_doorbell(void) {
     int own, given, result = NOT_TRIED;
     int poller = epoll_create1(EPOLL_CLOEXEC);
     if (poller < 0) return result;
-    if (make_bell(&own, &given) == 0) {
+    if (make_doorbell(&own, &given) == 0) {
         struct epoll_event event = {.events = EPOLLIN | EPOLLET};
         if (epoll_ctl(poller, EPOLL_CTL_ADD, given, &event) == 0) {
             result = HEARD_EACH_TIME;
@@ -198,7 +198,7 @@ int port_doorbell_make(int *own, int *given) {
     static int known = NOT_TRIED;
     int result = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (result == NOT_TRIED) {
-        result = try_bell();
+        result = try_doorbell();
         __atomic_store_n(&known, result, __ATOMIC_RELAXED);
     }
     *own = *given = -1;
@@ -206,7 +206,7 @@ int port_doorbell_make(int *own, int *given) {
         errno = ENOTSUP;
         return -1;
     }
-    return make_bell(own, given);
+    return make_doorbell(own, given);
 }
 
 void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) {
@@ -266,7 +266,7 @@ int port_doorbell_open(int descriptor) {
     return -1;
 }
 
-void port_doorbell_ring(int bell) { (void)bell; }
+void port_doorbell_ring(int doorbell) { (void)doorbell; }
 
 void port_word_wait(const void *word, uint32_t value, int64_t nanoseconds) { (void)word, (void)value, (void)nanoseconds; }
 

@@ -18,7 +18,7 @@ import Testing
             let connection: Connection
             let descriptors: [CInt]
             let memory: UnsafeMutableRawPointer
-            let bell: CInt
+            let doorbell: CInt
 
             static let size = 4_096 + 2 * (128 << 10)
 
@@ -42,12 +42,12 @@ import Testing
                 try #require(ancillary.count == 3)
                 descriptors = withUnsafeBytes(of: ancillary.descriptors) { Array($0.bindMemory(to: CInt.self)[..<3]) }
                 memory = try #require(port_memory_map(descriptors[0], Self.size))
-                bell = port_doorbell_open(descriptors[1])
-                try #require(bell >= 0)
+                doorbell = port_doorbell_open(descriptors[1])
+                try #require(doorbell >= 0)
             }
 
             func close() {
-                for descriptor in descriptors + [bell] { port_close(descriptor) }
+                for descriptor in descriptors + [doorbell] { port_close(descriptor) }
                 port_memory_unmap(memory, Self.size)
                 raw.close()
             }
@@ -61,7 +61,7 @@ import Testing
             /// Sets the number of written bytes, and rings the doorbell.
             func say(_ written: UInt64) {
                 memory.storeBytes(of: written, as: UInt64.self)
-                port_doorbell_ring(bell)
+                port_doorbell_ring(doorbell)
             }
         }
 

@@ -217,7 +217,7 @@ import Testing
         }
 
         @Test("A doorbell that is not emptied is heard each time, however often it rings")
-        func fullBell() throws {
+        func fullDoorbell() throws {
             let ends = try Ends()
             defer { ends.close() }
             let listener = Listener(ends.maker.doorbell)
@@ -325,7 +325,7 @@ import Testing
         }
 
         @Test("A peer that has its descriptions wait does not have us wait")
-        func blockingBell() throws {
+        func blockingDoorbell() throws {
             let ends = try Ends()
             defer { ends.close() }
             // The peer fills the doorbell that the taker rings, and makes it wait for room.

@@ -31,7 +31,7 @@ int port_doorbell_make(int *own, int *given);
 /// pipe.
 int port_doorbell_open(int descriptor);
 /// Wakes the side that polls the doorbell edge-triggered. Never waits.
-void port_doorbell_ring(int bell);
+void port_doorbell_ring(int doorbell);
 
 /// Waits while a word of shared memory is `value`, at most `nanoseconds`. May return for nothing. There is no way to
 /// wait without a bound: who shares the memory can move the waiter to another word, where no wake finds it.

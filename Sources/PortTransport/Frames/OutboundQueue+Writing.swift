@@ -236,10 +236,10 @@ extension OutboundQueue {
             writtenFrames = lastNumber
             ends.removeAll(keeping: 16)
             hasOpenFrame = false
-            if frameAnswers > 0 { answersWritten(inLane: frameAnswers) }
+            if frameAnswers > 0 { answersWritten(inFrameQueue: frameAnswers) }
         } else {
             while ends.count > 0, ends[0].end <= frameBytesWritten {
-                answersWritten(inLane: ends[0].answer)
+                answersWritten(inFrameQueue: ends[0].answer)
                 _ = ends.popFirst()
                 writtenFrames += 1
             }
@@ -252,7 +252,7 @@ extension OutboundQueue {
     }
 
     @inline(__always)
-    mutating func answersWritten(inLane count: Int) {
+    mutating func answersWritten(inFrameQueue count: Int) {
         frameAnswers &-= count
         writtenAnswers &+= UInt64(count)
     }

@@ -98,8 +98,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var watchdogParked = false
         /// Channels whose input is reserved for blocking readers, until the watchdog gives it back to the loop.
         var reserved: [LoopChannel] = []
-        /// The channel that the leader reads, kept only by `sources`. If it is removed during the read, `removed` keeps
-        /// it.
+        /// The channel that the leader reads, kept only by `sources`, or by `removed` if it is removed meanwhile.
         var delivering: Unmanaged<LoopChannel>?
         /// The channels of threads that lost the leadership during a read, by the token that the thread had.
         var captured: [UInt64: LoopChannel] = [:]

@@ -198,7 +198,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
     /// It checks for input before it waits.
     func beginAwaiting() { reader.beginAwaiting() }
 
-    /// Whether a read would find something; if not, `awaitAnswer` waits for it. Called by the blocking reader.
+    /// Whether a read would find something; if not, `awaitAnswer` waits for it.
+    ///
+    /// Called by the blocking reader.
     func hasInputOrAwaitsAnswer() -> Bool {
         reader.hasInputOrAwaitsAnswer() || isPeerFinished.load(ordering: .acquiring)
     }

@@ -40,13 +40,13 @@ import Testing
             },
             Check("the end of a doorbell that is sent", "Its reading end is what its maker sends", of: .frames) {
                 let taker = try await SharingAbuseTests.Taker()
-                for bell in taker.descriptors[1...] { #expect(fcntl(bell, F_GETFL) & O_ACCMODE == O_RDONLY) }
+                for doorbell in taker.descriptors[1...] { #expect(fcntl(doorbell, F_GETFL) & O_ACCMODE == O_RDONLY) }
                 taker.raw.close()
                 _ = await taker.connection.ended
                 taker.close()
             },
             Check(
-                "the other end of a bell", "the taker takes either end, since it opens the pipe anew.", of: .frames
+                "the other end of a doorbell", "the taker takes either end, since it opens the pipe anew.", of: .frames
             ) {
                 let (raw, ours) = try RawPeerConnection.ends(.socketpair)
                 raw.send(1, RawPeer.greeting(features: 2))

@@ -5,7 +5,7 @@ import Glibc
 
 /// The descriptors that a peer sends with a `Share` frame.
 enum Gift: UInt8, CaseIterable {
-    case nothing, memory, turned, tooFew, tooMany, files, small, unsealed, halfSealed, wrongBell, closedBell
+    case nothing, memory, turned, tooFew, tooMany, files, small, unsealed, halfSealed, wrongDoorbell, closedDoorbell
 
     /// The gift that a byte of the input selects.
     init(_ byte: UInt8) { self = Self.allCases[Int(byte) % Self.allCases.count] }
@@ -27,8 +27,8 @@ enum Gift: UInt8, CaseIterable {
             replace(&given[0], Self.sealable())
             // F_ADD_SEALS: F_SEAL_SHRINK alone.
             _ = fcntl(given[0], 1_033, CInt(2))
-        case .wrongBell: replace(&given[1], open("/dev/null", O_RDWR | O_CLOEXEC))
-        case .closedBell: for bell in 0..<2 { made.abuse(bell: bell, 4) }
+        case .wrongDoorbell: replace(&given[1], open("/dev/null", O_RDWR | O_CLOEXEC))
+        case .closedDoorbell: for doorbell in 0..<2 { made.abuse(doorbell: doorbell, 4) }
         case .nothing, .files: break
         }
         return (given, nil)

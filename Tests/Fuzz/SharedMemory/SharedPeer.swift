@@ -64,7 +64,7 @@ final class SharedPeer: @unchecked Sendable {
             case 7: memory.poke(deeds.byte(), UInt64(deeds.byte()) & 3)
             case 8: memory.scribble(deeds.bytes(Int(deed >> 4) + 1), at: deeds.short() << 3)
             case 9: pour(Int(deed >> 4) + 1)
-            case 10: memory.abuse(bell: Int(deed >> 4 & 1), deeds.byte())
+            case 10: memory.abuse(doorbell: Int(deed >> 4 & 1), deeds.byte())
             case 11: memory.disturb(deed >> 4)
             case 12: usleep(UInt32(deed >> 4) * 50)
             case 13: for _ in 0..<20 where !memory.hasInput { usleep(50) }
@@ -83,7 +83,7 @@ final class SharedPeer: @unchecked Sendable {
         for _ in 0..<20 where !memory.isRead { usleep(100) }
     }
 
-    private func tell() { for bell in memory.bells { port_doorbell_ring(bell) } }
+    private func tell() { for doorbell in memory.doorbells { port_doorbell_ring(doorbell) } }
 
     /// Offers a region by the rules, which it does not use itself.
     private func offerRegion() {

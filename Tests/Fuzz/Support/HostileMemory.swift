@@ -17,7 +17,7 @@ final class HostileMemory: @unchecked Sendable {
     /// The memory, the doorbell of its maker, and the doorbell of its taker; closed ones are -1.
     private(set) var descriptors: [CInt]
     /// The doorbells, opened again.
-    private(set) var bells: [CInt]
+    private(set) var doorbells: [CInt]
     private let isMaker: Bool
     private let area: UnsafeMutableRawPointer
     let memory: UnsafeMutableRawPointer
@@ -55,11 +55,11 @@ final class HostileMemory: @unchecked Sendable {
         self.isMaker = isMaker
         self.area = area
         self.memory = memory
-        bells = descriptors[1...].map { port_doorbell_open($0) }
+        doorbells = descriptors[1...].map { port_doorbell_open($0) }
     }
 
     deinit {
-        for descriptor in descriptors + bells where descriptor >= 0 { port_close(descriptor) }
+        for descriptor in descriptors + doorbells where descriptor >= 0 { port_close(descriptor) }
         munmap(area, Self.size + 2 * Self.page)
     }
 
@@ -97,7 +97,7 @@ final class HostileMemory: @unchecked Sendable {
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         guard tells else { return }
         if word(others, 76).pointee.exchange(0, ordering: .relaxed) == 1 { port_word_wake(word(others, 76)) }
-        if word(others, 72).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(bells[others]) }
+        if word(others, 72).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(doorbells[others]) }
     }
 
     /// Reads the bytes that the connection has written.
@@ -114,7 +114,7 @@ final class HostileMemory: @unchecked Sendable {
         taken &+= available
         counter(own, 64).pointee.store(taken, ordering: .releasing)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
-        if word(own, 8).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(bells[others]) }
+        if word(own, 8).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(doorbells[others]) }
         return found
     }
 
@@ -141,7 +141,7 @@ final class HostileMemory: @unchecked Sendable {
         let taken = counter(own, 256)
         taken.pointee.store(taken.pointee.load(ordering: .relaxed) &+ count, ordering: .releasing)
         atomicMemoryFence(ordering: .sequentiallyConsistent)
-        if word(own, 256 + 64).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(bells[others]) }
+        if word(own, 256 + 64).pointee.exchange(0, ordering: .relaxed) != 0 { port_doorbell_ring(doorbells[others]) }
     }
 
     /// Overwrites one of the sixteen words of the two rings and their regions.
@@ -184,8 +184,8 @@ final class HostileMemory: @unchecked Sendable {
     }
 
     /// Rings, fills, empties, closes or changes a doorbell.
-    func abuse(bell: Int, _ way: UInt8) {
-        let (opened, given) = (bells[bell], descriptors[1 + bell])
+    func abuse(doorbell: Int, _ way: UInt8) {
+        let (opened, given) = (doorbells[doorbell], descriptors[1 + doorbell])
         let junk = [UInt8](repeating: 7, count: 4_096)
         switch way & 7 {
         case 0: for _ in 0..<Int(way >> 3) + 1 { port_doorbell_ring(opened) }
@@ -196,10 +196,10 @@ final class HostileMemory: @unchecked Sendable {
             for _ in 0..<64 where Glibc.read(opened, &bytes, bytes.count) <= 0 { break }
         case 4:
             if opened >= 0 { port_close(opened) }
-            bells[bell] = -1
+            doorbells[doorbell] = -1
         case 5:
             if given >= 0 { port_close(given) }
-            descriptors[1 + bell] = -1
+            descriptors[1 + doorbell] = -1
         case 6:
             // Makes the pipe larger or smaller: F_SETPIPE_SZ.
             _ = fcntl(opened, 1_031, way & 8 == 0 ? CInt(4_096) : 1 << 18)
