@@ -249,12 +249,12 @@ struct ChannelStateTests {
         var reader = BlockingReader()
         for now in [1_000_000, 1_100_000, 1_200_000] as [UInt64] {
             reader.countCall(at: now)
-            expect(!reader.turn.mayReserve)
+            expect(!reader.session.mayReserve)
         }
         reader.countCall(at: 1_300_000)
-        expect(reader.turn.mayReserve && reader.calls.consecutive == 3)
+        expect(reader.session.mayReserve && reader.calls.consecutive == 3)
         reader.countCall(at: 1_500_000)
-        expect(!reader.turn.mayReserve && reader.calls.consecutive == 0)
+        expect(!reader.session.mayReserve && reader.calls.consecutive == 0)
     }
 
     @Test("A reservation stays while it is used, and the watchdog is asked for once")

@@ -36,7 +36,7 @@ struct EventLoopTests {
     func takeover() async throws {
         let gate = Gate()
         let blocked = Atomic<Bool>(false)
-        let there = Recorder(onTurn: { _ in
+        let there = Recorder(onDelivery: { _ in
             if blocked.exchange(true, ordering: .relaxed) == false { gate.wait() }
         })
         let (a, b, here, _) = try await channels(.socketpair, there: there)

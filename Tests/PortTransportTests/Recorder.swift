@@ -18,7 +18,7 @@ final class Recorder: FrameHandler {
 
     struct State {
         var items: [Item] = []
-        var turns = 0
+        var deliveries = 0
         var failures: [TransportError] = []
         var ends: [ChannelEnd] = []
         var waiters: [(Int, CheckedContinuation<Void, Never>)] = []
@@ -30,13 +30,14 @@ final class Recorder: FrameHandler {
     let state = Guarded(State())
     /// Called for each frame, under the channel's read lock.
     let onFrame: (@Sendable (UInt8, UInt64, [UInt8]) throws -> Void)?
-    let onTurn: (@Sendable (Bool) -> Void)?
+    let onDelivery: (@Sendable (Bool) -> Void)?
 
     init(
-        onFrame: (@Sendable (UInt8, UInt64, [UInt8]) throws -> Void)? = nil, onTurn: (@Sendable (Bool) -> Void)? = nil
+        onFrame: (@Sendable (UInt8, UInt64, [UInt8]) throws -> Void)? = nil,
+        onDelivery: (@Sendable (Bool) -> Void)? = nil
     ) {
         self.onFrame = onFrame
-        self.onTurn = onTurn
+        self.onDelivery = onDelivery
     }
 
     var items: [Item] { state.withLock { $0.items } }
@@ -61,10 +62,10 @@ final class Recorder: FrameHandler {
 
     func deliveryEnded(onLoop: Bool) {
         let channel = state.withLock { state in
-            state.turns += 1
+            state.deliveries += 1
             return state.channel
         }
-        onTurn?(onLoop)
+        onDelivery?(onLoop)
         if onLoop { channel?.signalBlockingReaders() }
     }
 

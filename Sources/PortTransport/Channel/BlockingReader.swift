@@ -129,7 +129,7 @@ struct BlockingReader: ~Copyable {
     }
 
     /// What the blocking reader uses without the gate until it leaves.
-    struct Turn {
+    struct Session {
         /// Whether the input may stay reserved after the thread has left, so that the loop does not read it.
         ///
         /// This saves two system calls for each call. If no other call follows, the watchdog has the loop read again at
@@ -140,9 +140,9 @@ struct BlockingReader: ~Copyable {
     }
 
     /// Made for a thread that has entered.
-    var turn: Turn {
+    var session: Session {
         mutating get {
-            Turn(mayReserve: calls.consecutive >= Self.callsBeforeReserving, policy: pointer.pointer(to: \.policy))
+            Session(mayReserve: calls.consecutive >= Self.callsBeforeReserving, policy: pointer.pointer(to: \.policy))
         }
     }
 

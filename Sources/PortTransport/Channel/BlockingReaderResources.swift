@@ -14,7 +14,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     let context: UnsafeMutablePointer<ReadContext>
     private let poller: UnsafeMutablePointer<port_poller>
     /// What the thread that has these resources may use of its channel without the gate.
-    @exclusivity(unchecked) var turn = BlockingReader.Turn(mayReserve: false, policy: nil)
+    @exclusivity(unchecked) var session = BlockingReader.Session(mayReserve: false, policy: nil)
     /// The descriptor whose input the poller waits for; -1 if there is none.
     @exclusivity(unchecked) private var watched: CInt = -1
 
@@ -67,7 +67,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     ///
     /// Call it before the descriptor that is watched is closed.
     func giveBack() {
-        turn = BlockingReader.Turn(mayReserve: false, policy: nil)
+        session = BlockingReader.Session(mayReserve: false, policy: nil)
         guard Self.pool.isUsable else { return }
         if watched >= 0 {
             // A poller that still watches the descriptor would report it again and again, so it is not reused.

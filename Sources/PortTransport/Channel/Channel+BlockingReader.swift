@@ -78,7 +78,7 @@ extension Channel {
             gated.blockingReader.countCall(at: monotonicNow())
         }
         let kept = gated.blockingReader.calls.resources.take()
-        let turn = gated.blockingReader.turn
+        let session = gated.blockingReader.session
         gate.unlock(held)
         // The poller may have notified the loop before. The loop must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
@@ -87,7 +87,7 @@ extension Channel {
             leaveBlockingReader(nil)
             return nil
         }
-        resources.turn = turn
+        resources.session = session
         if isAlone, case .memory = link { return resources }
         if isAlone, !resources.watch(link.inputDescriptor) {
             leaveBlockingReader(nil)
@@ -145,7 +145,7 @@ extension Channel {
 
     /// Whether the poller may go on without watching the input after the thread has left.
     private func mayReserve(_ resources: BlockingReaderResources?) -> Bool {
-        guard let resources, resources.turn.mayReserve, eventLoopReference != nil else { return false }
+        guard let resources, resources.session.mayReserve, eventLoopReference != nil else { return false }
         if case .memory = link { return false }
         return true
     }

@@ -50,7 +50,7 @@ extension Channel {
         else { return nil }
         if case .memory = link { return nil }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
-        guard let policy = resources.turn.policy,
+        guard let policy = resources.session.policy,
             var spinning = Spinning(code, &policy.pointee, wait: time, peerIsHere: peerIsHere)
         else {
             Processors.lookIfDue()

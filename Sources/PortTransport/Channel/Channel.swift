@@ -348,10 +348,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     }
 
     override func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
-        let turn = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
+        let receiver = bits & UInt32(PORT_READABLE) != 0 ? readAvailable(readContext, bits) : nil
         if bits & UInt32(PORT_WRITABLE) != 0 || isNotifiedOfRoom(bits) { flush(isWritable: true) }
         if bits & UInt32(PORT_HANG_UP) != 0 { noticeHangUp() }
-        return turn
+        return receiver
     }
 
     override func perform(_ work: ChannelWork) {

@@ -59,7 +59,7 @@ enum Processors {
 }
 
 /// The permit to poll, which one thread of a process has at a time; threads in the mode `.always` do without it.
-enum PollingTurn {
+enum PollingPermit {
     /// The fork count of the process whose thread has the permit, plus 1; 0 while no thread has it.
     ///
     /// A forked child inherits the parent's number, which does not stop it.

@@ -35,7 +35,7 @@ struct Spinning {
             return
         }
         guard policy.polls(at: monotonicNow()) else { return nil }
-        guard Processors.sufficed, !peerIsHere(), PollingTurn.take() else {
+        guard Processors.sufficed, !peerIsHere(), PollingPermit.take() else {
             Processors.ask(at: monotonicNow())
             policy.isPrevented()
             return nil
@@ -74,7 +74,7 @@ struct Spinning {
 
     /// Ends the poll without a result: it does not take place, or the thread may no longer touch the policy.
     func giveUp() {
-        if !isFixed { PollingTurn.giveBack() }
+        if !isFixed { PollingPermit.giveBack() }
     }
 
     /// Ends the poll and tells the policy its result.
@@ -82,7 +82,7 @@ struct Spinning {
     /// Call it without a lock: it may read files.
     func end(isAnswered: Bool, _ policy: inout PollingPolicy) {
         if isFixed { return }
-        PollingTurn.giveBack()
+        PollingPermit.giveBack()
         let isQuick = start == 0
         let time = isQuick ? UInt64(attempts) * Self.estimate : now &- start
         guard policy.polled(isAnswered: isAnswered, time: time, isQuick: isQuick) else { return }

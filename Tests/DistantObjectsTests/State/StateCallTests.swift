@@ -67,7 +67,7 @@ struct StateCallTests {
         try client.receive(answers)
         // Entering a frame writes no queued messages; they are written at the end of the read.
         #expect(client.takeKinds() == [] && !client.state.isSettled)
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeKinds() == [.call] && client.state.pending.count == 2 && client.state.isSettled)
     }
 
@@ -115,13 +115,13 @@ struct StateCallTests {
         client.host.isQueueFull = true
         try client.call(1)
         #expect(client.takeKinds() == [] && client.state.pending.count == 1)
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeKinds() == [])
         client.host.isQueueFull = false
         try client.call(2)
         // It does not overtake the first one.
         #expect(client.takeKinds() == [])
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeKinds() == [.call, .call] && client.state.pending.isEmpty)
     }
 
@@ -135,7 +135,7 @@ struct StateCallTests {
         let frames = client.takeFrames()
         #expect(frames.count == 1 && frames[0].form == .withValues)
         client.host.hasRoomForLargeMessages = true
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeFrames().first?.form == .withFragments)
     }
 

@@ -46,14 +46,14 @@ struct StateNestedTests {
         _ = try client.call(2, message("first"))
         _ = try client.call(3, message("second"))
         #expect(names(client) == ["first"] && client.state.credit.calls == -1)
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == [])
         // Now the peer has a second question.
         try server.call(7)
         try client.receive(server.takeFrames())
         let isSettled = client.state.isSettled
         #expect(!isSettled)
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == ["second"] && client.state.credit.calls == -2)
         withExtendedLifetime((server, promise)) {}
     }
@@ -69,10 +69,10 @@ struct StateNestedTests {
         _ = try client.call(3, message("other"))
         #expect(names(client) == ["first"])
         try client.receive(StateFrame(.credit, 2))
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == ["second", "third"])
         try client.receive(StateFrame(.credit, 2))
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == ["other"])
         withExtendedLifetime((server, promises)) {}
     }
@@ -87,13 +87,13 @@ struct StateNestedTests {
         client.host.isServing = true
         _ = try client.call(3, StateSide.message("third") { try $0.encode(second) })
         #expect(names(client) == [])
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == ["first", "second", "third"])
         try client.receive(StateFrame(.credit, 4))
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == ["other"])
         try client.receive(StateFrame(.credit, 1))
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == ["fourth"] && client.state.pending.isEmpty)
         withExtendedLifetime((server, first, between, second)) {}
     }
@@ -116,7 +116,7 @@ struct StateNestedTests {
         client.state.handshake.grants.features &= ~ProtocolLimits.knowsPromises
         client.host.isServing = true
         _ = try client.call(2, message("first"))
-        client.endTurn()
+        client.endIteration()
         #expect(names(client) == [] && client.state.credit.calls == 0)
         withExtendedLifetime(server) {}
     }

@@ -227,7 +227,7 @@ struct StatePromiseTests {
             // One promise waits for credit, and the call that is passed on goes past it.
             promises.append(try side.promise())
             promises.append(try side.promise())
-            side.endTurn()
+            side.endIteration()
             _ = side.takeKinds()
             let message = try StateSide.message()
             message.role = .passedOn
@@ -251,7 +251,7 @@ struct StatePromiseTests {
         }
         #expect(client.takeKinds() == [] && client.state.pending.count == 2)
         client.host.hasRoomForLargeMessages = true
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeFrames().map(\.form) == [.withFragments, .withValues])
         withExtendedLifetime(server) {}
     }
@@ -284,7 +284,7 @@ struct StatePromiseTests {
         client.release()
         #expect(client.takeKinds() == [.call])
         try client.receive(StateFrame(.credit, 1))
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeKinds() == [.call, .drop])
         #expect(try client.offer())
         withExtendedLifetime(server) {}
@@ -298,11 +298,11 @@ struct StatePromiseTests {
         for waiter in 1...2 { try client.call(waiter) }
         try client.receive(StateFrame(.credit, 1))
         let promise = try client.promise()
-        client.endTurn()
+        client.endIteration()
         var flags = client.takeFrames().map { CallFlags(rawValue: $0.flags) }
         #expect(flags.map { $0.contains(.promise) } == [false, false])
         try client.receive(StateFrame(.credit, 1))
-        client.endTurn()
+        client.endIteration()
         flags = client.takeFrames().map { CallFlags(rawValue: $0.flags) }
         #expect(flags.map { $0.contains(.promise) } == [true])
         withExtendedLifetime((server, promise)) {}
@@ -320,10 +320,10 @@ struct StatePromiseTests {
             Issue.record("the message does not wait")
             return
         }
-        client.endTurn()
+        client.endIteration()
         #expect(client.takeKinds() == [.call])
         try client.receive(StateFrame(.credit, 1))
-        client.endTurn()
+        client.endIteration()
         let frames = client.takeFrames()
         #expect(frames.map(\.kind) == [.call, .call])
         #expect(CallFlags(rawValue: frames[1].flags).contains(.oneWay) && client.done.last == "one-way 2")

@@ -187,7 +187,7 @@ private struct Schedule {
         let count = min(streams[index].count, Int.random(in: 1...6, using: &random))
         for frame in streams[index].prefix(count) { try sides[index].receive(frame) }
         streams[index].removeFirst(count)
-        sides[index].endTurn()
+        sides[index].endIteration()
         return count > 0
     }
 

@@ -85,7 +85,7 @@ struct StateSharingTests {
     }
 
     @Test("Each step out of order is refused", arguments: [0, 1, 2, 3, 4] as [UInt8])
-    func outOfTurn(flags: UInt8) throws {
+    func outOfOrder(flags: UInt8) throws {
         let (client, server) = try StateSide.pair(busy: Self.always)
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.share, flags: flags)) }
         guard flags != ShareStep.ask.rawValue else { return }

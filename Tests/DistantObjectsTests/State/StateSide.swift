@@ -234,7 +234,7 @@ final class StateSide {
     }
 
     /// Ends a read: queued messages are written.
-    func endTurn() {
+    func endIteration() {
         var actions: [Action<StateHost>] = []
         state.writeHeldCredit(host, &actions)
         state.lookAtAnswers(host, &actions)

@@ -103,7 +103,7 @@ struct StateUnreadTests {
         #expect((10..<300).contains(refused))
         #expect(client.state.pending.count > 600)
         server.host.unsentAnswers = 0
-        server.endTurn()
+        server.endIteration()
         try deliverAnswers(from: server, to: client)
         try server.receive(client.takeFrames())
         #expect(server.start()?.obstacle == Obstacle.none)
@@ -128,7 +128,7 @@ struct StateUnreadTests {
         #expect((8..<20).contains(sent))
         #expect(server.done.contains("await answers 1024"))
         server.host.unsentAnswers = 0
-        server.endTurn()
+        server.endIteration()
         try deliverAnswers(from: server, to: client)
         #expect(try client.offer())
     }
@@ -136,7 +136,7 @@ struct StateUnreadTests {
     /// The other side gets what was written, and writes what waits for credit.
     private func deliverAnswers(from server: StateSide, to client: StateSide) throws {
         try client.receive(server.takeFrames())
-        client.endTurn()
+        client.endIteration()
     }
 }
 

@@ -64,7 +64,7 @@ struct StreamStateTests {
         try server.receive(client.takeFrames())
         try server.answer(try #require(server.start()))
         try client.receive(server.takeFrames())
-        client.endTurn()
+        client.endIteration()
         #expect(client.state.streams.outgoingCount == 1)
         #expect(!source.claim())
         try server.receive(client.takeFrames())
@@ -240,7 +240,7 @@ struct StreamStateTests {
             try server.receive(client.takeFrames())
             try server.answer(try #require(server.start()))
             try client.receive(server.takeFrames())
-            client.endTurn()
+            client.endIteration()
         }
         try server.receive(client.takeFrames())
         _ = try #require(server.start())
