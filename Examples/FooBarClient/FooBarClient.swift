@@ -87,7 +87,7 @@ struct FooBarClient {
     /// The server ends when its tables are as empty as the client's.
     private static func stop(_ connection: Connection) async throws {
         try await connection.root(named: "session").stop()
-        Console.say("\nThe server is told to stop; nothing is left on either side.")
+        Console.say("\nThe server is asked to stop; nothing is left on either side.")
         let statistics = await connection.rest()
         Console.say("   " + statistics.tables)
         guard statistics.isAtRest else {

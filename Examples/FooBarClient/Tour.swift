@@ -89,8 +89,8 @@ struct Tour {
         let observer = Observer()
         try await directory.watch(Remote(vending: observer))
         try await directory.add(Foo(name: "Zoe", age: 5))
-        show("the observer was told of", observer.names.joined(separator: ", "))
-        try expect(observer.names == ["Zoe"], "the observer was told of \(observer.names)")
+        show("the observer was notified of", observer.names.joined(separator: ", "))
+        try expect(observer.names == ["Zoe"], "the observer was notified of \(observer.names)")
 
         let home = try await directory.observer()
         let isSame = home?.local(as: Observer.self) === observer

@@ -15,7 +15,7 @@ struct Whiteboard {
         Usage: Whiteboard
 
         Launches a server with a whiteboard, and three clients that draw on it. Each client sees all strokes as a
-        stream. One client is killed, and the whiteboard tells the others.
+        stream. One client is killed, and the whiteboard notifies the others.
         """
 
     static func main() async {

@@ -1,7 +1,7 @@
 import DistantObjects
 import WhiteboardValues
 
-/// Is told by the whiteboard of other people.
+/// Is notified of other people by the whiteboard.
 final class Observer: Vendable, Implements {
     typealias I = ObserverInterface
     private let view: View

@@ -4,7 +4,7 @@ public import DistantObjects
 public struct BoardInterface: Interface {
     /// The signatures.
     public init() {}
-    /// Lets a person draw: the person's name, and whom to tell of other people; the pen is the person's own.
+    /// Lets a person draw: the person's name, and the observer to notify of other people; the pen is the person's own.
     public let join = Signature<Remote<PenInterface>, String, Remote<ObserverInterface>>("join")
     /// All strokes, the earlier ones first, then each as it is drawn.
     public let strokes = Signature<DistantStream<Stroke>>("strokes")
@@ -20,7 +20,7 @@ public struct PenInterface: Interface {
     public let draw = Signature<Void, Int, Int>("draw")
 }
 
-/// What an observer in a client is told.
+/// What an observer in a client is notified of.
 public struct ObserverInterface: Interface {
     /// The signatures.
     public init() {}

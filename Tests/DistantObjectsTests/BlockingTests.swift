@@ -120,7 +120,7 @@ struct BlockingTests {
     }
 
     @Test("Calls that wait for credit are sent when a thread that waits for its own call reads the credit")
-    func creditWhileDriving() async throws {
+    func creditReadByBlockingReader() async throws {
         let pair = try await RawPeerConnection(.socketpair, hello: RawPeer.greeting(queuedCalls: 1))
         let (raw, root) = (pair.raw, try await pair.root())
         raw.send(7, RawPeer.number(1))

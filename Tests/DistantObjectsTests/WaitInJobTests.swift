@@ -105,7 +105,7 @@ struct WaitInJobTests {
     }
 
     @Test("A thread that reads for its own blocking call delivers the answer")
-    func driven() async throws {
+    func readByBlockingReader() async throws {
         let pair = try await pair()
         let client = pair.client
         let held = Task { try await client.run { try await client.root.hold() as Int } }

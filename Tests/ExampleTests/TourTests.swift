@@ -49,7 +49,7 @@ struct TourTests {
             "the very same team as the first   true",
             "Alex is one object in both teams  true",
             "left when Juliana is removed      1",
-            "the observer was told of          Zoe",
+            "the observer was notified of      Zoe",
             "it comes home as the original     true",
             "the server threw                  noSuchName(\"Nobody\")",
             "the server has noted              one, two, three",

@@ -299,11 +299,11 @@ struct EventLoopTests {
         }
     }
 
-    @Test("A blocking reader that never sleeps finds the same as one that does", arguments: DrivingTests.kinds)
+    @Test("A blocking reader that never sleeps finds the same as one that does", arguments: BlockingReaderTests.kinds)
     func sleeplessDriver(kind: ChannelTests.Kind) async throws {
         try await spinning(.seconds(600)) {
-            try await DrivingTests().row(kind: kind)
-            try await DrivingTests().ends(kind: kind)
+            try await BlockingReaderTests().row(kind: kind)
+            try await BlockingReaderTests().ends(kind: kind)
         }
     }
 
@@ -311,7 +311,7 @@ struct EventLoopTests {
         // What lies in this process's memory is announced.
         @Test(
             "A blocking reader computes while it looks for input",
-            arguments: DrivingTests.kinds.filter { ![.memory, .splittingMemory].contains($0) })
+            arguments: BlockingReaderTests.kinds.filter { ![.memory, .splittingMemory].contains($0) })
         func computingDriver(kind: ChannelTests.Kind) async throws {
             try await spinning(.seconds(600)) {
                 let (a, b, here, there) = try await channels(kind)

@@ -206,9 +206,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
                 guard let context else { return nil }
                 let child = Unmanaged<ChildProcess>.fromOpaque(context).takeRetainedValue()
                 port_process_await(child.pid)
-                let tell = child.reap()
+                let notify = child.reap()
                 child.closeDescriptor()
-                tell?()
+                notify?()
                 return nil
             }, retained.toOpaque(), "distant-reap")
         if result != 0 { retained.release() }
@@ -237,13 +237,13 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
 
         func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
             // A loop whose poller fails also calls sources that are not ready. Only the first call reaps.
-            guard let tell = child.reap() else { return nil }
+            guard let notify = child.reap() else { return nil }
             lock.withLock {
                 loop.removeSource(source, descriptor, interest: UInt32(PORT_READABLE))
             }
             child.closeDescriptor()
             // The waiters are user code.
-            loop.perform(tell)
+            loop.perform(notify)
             return nil
         }
     }

@@ -256,7 +256,7 @@ extension EventLoop {
             state.pointee.sleeping = false
             port_poller_wake(poller)
         } else {
-            tellPolling(held)
+            notifyPolling(held)
         }
     }
 

@@ -257,14 +257,14 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
             lock.unlock(held)
             port_poller_wake(poller)
         } else {
-            tellPolling(held)
+            notifyPolling(held)
             lock.unlock(held)
         }
     }
 
     /// Has a polling leader look at its state again.
     @inline(__always)
-    func tellPolling(_ held: borrowing Held<State>) {
+    func notifyPolling(_ held: borrowing Held<State>) {
         guard state.pointee.looking else { return }
         state.pointee.looking = false
         hasNews.store(true, ordering: .relaxed)

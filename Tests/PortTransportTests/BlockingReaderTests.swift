@@ -6,7 +6,7 @@ import Testing
 @testable import PortTransport
 
 @Suite("Reading by a plain thread that waits", .bounded())
-struct DrivingTests {
+struct BlockingReaderTests {
     static let kinds: [ChannelTests.Kind] = ChannelTests.Kind.allCases
 
     /// A channel whose peer sends each frame back.
