@@ -242,19 +242,19 @@ struct CancellationTests {
         if !byDeadline { call.cancel() }
         try await call.value
         let raw = pair.raw
-        let (bulk, kinds) = try await onThread { () -> (Int, [UInt8]) in
+        let (payload, kinds) = try await onThread { () -> (Int, [UInt8]) in
             var kinds: [UInt8] = []
-            var bulk = 0
+            var payload = 0
             while let frame = raw.read() {
                 kinds.append(frame.kind)
                 guard frame.kind == 255 else { continue }
                 // A sender that gives up sends an abort, and no more fragments of the message.
                 if frame.flags == 2 { break }
-                bulk += frame.body.count - 8
+                payload += frame.body.count - 8
             }
-            return (bulk, kinds)
+            return (payload, kinds)
         }
-        #expect(bulk < 1_000_000)
+        #expect(payload < 1_000_000)
         #expect(kinds.filter { $0 != 255 } == [2, 4] && kinds.last == 255)
         #expect(pair.connection.statistics.questions == 1)
         raw.send(3, flags: 2, RawPeer.result(question: 0))

@@ -7,7 +7,7 @@ import Testing
 /// Answers that the peer does not read.
 @Suite("Unread answers", .serialized, .bounded())
 struct UnreadAnswerTests {
-    /// A peer that reads everything but returns no bulk credit.
+    /// A peer that reads everything but returns no credit for large messages.
     ///
     /// Its connection vends `Bulky` in slot 1 and an `Observer` in slot 2.
     private static func greedy(
@@ -27,7 +27,7 @@ struct UnreadAnswerTests {
         return (GreedyPeer(raw), connection, bulky)
     }
 
-    /// A limit of 1 MiB, with a bulk window of 8 MiB.
+    /// A limit of 1 MiB, with a window for large messages of 8 MiB.
     private static func limits(patience: Duration) -> Connection.Limits {
         var limits = Connection.Limits()
         limits.unreadAnswers = 1 << 20
@@ -35,7 +35,7 @@ struct UnreadAnswerTests {
         return limits
     }
 
-    @Test("Above the limit calls wait and one-way messages run; with bulk credit the calls go on")
+    @Test("Above the limit calls wait and one-way messages run; with credit for large messages the calls go on")
     func held() async throws {
         // No call is refused while this test runs.
         let (peer, connection, bulky) = try await Self.greedy(Self.limits(patience: .seconds(3_600)))
@@ -304,7 +304,7 @@ private final class QueueExecutor: SerialExecutor {
     }
 }
 
-/// Reads everything, and returns no bulk credit until the test says so.
+/// Reads everything, and returns no credit for large messages until the test says so.
 ///
 /// Used by one thread at a time.
 private final class GreedyPeer: @unchecked Sendable {

@@ -18,7 +18,7 @@ extension MessageBlock {
     static func make(count: Int) -> MessageBlock? { AllocatedBlock(count: count) }
 }
 
-private let limits = FrameReader.Limits(frame: 512, bulk: 4_096, window: 4_096, openMessages: 16)
+private let limits = FrameReader.Limits(frame: 512, message: 4_096, window: 4_096, openMessages: 16)
 
 /// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -86,7 +86,7 @@ private func note(_ event: FrameReader.Event, _ bytes: UnsafeRawBufferPointer, _
             1, number, UInt64(header.kind), UInt64(header.flags), UInt64(header.descriptors), messageLength ?? 0,
         ]
         events.append(sum(UnsafeRawBufferPointer(rebasing: bytes[body])))
-    case .bulk(let number, let slice):
+    case .largeMessage(let number, let slice):
         events += [2, number, slice.map { sum($0.bytes) } ?? .max]
     case .piece, .incomplete: break
     }

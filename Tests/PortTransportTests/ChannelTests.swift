@@ -68,7 +68,7 @@ struct ChannelTests {
                         for index: UInt8 in 0..<100 {
                             let number =
                                 index % 25 == 7
-                                ? a.sendBulk([], prefix: [thread, index]) : a.send([thread, index])
+                                ? a.sendLarge([], prefix: [thread, index]) : a.send([thread, index])
                             given.withLock { $0[number] = [thread, index] }
                         }
                     }
@@ -84,7 +84,7 @@ struct ChannelTests {
             switch item {
             case .frame(_, _, let itsNumber, let bytes, _): (number, body) = (itsNumber, bytes)
             case .opener(let itsNumber, let bytes, _): (number, body) = (itsNumber, bytes)
-            case .bulk: continue
+            case .largeMessage: continue
             }
             #expect(number == last + 1)
             #expect(given.withLock { $0[number] } == body)
@@ -95,15 +95,15 @@ struct ChannelTests {
     }
 
     @Test("Large messages arrive whole, whatever their size and pieces", arguments: Kind.allCases)
-    func bulkArrives(kind: Kind) async throws {
+    func largeMessagesArrive(kind: Kind) async throws {
         let (a, b, here, there) = try await channels(kind)
         let sizes = [0, 1, 65_535, 65_536, 65_537, 300_000, 3_000_000]
-        for size in sizes { a.sendBulk(pattern(size, seed: size), prefix: [1, 2, 3], pieces: size % 40 + 1) }
+        for size in sizes { a.sendLarge(pattern(size, seed: size), prefix: [1, 2, 3], pieces: size % 40 + 1) }
         await there.wait(forItems: sizes.count * 2)
         for (index, size) in sizes.enumerated() {
             let number = UInt64(index + 1)
             #expect(there.items.contains(.opener(number: number, [1, 2, 3], length: UInt64(size))))
-            #expect(there.items.contains(.bulk(number: number, pattern(size, seed: size))))
+            #expect(there.items.contains(.largeMessage(number: number, pattern(size, seed: size))))
             #expect(a.isWritten(number))
         }
         await end(a, b, here, there)
@@ -113,11 +113,11 @@ struct ChannelTests {
     func finishing(kind: Kind) async throws {
         let (a, b, here, there) = try await channels(kind)
         for index in 0..<100 { a.send([UInt8(index)]) }
-        let bulk = a.sendBulk(pattern(200_000))
+        let message = a.sendLarge(pattern(200_000))
         a.finishWriting()
         guard case .endOfFile? = await there.waitForEnd() else { return #expect(Bool(false), "\(there.ends)") }
         #expect(there.items.count == 102)
-        #expect(a.isWritten(bulk))
+        #expect(a.isWritten(message))
         b.cancel(TransportError(.cancelled, "done"))
         await here.waitForEnd()
         #expect(here.ends.count == 1 && there.ends.count == 1)

@@ -176,16 +176,16 @@ struct EndingTests {
             // Nobody reads yet, so the first is held up in its midst.
             let large = pattern(4_000_000)
             let small = pattern(100_000)
-            let (first, second, third) = (a.sendBulk(large), a.sendBulk(large), a.sendBulk(small))
+            let (first, second, third) = (a.sendLarge(large), a.sendLarge(large), a.sendLarge(small))
             a.abort(second)
             a.abort(first)
             a.abort(first)
             b.start(there)
             await there.wait(forItems: 6)
             let items = there.items
-            #expect(items.contains(.bulk(number: third, small)))
-            let isSecondAborted = items.contains(.bulk(number: second, nil))
-            let isFirstAborted = items.contains(.bulk(number: first, nil))
+            #expect(items.contains(.largeMessage(number: third, small)))
+            let isSecondAborted = items.contains(.largeMessage(number: second, nil))
+            let isFirstAborted = items.contains(.largeMessage(number: first, nil))
             #expect(isSecondAborted && isFirstAborted)
             #expect(!a.isWritten(first))
             #expect(!a.isWritten(second) && a.isWritten(third))
@@ -197,11 +197,11 @@ struct EndingTests {
     func credit() async throws {
         let configuration = ChannelConfiguration(window: 100_000)
         let (a, b, here, there) = try await channels(.socketpair, configuration)
-        a.sendBulk(pattern(90_000))
-        let second = a.sendBulk(pattern(20_000))
+        a.sendLarge(pattern(90_000))
+        let second = a.sendLarge(pattern(20_000))
         a.send([5])
         await there.wait(forItems: 4)
-        let isFirstWhole = there.items.contains(.bulk(number: 1, pattern(90_000)))
+        let isFirstWhole = there.items.contains(.largeMessage(number: 1, pattern(90_000)))
         #expect(isFirstWhole)
         #expect(!a.isWritten(second))
         b.consumedMessageBytes(90_000)
@@ -209,7 +209,7 @@ struct EndingTests {
         #expect(a.messageCredit(90_000) == .mayGoOn)
         a.setNeedsFlush()
         await there.wait(forItems: 5)
-        #expect(there.items.last == .bulk(number: second, pattern(20_000)))
+        #expect(there.items.last == .largeMessage(number: second, pattern(20_000)))
         await end(a, b, here, there)
     }
 
@@ -222,7 +222,7 @@ struct EndingTests {
         let b = Channel(endpoint: theirs, loop: EventLoop.shared)
         a.start(here)
         // Nobody reads yet, so most of it has to wait.
-        a.sendBulk(pattern(6_000_000))
+        a.sendLarge(pattern(6_000_000))
         a.send([1])
         b.start(there)
         await there.wait(forItems: 3)

@@ -56,14 +56,14 @@ struct FrameReaderTests {
                     case .frame(let header, let number, let body, let length):
                         events.append(
                             "\(number) \(header.kind) \(Array(bytes[body])) \(length.map(String.init) ?? "-")")
-                    case .bulk(let number, let slice):
-                        events.append("bulk \(number) \(slice.map { Array($0.bytes) } ?? [])")
+                    case .largeMessage(let number, let slice):
+                        events.append("message \(number) \(slice.map { Array($0.bytes) } ?? [])")
                     case .piece:
                         reader.destination?.initializeMemory(as: UInt8.self, repeating: 9)
                         let count = reader.destination?.count ?? 0
                         events.append("piece \(count)")
-                        if case .bulk(let number, let slice)? = reader.filled(count) {
-                            events.append("bulk \(number) \(slice.map { Array($0.bytes) } ?? [])")
+                        if case .largeMessage(let number, let slice)? = reader.filled(count) {
+                            events.append("message \(number) \(slice.map { Array($0.bytes) } ?? [])")
                         }
                     case .incomplete: return
                     }
@@ -140,8 +140,8 @@ struct FrameReaderTests {
     func aborts() throws {
         let opener = Self.frame(2, 0x80, Self.number(8))
         let abort = Self.frame(0xFF, 2, Self.number(1))
-        #expect(try Self.read([opener + abort]).last == "bulk 1 []")
-        #expect(try Self.read([opener + Self.frame(0xFF, 0, Self.number(1) + [1]) + abort]).last == "bulk 1 []")
+        #expect(try Self.read([opener + abort]).last == "message 1 []")
+        #expect(try Self.read([opener + Self.frame(0xFF, 0, Self.number(1) + [1]) + abort]).last == "message 1 []")
     }
 
     /// A large message of 300 bytes, and a continuation of it whose payload lies in a piece.
@@ -159,7 +159,7 @@ struct FrameReaderTests {
         let streamed: [UInt8] = [10, 0, 0, 0, 0xFF, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 4]
         let stream = Self.opener + Self.piece(100, flags: 4) + streamed + Self.piece(198, flags: 5)
         let nines = { [UInt8](repeating: 9, count: $0) }
-        let whole = ["1 2 [] 300", "piece 100", "piece 198", "bulk 1 \(nines(100) + [3, 4] + nines(198))"]
+        let whole = ["1 2 [] 300", "piece 100", "piece 198", "message 1 \(nines(100) + [3, 4] + nines(198))"]
         for cut in 0...stream.count {
             #expect(try Self.read([Array(stream[..<cut]), Array(stream[cut...])]) == whole)
         }

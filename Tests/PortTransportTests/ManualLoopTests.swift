@@ -25,7 +25,7 @@ struct ManualLoopTests {
         }
         for index in 0..<50 {
             for (channel, _) in all { channel.send(pattern(index * 7)) }
-            if index % 10 == 0 { all[0].0.sendBulk(pattern(70_000)) }
+            if index % 10 == 0 { all[0].0.sendLarge(pattern(70_000)) }
         }
         _ = loop.addTimer(after: .seconds(2)) { log.add("timer 2") }
         _ = loop.addTimer(after: .seconds(1)) { log.add("timer 1") }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("What is to be written", .bounded())
 struct OutboundQueueTests {
-    static func appendBulk(_ queue: inout OutboundQueue, _ count: Int) -> UInt64 {
+    static func appendLarge(_ queue: inout OutboundQueue, _ count: Int) -> UInt64 {
         let block = ByteBlock.make(count: count)
         let segment = OutboundSegment(owner: block, bytes: UnsafeRawBufferPointer(block.bytes))
         return queue.append(
@@ -19,7 +19,7 @@ struct OutboundQueueTests {
         var queue = OutboundQueue(window: 1_000)
         withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
             guard let base = vectors.baseAddress else { return }
-            _ = Self.appendBulk(&queue, 500)
+            _ = Self.appendLarge(&queue, 500)
             let plan = queue.plan(base, fragments: 4)
             let count = plan.bytes
             let isOwed = queue.credit(500)
@@ -29,7 +29,7 @@ struct OutboundQueueTests {
         let (isEmpty, outstanding) = (queue.isEmpty, queue.outstanding)
         #expect(isEmpty)
         #expect(outstanding == 0)
-        _ = Self.appendBulk(&queue, 5_000)
+        _ = Self.appendLarge(&queue, 5_000)
         let mayGo = queue.messageMayGo
         #expect(mayGo, "a message larger than the window goes when nothing is outstanding")
     }
@@ -39,9 +39,9 @@ struct OutboundQueueTests {
         var queue = OutboundQueue(window: 1 << 20)
         let empty = UnsafeRawBufferPointer(start: nil, count: 0)
         let small = queue.append(kind: 1, flags: 0, prefix: empty, body: nil, descriptors: [])
-        let bulk = Self.appendBulk(&queue, 500)
-        let large = Self.appendBulk(&queue, 1 << 20)
-        let all = [small, bulk, large]
+        let message = Self.appendLarge(&queue, 500)
+        let large = Self.appendLarge(&queue, 1 << 20)
+        let all = [small, message, large]
         func may(_ queue: borrowing OutboundQueue) -> [Bool] { all.map { queue.mayBeWritten($0) } }
         let before = may(queue)
         #expect(before == [false, false, false])
@@ -61,7 +61,7 @@ struct OutboundQueueTests {
     @Test("A message given up before any of it was written takes nothing from the window")
     func abortBeforeWrite() {
         var queue = OutboundQueue(window: 1_000)
-        let number = Self.appendBulk(&queue, 500)
+        let number = Self.appendLarge(&queue, 500)
         withUnsafeTemporaryAllocation(of: iovecType.self, capacity: OutboundQueue.maximumVectors) { vectors in
             guard let base = vectors.baseAddress else { return }
             let plan = queue.plan(base, fragments: 4)
@@ -84,7 +84,7 @@ struct OutboundQueueTests {
             let plan = queue.plan(base, fragments: 4, pieceSize: pieceSize)
             let (bytes, piece) = (plan.bytes, plan.piece?.payload ?? 0)
             var copied = [UInt8](repeating: 0, count: piece)
-            copied.withUnsafeMutableBytes { plan.bulk?.copy(piece, to: $0) }
+            copied.withUnsafeMutableBytes { plan.message?.copy(piece, to: $0) }
             _ = queue.advance(plan, written: min(bytes, limit))
             return (bytes, piece, copied)
         }
@@ -132,7 +132,7 @@ struct OutboundQueueTests {
     @Test("A message whose piece is filled and not announced can be given up behind it")
     func abortPiece() throws {
         var queue = OutboundQueue(window: 8 << 20)
-        let number = Self.appendBulk(&queue, 1 << 20)
+        let number = Self.appendLarge(&queue, 1 << 20)
         _ = Self.write(&queue, pieceSize: 1_000, limit: 16)
         queue.abort(number)
         let (rest, piece, _) = Self.write(&queue, pieceSize: 1_000)

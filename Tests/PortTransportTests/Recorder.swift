@@ -5,13 +5,13 @@ final class Recorder: FrameHandler {
     enum Item: Equatable, Sendable {
         case frame(kind: UInt8, flags: UInt8, number: UInt64, [UInt8], descriptors: [CInt])
         case opener(number: UInt64, [UInt8], length: UInt64)
-        case bulk(number: UInt64, [UInt8]?)
+        case largeMessage(number: UInt64, [UInt8]?)
 
         /// Of what came; nothing where there is none.
         var firstByte: UInt8? {
             switch self {
             case .frame(_, _, _, let bytes, _), .opener(_, let bytes, _): bytes.first
-            case .bulk(_, let bytes): bytes?.first
+            case .largeMessage(_, let bytes): bytes?.first
             }
         }
     }
@@ -56,8 +56,8 @@ final class Recorder: FrameHandler {
         try onFrame?(frame.kind, number, body)
     }
 
-    func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws {
-        add(.bulk(number: number, bytes.map { [UInt8]($0.bytes) }))
+    func receive(largeMessage number: UInt64, _ bytes: ByteSlice?) throws {
+        add(.largeMessage(number: number, bytes.map { [UInt8]($0.bytes) }))
     }
 
     func deliveryEnded(onLoop: Bool) {
@@ -131,7 +131,7 @@ extension Channel {
     }
 
     @discardableResult
-    func sendBulk(_ bytes: [UInt8], prefix: [UInt8] = [], kind: UInt8 = 2, pieces: Int = 1) -> UInt64 {
+    func sendLarge(_ bytes: [UInt8], prefix: [UInt8] = [], kind: UInt8 = 2, pieces: Int = 1) -> UInt64 {
         let block = ByteBlock.make(count: max(1, bytes.count))
         block.bytes.copyBytes(from: bytes)
         var segments: [OutboundSegment] = []

@@ -45,7 +45,7 @@ extension Connection {
     ///
     /// - Throws: `ResultFailure` if it has references and the call came from another process.
     func pass(_ reply: Reply, into answer: OutboundMessage) throws {
-        defer { if reply.bulk > 0 { consumed(bulk: reply.bulk) } }
+        defer { if reply.largeBytes > 0 { consumed(largeBytes: reply.largeBytes) } }
         if reply.status != .result, answer.encoder.isDriven(by: PortCoder.local) {
             throw coder.error(in: reply, from: name)
         }

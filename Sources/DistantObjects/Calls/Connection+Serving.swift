@@ -162,9 +162,9 @@ extension Connection {
         } catch {
             throw ArgumentFailure(underlying: error)
         }
-        guard let (body, bulk) = call.body.bytes else { throw call.lostArguments }
+        guard let (body, largeBytes) = call.body.bytes else { throw call.lostArguments }
         do {
-            return try coder.decoder(body, bulk: bulk, tables: call.tables)
+            return try coder.decoder(body, largeBytes: largeBytes, tables: call.tables)
         } catch {
             throw ArgumentFailure(underlying: error)
         }
@@ -305,9 +305,9 @@ extension Connection {
 
     /// Frees the memory of a call's arguments, which are decoded.
     func argumentsAreDecoded(_ call: InboundCall) {
-        let bulk = call.takeBody()
+        let largeBytes = call.takeBody()
         call.letGoOfBlobs()
-        if bulk > 0 { consumed(bulk: bulk) }
+        if largeBytes > 0 { consumed(largeBytes: largeBytes) }
     }
 
     private func checkSize(of message: OutboundMessage) throws {

@@ -55,7 +55,7 @@ extension Connection {
                 var event = [action]
                 addUserWork(&event, onLoop: true)
             case .discard(let reply):
-                if reply.bulk > 0 { consumed(bulk: reply.bulk) }
+                if reply.largeBytes > 0 { consumed(largeBytes: reply.largeBytes) }
                 if let tables = reply.tables { userWork.append(.release(tables)) }
             case _ where action.runsUserCode:
                 userWork.append(action)
@@ -77,7 +77,7 @@ extension Connection {
         case .pong(let continuation, let error?):
             continuation.resume(throwing: error)
         case .discard(let reply):
-            if reply.bulk > 0 { consumed(bulk: reply.bulk) }
+            if reply.largeBytes > 0 { consumed(largeBytes: reply.largeBytes) }
         case .recycle(let message):
             coder.recycle(message)
         case .release, .unexport:

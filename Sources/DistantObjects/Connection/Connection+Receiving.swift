@@ -57,7 +57,7 @@ extension Connection: FrameHandler {
         }
     }
 
-    package func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws {
+    package func receive(largeMessage number: UInt64, _ bytes: ByteSlice?) throws {
         try state.withContent { content throws(ProtocolViolation) in
             try content.deliver { port, actions throws(ProtocolViolation) in
                 try port.receive(fragmentsOf: number, bytes, &actions)

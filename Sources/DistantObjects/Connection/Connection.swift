@@ -189,7 +189,7 @@ public final class Connection: Sendable {
     }
 
     /// Returns the credit of a large message that was decoded.
-    func consumed(bulk bytes: Int) {
+    func consumed(largeBytes bytes: Int) {
         channel.consumedMessageBytes(UInt64(bytes))
         state.withLock { $0.writeLargeMessageCredit(bytes) }
         channel.setNeedsFlush()
@@ -197,8 +197,8 @@ public final class Connection: Sendable {
 
     /// Returns the credit of a body that was decoded, if it came in fragments.
     func consumed(_ body: InboundBody) {
-        let bulk = body.takeBulk()
-        if bulk > 0 { consumed(bulk: bulk) }
+        let largeBytes = body.takeLargeBytes()
+        if largeBytes > 0 { consumed(largeBytes: largeBytes) }
     }
 
     func report(_ event: ConnectionEvent) {

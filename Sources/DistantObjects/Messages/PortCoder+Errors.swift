@@ -120,7 +120,7 @@ extension PortCoder {
     /// Decodes the error in a `Return` frame.
     func error(in reply: Reply, from message: String) -> any Error {
         do {
-            let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
+            let decoder = try decoder(reply.body, largeBytes: reply.largeBytes, tables: reply.tables)
             let failure = try error(decoder, reply.status, from: message)
             recycle(consume decoder)
             return failure

@@ -62,18 +62,18 @@ public final class PortCoder: Sendable {
     /// A decoder for a message's body.
     ///
     /// The caller returns it with `recycle`, or drops it.
-    func decoder(_ body: ByteSlice, bulk: Int, tables: MessageTables?) throws -> ObjectDecoder {
-        if bulk == 0, tables == nil { return try decoder(body.bytes) }
+    func decoder(_ body: ByteSlice, largeBytes: Int, tables: MessageTables?) throws -> ObjectDecoder {
+        if largeBytes == 0, tables == nil { return try decoder(body.bytes) }
         if let fault = tables?.fault { throw fault }
         let decoder = CoderPool.decoder(for: self)
         // Only a message in fragments has its own memory, which decoded values may share. For others the caller keeps the
         // bytes until the decoder is returned.
-        if bulk == 0, let tables, tables.shapes.isEmpty {
+        if largeBytes == 0, let tables, tables.shapes.isEmpty {
             try decoder.load(bytes: body.bytes, externals: tables.references)
         } else {
             try decoder.load(
-                bytes: body.bytes, owner: bulk > 0 ? body.owner : nil, shapes: tables?.shapes ?? [],
-                externals: tables?.references ?? [], handsOutSlices: bulk > 0)
+                bytes: body.bytes, owner: largeBytes > 0 ? body.owner : nil, shapes: tables?.shapes ?? [],
+                externals: tables?.references ?? [], handsOutSlices: largeBytes > 0)
         }
         return decoder
     }
@@ -101,7 +101,7 @@ public final class PortCoder: Sendable {
         defer { finish(reply) }
         guard reply.status == .result else { throw error(in: reply, from: message()) }
         do {
-            let decoder = try decoder(reply.body, bulk: reply.bulk, tables: reply.tables)
+            let decoder = try decoder(reply.body, largeBytes: reply.largeBytes, tables: reply.tables)
             let result = try decoder.decodeTop(Result.self)
             recycle(consume decoder)
             return result
@@ -124,7 +124,7 @@ public final class PortCoder: Sendable {
         // A result that the caller does not ask for is not decoded, but it has to be well-formed.
         if reply.isWithoutValue, reply.tables == nil { return }
         do {
-            recycle(try decoder(reply.body, bulk: reply.bulk, tables: reply.tables))
+            recycle(try decoder(reply.body, largeBytes: reply.largeBytes, tables: reply.tables))
         } catch {
             throw ConnectionError(
                 .wrongResult, "the result cannot be read: \(sentence(for: error))", context: message(),
@@ -142,7 +142,7 @@ public final class PortCoder: Sendable {
     }
 
     private func finish(_ reply: Reply) {
-        if reply.bulk > 0 { (owner as? any CoderOwner)?.consumed(bulk: reply.bulk) }
+        if reply.largeBytes > 0 { (owner as? any CoderOwner)?.consumed(largeBytes: reply.largeBytes) }
     }
 }
 
@@ -165,5 +165,5 @@ private struct HeldOwner: @unchecked Sendable {  // Refers to a connection, whic
 /// The connection of a coder.
 protocol CoderOwner: AnyObject {
     /// Called when a message that came in fragments is decoded: its bytes no longer count towards the window.
-    func consumed(bulk bytes: Int)
+    func consumed(largeBytes bytes: Int)
 }

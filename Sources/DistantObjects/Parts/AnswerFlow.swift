@@ -41,7 +41,7 @@ struct AnswerFlow {
     private var errors = 0
     private let limit: Int
     private var last = Rare<Check>.missing
-    /// Whether the peer has given bulk credit since the last check.
+    /// Whether the peer has given credit for large messages since the last check.
     private var gotCredit = false
     /// Whether calls were held and not all answers from that time are sent.
     ///
@@ -147,7 +147,7 @@ struct AnswerFlow {
         return .drained
     }
 
-    /// Notes that the peer has given bulk credit, so it has decoded a large message.
+    /// Notes that the peer has given credit for large messages, so it has decoded a large message.
     mutating func creditCame() { gotCredit = true }
 
     private mutating func remember(_ host: some AnswerMeter) {

@@ -23,7 +23,7 @@ extension PortState {
         }
         if tables == nil, questions.promiseAnswered(index) { return }
         let body = frame.retain(reader.offset..<frame.bytes.count)
-        complete(index, with: Reply(status: status, body: body, bulk: 0, tables: tables), &actions)
+        complete(index, with: Reply(status: status, body: body, largeBytes: 0, tables: tables), &actions)
     }
 
     mutating func complete(_ index: UInt32, with reply: consuming Reply, _ actions: inout Actions<Host>) {

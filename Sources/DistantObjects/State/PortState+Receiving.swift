@@ -139,7 +139,7 @@ extension PortState {
             makeNextReady(of: export)
         case .reply(let question, let status, let tables):
             let reply = Reply(
-                status: bytes == nil ? .refused : status, body: bytes ?? .empty, bulk: bytes?.bytes.count ?? 0,
+                status: bytes == nil ? .refused : status, body: bytes ?? .empty, largeBytes: bytes?.bytes.count ?? 0,
                 tables: tables)
             complete(try questions.answered(question), with: reply, &actions)
         case .stream(let stream):
@@ -240,7 +240,7 @@ extension PortState {
         case 1:
             switch host.creditLargeMessages(amount) {
             case .notOwed:
-                throw ProtocolViolation(.overLimit, "more bulk credit is given back than was used")
+                throw ProtocolViolation(.overLimit, "more credit for large messages is given back than was used")
             case .counted: break
             case .mayGoOn: actions.append(.flush)
             }

@@ -69,7 +69,7 @@ extension PortState {
         of partial: PartialMessage, for stream: any FragmentedStream, _ actions: inout [Action<Host>]
     ) {
         guard let inbox = stream as? StreamInbox else { return }
-        guard inbox.reading != .done else { return giveBack(partial.takeBulk(), &actions) }
+        guard inbox.reading != .done else { return giveBack(partial.takeLargeBytes(), &actions) }
         wakeReader(of: inbox, &actions)
     }
 
@@ -191,8 +191,8 @@ extension PortState {
     }
 
     private mutating func drop(_ body: InboundBody, _ tables: MessageTables?, _ actions: inout [Action<Host>]) {
-        let bulk = body.takeBulk()
-        guard bulk > 0 || tables != nil else { return }
-        actions.append(.discard(Reply(status: .result, body: .empty, bulk: bulk, tables: tables)))
+        let largeBytes = body.takeLargeBytes()
+        guard largeBytes > 0 || tables != nil else { return }
+        actions.append(.discard(Reply(status: .result, body: .empty, largeBytes: largeBytes, tables: tables)))
     }
 }

@@ -22,8 +22,10 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
     // It may be freed anywhere, so it takes no lock of the connection and writes nothing itself.
     deinit {
         if let decoder { handle.connection.coder.recycle(decoder) }
-        if let bulk = items?.body.takeBulk(), bulk > 0 {
-            handle.connection.loop.perform { [connection = handle.connection] in connection.consumed(bulk: bulk) }
+        if let largeBytes = items?.body.takeLargeBytes(), largeBytes > 0 {
+            handle.connection.loop.perform { [connection = handle.connection] in
+                connection.consumed(largeBytes: largeBytes)
+            }
         }
         if !isDone { handle.connection.streamReaderDied(handle.inbox) }
     }
@@ -70,11 +72,11 @@ final class RemoteReader<Element: Codable & Sendable>: StreamReader<Element>, @u
 
     private func begin(_ items: StreamItems) throws {
         self.items = items
-        guard let (bytes, bulk) = items.body.bytes else {
+        guard let (bytes, largeBytes) = items.body.bytes else {
             throw failed(ConnectionError(.wrongResult, "an item was not sent completely"))
         }
         do {
-            decoder = try handle.connection.coder.decoder(bytes, bulk: bulk, tables: items.tables)
+            decoder = try handle.connection.coder.decoder(bytes, largeBytes: largeBytes, tables: items.tables)
         } catch {
             throw failed(error)
         }

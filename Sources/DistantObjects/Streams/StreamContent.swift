@@ -160,7 +160,7 @@ struct StreamContent<Element: Codable & Sendable, Final: Codable & Sendable>: Se
         if let nothing = NoFinalValue() as? Final { return nothing }
         let coder = handle.connection.coder
         do {
-            let decoder = try coder.decoder(bytes, bulk: 0, tables: tables)
+            let decoder = try coder.decoder(bytes, largeBytes: 0, tables: tables)
             let value = try decoder.decodeTop(Final.self)
             coder.recycle(consume decoder)
             return value
@@ -184,7 +184,8 @@ extension Connection {
             guard let (bytes, _) = body.bytes else {
                 return ConnectionError(.wrongResult, "the stream's error was not sent completely")
             }
-            return coder.error(in: Reply(status: status, body: bytes, bulk: 0, tables: tables), from: "the stream")
+            return coder.error(
+                in: Reply(status: status, body: bytes, largeBytes: 0, tables: tables), from: "the stream")
         }
     }
 

@@ -8,13 +8,13 @@ enum InboundBody {
     case taken
 
     /// Takes the bytes that the message takes of the window for large messages, which the caller gives back to the peer.
-    func takeBulk() -> Int { if case .arriving(let partial) = self { partial.takeBulk() } else { 0 } }
+    func takeLargeBytes() -> Int { if case .arriving(let partial) = self { partial.takeLargeBytes() } else { 0 } }
 
     /// Whether its bytes were dropped, because too many others were laid aside.
     var isRefused: Bool { if case .arriving(let partial) = self { partial.isRefused } else { false } }
 
     /// The bytes, and how many of them came in fragments; `nil` if the sender aborted the message or it was refused.
-    var bytes: (ByteSlice, bulk: Int)? {
+    var bytes: (ByteSlice, largeBytes: Int)? {
         switch self {
         case .whole(let slice):
             return (slice, 0)

@@ -125,9 +125,9 @@ final class InboundCall: @unchecked Sendable {
     ///
     /// - Returns: The bytes that they took of the window for large messages.
     func takeBody() -> Int {
-        let bulk = body.takeBulk()
+        let largeBytes = body.takeLargeBytes()
         body = .taken
-        return bulk
+        return largeBytes
     }
 
     /// Releases the references if blobs are among them: from now on only the decoded arguments keep these.

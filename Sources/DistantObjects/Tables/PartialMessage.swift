@@ -32,7 +32,7 @@ final class PartialMessage: @unchecked Sendable {
     /// Whether its bytes were dropped, because too many others were laid aside.
     private(set) var isRefused = false
     /// The bytes that it takes of the window for large messages.
-    private let bulk = Atomic<Int>(0)
+    private let largeBytes = Atomic<Int>(0)
 
     init(purpose: Purpose) {
         self.purpose = purpose
@@ -42,7 +42,7 @@ final class PartialMessage: @unchecked Sendable {
     func complete(_ bytes: ByteSlice?) {
         self.bytes = bytes
         isAborted = bytes == nil
-        bulk.store(bytes?.bytes.count ?? 0, ordering: .relaxed)
+        largeBytes.store(bytes?.bytes.count ?? 0, ordering: .relaxed)
     }
 
     /// Drops the bytes of a message that waits.
@@ -51,5 +51,5 @@ final class PartialMessage: @unchecked Sendable {
     }
 
     /// Takes the bytes that it takes of the window, which the caller gives back to the peer.
-    func takeBulk() -> Int { bulk.exchange(0, ordering: .relaxed) }
+    func takeLargeBytes() -> Int { largeBytes.exchange(0, ordering: .relaxed) }
 }

@@ -8,16 +8,16 @@ final class Reply: @unchecked Sendable {
     let status: ReturnStatus
     let body: ByteSlice
     /// The bytes that the body takes of the window for large messages.
-    let bulk: Int
+    let largeBytes: Int
     let tables: MessageTables?
 
     /// Whether it is the answer of a method without a result.
     var isWithoutValue: Bool { body.bytes.count <= 2 && body.bytes.allSatisfy { $0 == 0 } }
 
-    init(status: ReturnStatus, body: consuming ByteSlice, bulk: Int, tables: consuming MessageTables?) {
+    init(status: ReturnStatus, body: consuming ByteSlice, largeBytes: Int, tables: consuming MessageTables?) {
         self.status = status
         self.body = body
-        self.bulk = bulk
+        self.largeBytes = largeBytes
         self.tables = tables
     }
 }

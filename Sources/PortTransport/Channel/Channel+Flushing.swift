@@ -188,7 +188,7 @@ extension Channel {
                     return link.send(vectors, plan.vectors, plan.descriptors, withCredentials: withCredentials)
                 }
                 if let piece = plan.piece, case .piece(let target) = room {
-                    plan.bulk?.copy(piece.payload, to: target)
+                    plan.message?.copy(piece.payload, to: target)
                     shared.pieceIsFilled()
                 }
                 let written = shared.write(vectors, plan.vectors, bound: bound, content: content)

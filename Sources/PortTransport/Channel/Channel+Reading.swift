@@ -194,8 +194,8 @@ extension Channel {
             if let direct {
                 let part = min(received, direct.count)
                 filled -= part
-                if case .bulk(let number, let bytes)? = reading.reader.filled(part) {
-                    try deliver(bulk: number, bytes, handler)
+                if case .largeMessage(let number, let bytes)? = reading.reader.filled(part) {
+                    try deliver(largeMessage: number, bytes, handler)
                 }
             }
             try deliver(handler, buffer, memory, context, start, end + filled, held)
@@ -292,11 +292,11 @@ extension Channel {
                     }
                     shareInput(held)
                 }
-            case .bulk(let number, let bytes):
-                try deliver(bulk: number, bytes, handler)
+            case .largeMessage(let number, let bytes):
+                try deliver(largeMessage: number, bytes, handler)
             case .piece:
-                guard case .bulk(let number, let bytes)? = try readPiece() else { continue }
-                try deliver(bulk: number, bytes, handler)
+                guard case .largeMessage(let number, let bytes)? = try readPiece() else { continue }
+                try deliver(largeMessage: number, bytes, handler)
             case .incomplete(let needed):
                 if end > cursor { keepPart(memory, context, cursor, end, needed) }
                 return
@@ -304,9 +304,9 @@ extension Channel {
         }
     }
 
-    private func deliver(bulk number: UInt64, _ bytes: ByteSlice?, _ handler: any FrameHandler) throws {
+    private func deliver(largeMessage number: UInt64, _ bytes: ByteSlice?, _ handler: any FrameHandler) throws {
         count(1)
-        try handler.receive(bulk: number, bytes)
+        try handler.receive(largeMessage: number, bytes)
     }
 
     /// Only the thread with the read lock counts, so an atomic addition is not needed.

@@ -251,7 +251,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         writing = WriteState(window: configuration.window)
         reading = ReadState(
             limits: FrameReader.Limits(
-                frame: configuration.maximumFrame, bulk: configuration.maximumMessage, window: configuration.window,
+                frame: configuration.maximumFrame, message: configuration.maximumMessage, window: configuration.window,
                 carriesDescriptors: acceptsDescriptors))
         gated.peer = peer
         super.init()

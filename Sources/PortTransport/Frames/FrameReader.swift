@@ -7,7 +7,7 @@
 package struct FrameReader: ~Copyable {
     package struct Limits: Sendable {
         /// The most bytes in one large message.
-        package var bulk: UInt64
+        package var message: UInt64
         /// The most bytes of large messages begun and not yet consumed, unless it is a single message.
         package var window: UInt64
         /// The most bytes in the body of one frame.
@@ -18,11 +18,11 @@ package struct FrameReader: ~Copyable {
         package var carriesDescriptors: Bool
 
         package init(
-            frame: Int = 72 << 10, bulk: UInt64 = 1 << 30, window: UInt64 = 8 << 20, openMessages: Int = 65_536,
+            frame: Int = 72 << 10, message: UInt64 = 1 << 30, window: UInt64 = 8 << 20, openMessages: Int = 65_536,
             carriesDescriptors: Bool = true
         ) {
             self.frame = UInt32(frame)
-            self.bulk = bulk
+            self.message = message
             self.window = window
             self.openMessages = UInt32(openMessages)
             self.carriesDescriptors = carriesDescriptors
@@ -34,7 +34,7 @@ package struct FrameReader: ~Copyable {
         /// passed.
         case frame(FrameHeader, number: UInt64, body: Range<Int>, messageLength: UInt64?)
         /// A large message is complete; nil if its sender aborted it.
-        case bulk(number: UInt64, ByteSlice?)
+        case largeMessage(number: UInt64, ByteSlice?)
         /// The next bytes of a large message are in a piece of a region. The owner copies them to `destination` before
         /// it does anything else, and reports that with `filled`.
         case piece
@@ -169,8 +169,8 @@ package struct FrameReader: ~Copyable {
         }
         guard body.count >= 8 else { throw violation("a large message without a length") }
         let total = UInt64(littleEndian: (base + body.lowerBound).loadUnaligned(as: UInt64.self))
-        guard total <= limits.bulk else {
-            throw violation("a message of \(total) bytes, where \(limits.bulk) are allowed")
+        guard total <= limits.message else {
+            throw violation("a message of \(total) bytes, where \(limits.message) are allowed")
         }
         let large = large ?? LargeInput()
         self.large = large
@@ -196,7 +196,7 @@ package struct FrameReader: ~Copyable {
             // Both sides take an aborted message out of their count, so no credit is given back for it.
             if message.block != nil { large.begun -= UInt64(message.total) }
             large.messages.remove(at: index)
-            return .bulk(number: number, nil)
+            return .largeMessage(number: number, nil)
         case FrameHeader.lastFlag, FrameHeader.lastFlag | FrameHeader.pieceFlag:
             guard message.received + payload == message.total else {
                 throw violation("message \(number) ends after \(message.received + payload) of \(message.total) bytes")
@@ -231,7 +231,8 @@ package struct FrameReader: ~Copyable {
         guard large.isLast else { return nil }
         let message = large.messages.remove(at: large.current)
         guard let block = message.block else { return nil }
-        return .bulk(number: message.number, ByteSlice(owner: block, bytes: UnsafeRawBufferPointer(block.bytes)))
+        let bytes = UnsafeRawBufferPointer(block.bytes)
+        return .largeMessage(number: message.number, ByteSlice(owner: block, bytes: bytes))
     }
 
     private static func index(of number: UInt64, in messages: [Message]) -> Int? {

@@ -73,37 +73,37 @@ extension OutboundQueue {
         guard framesAreWhole, filling.count == 0, boundary == nil, pieceSize != 0, let large, messageMayGo else {
             return plan
         }
-        let bulk = large.messages[0]
-        if !bulk.isStarted {
+        let message = large.messages[0]
+        if !message.isStarted {
             // Counted before the write and not after it: the peer may give back credit for these bytes before the
             // writing thread has returned from the kernel.
-            bulk.isStarted = true
-            large.outstanding += UInt64(bulk.total)
+            message.isStarted = true
+            large.outstanding += UInt64(message.total)
         }
         if let pieceSize {
             // A continuation that is in the stream has to be finished first.
             guard fragment == nil else { return plan }
-            let payload = min(pieceSize, bulk.total - bulk.offset)
-            let piece = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total, isPiece: true)
-            planFragment(piece, bulk.cursor, of: large, slot: 0, vectors, &plan)
+            let payload = min(pieceSize, message.total - message.offset)
+            let piece = Fragment(payload: payload, isLast: message.offset + payload == message.total, isPiece: true)
+            planFragment(piece, message.cursor, of: large, slot: 0, vectors, &plan)
             plan.piece = piece
             return plan
         }
         // `advance` computes the same continuations with it.
-        bulk.portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
-        var cursor = bulk.cursor
+        message.portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
+        var cursor = message.cursor
         var slot = 0
         if let fragment {
             // New continuations begin behind the one that is being finished.
-            bulk.forEachPiece(&cursor, fragment.payload - fragment.payloadWritten) { _ in }
-            if fragment.isLast || bulk.isAborted { return plan }
+            message.forEachPiece(&cursor, fragment.payload - fragment.payloadWritten) { _ in }
+            if fragment.isLast || message.isAborted { return plan }
             slot = 1
         }
         while slot < min(fragments, Self.maximumFragments) {
-            let payload = bulk.payload(at: cursor)
-            let next = Fragment(payload: payload, isLast: cursor.offset + payload == bulk.total)
+            let payload = message.payload(at: cursor)
+            let next = Fragment(payload: payload, isLast: cursor.offset + payload == message.total)
             planFragment(next, cursor, of: large, slot: slot, vectors, &plan)
-            bulk.forEachPiece(&cursor, payload) { _ in }
+            message.forEachPiece(&cursor, payload) { _ in }
             slot += 1
             if next.isLast { break }
         }
@@ -114,8 +114,8 @@ extension OutboundQueue {
         _ fragment: Fragment, _ start: LargeMessage.Cursor, of large: LargeOutput, slot: Int,
         _ vectors: UnsafeMutablePointer<iovec>, _ plan: inout Plan
     ) {
-        let bulk = large.messages[0]
-        plan.bulk = bulk
+        let message = large.messages[0]
+        plan.message = message
         let header = large.headers + slot * LargeOutput.headerStride
         if fragment.written < fragment.headerSize {
             FrameHeader(
@@ -123,7 +123,7 @@ extension OutboundQueue {
                 kind: FrameHeader.continuationKind,
                 flags: (fragment.isLast ? FrameHeader.lastFlag : 0) | (fragment.isPiece ? FrameHeader.pieceFlag : 0)
             ).write(to: header)
-            (header + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
+            (header + FrameHeader.size).storeBytes(of: message.number.littleEndian, as: UInt64.self)
             if fragment.isPiece {
                 (header + FrameHeader.continuationSize).storeBytes(
                     of: UInt32(truncatingIfNeeded: fragment.payload).littleEndian, as: UInt32.self)
@@ -137,7 +137,7 @@ extension OutboundQueue {
         var cursor = start
         var count = plan.vectors
         let left = fragment.payload - fragment.payloadWritten
-        bulk.forEachPiece(&cursor, left) { bytes in
+        message.forEachPiece(&cursor, left) { bytes in
             vectors[count] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
             count += 1
         }
@@ -198,9 +198,9 @@ extension OutboundQueue {
             large.fragment = piece
             advanceFragment(of: large, &left)
         }
-        while left > 0, let bulk = large.messages.first {
-            let payload = bulk.payload(at: bulk.cursor)
-            large.fragment = Fragment(payload: payload, isLast: bulk.offset + payload == bulk.total)
+        while left > 0, let message = large.messages.first {
+            let payload = message.payload(at: message.cursor)
+            large.fragment = Fragment(payload: payload, isLast: message.offset + payload == message.total)
             advanceFragment(of: large, &left)
         }
         if !large.delayedAborts.isEmpty { abortDelayed(large) }
@@ -258,15 +258,15 @@ extension OutboundQueue {
     }
 
     mutating func advanceFragment(of large: LargeOutput, _ left: inout Int) {
-        guard var fragment = large.fragment, let bulk = large.messages.first else { return }
+        guard var fragment = large.fragment, let message = large.messages.first else { return }
         let count = min(left, fragment.left)
         let before = fragment.payloadWritten
         fragment.written += count
         left -= count
         let payload = fragment.payloadWritten - before
-        bulk.advance(payload)
+        message.advance(payload)
         queuedBytes -= payload
-        if bulk.isAnswer {
+        if message.isAnswer {
             large.unsentAnswers -= payload
             writtenAnswers &+= UInt64(payload)
         } else {
@@ -278,10 +278,10 @@ extension OutboundQueue {
         }
         large.fragment = nil
         if fragment.isLast {
-            if bulk.total == 0 { queuedBytes -= 1 }
+            if message.total == 0 { queuedBytes -= 1 }
             if let done = large.messages.popFirst() { large.spent.append(done) }
-        } else if bulk.isAborted {
-            drop(bulk, of: large)
+        } else if message.isAborted {
+            drop(message, of: large)
         }
     }
 
@@ -309,7 +309,7 @@ extension OutboundQueue {
     package mutating func discard() -> [CInt] {
         var numbers: [CInt] = []
         if let large {
-            while let bulk = large.messages.popFirst() { large.abandon(bulk) }
+            while let message = large.messages.popFirst() { large.abandon(message) }
             large.fragment = nil
             large.unsentAnswers = 0
             large.unsentOwn = 0

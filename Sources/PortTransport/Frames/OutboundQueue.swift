@@ -35,11 +35,11 @@ package struct OutboundQueue: ~Copyable {
         package var bytes = 0
         package var descriptors: [CInt] = []
         /// Keeps the memory of the continuations' segments during the write.
-        var bulk: LargeMessage?
+        var message: LargeMessage?
         /// The continuation whose payload the caller copies into a piece.
         var piece: Fragment?
         /// The continuations are of a message that takes pieces, if there is a region.
-        var takesPieces: Bool { bulk.map { $0.total >= LargeMessage.smallestForPieces } ?? false }
+        var takesPieces: Bool { message.map { $0.total >= LargeMessage.smallestForPieces } ?? false }
         var frames = 0
         var descriptorFrames = 0
     }
@@ -196,28 +196,28 @@ package struct OutboundQueue: ~Copyable {
             return
         }
         guard let index = large.index(of: number) else { return }
-        let bulk = large.messages[index]
+        let message = large.messages[index]
         if index == 0, let fragment = large.fragment {
             // A frame that was begun is finished. If it is the last one, there is nothing left to abort.
-            if !fragment.isLast { bulk.isAborted = true }
+            if !fragment.isLast { message.isAborted = true }
             return
         }
-        drop(bulk, of: large)
+        drop(message, of: large)
     }
 
-    mutating func drop(_ bulk: LargeMessage, of large: LargeOutput) {
-        if bulk.isStarted { large.outstanding -= min(large.outstanding, UInt64(bulk.total)) }
-        queuedBytes -= max(bulk.total, 1) - bulk.offset
-        let left = bulk.total - bulk.offset
-        if bulk.isAnswer { large.unsentAnswers -= left } else { large.unsentOwn -= left }
-        _ = large.messages.removeFirst { $0 === bulk }
-        large.abandon(bulk)
+    mutating func drop(_ message: LargeMessage, of large: LargeOutput) {
+        if message.isStarted { large.outstanding -= min(large.outstanding, UInt64(message.total)) }
+        queuedBytes -= max(message.total, 1) - message.offset
+        let left = message.total - message.offset
+        if message.isAnswer { large.unsentAnswers -= left } else { large.unsentOwn -= left }
+        _ = large.messages.removeFirst { $0 === message }
+        large.abandon(message)
         if large.aborted.count > 1_024 { large.aborted.removeFirst(512) }
         // Not numbered: continuations have no number of their own.
         closeFrame()
         let target = filling.extend(FrameHeader.continuationSize)
         FrameHeader(length: 8, kind: FrameHeader.continuationKind, flags: FrameHeader.abortFlag).write(to: target)
-        (target + FrameHeader.size).storeBytes(of: bulk.number.littleEndian, as: UInt64.self)
+        (target + FrameHeader.size).storeBytes(of: message.number.littleEndian, as: UInt64.self)
         frameBytesEnqueued += UInt64(FrameHeader.continuationSize)
         queuedBytes += FrameHeader.continuationSize
     }

@@ -7,7 +7,7 @@ package protocol FrameHandler: AnyObject, Sendable {
     func receive(_ frame: borrowing InboundFrame) throws
 
     /// The large message `number` is complete; nil if its sender aborted it.
-    func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws
+    func receive(largeMessage number: UInt64, _ bytes: ByteSlice?) throws
 
     /// The peer has offered a region for blobs; nil if its descriptor was lost. The caller closes the descriptor.
     ///

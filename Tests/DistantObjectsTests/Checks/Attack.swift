@@ -64,7 +64,7 @@ struct Attack: Sendable {
             rule: "a number that is not that of an unfinished large message", reason: 1,
             bytes: Raw.frame(255, [9, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3])),
         Attack(
-            name: "bulk larger than allowed", rule: "a message in fragments larger than granted", reason: 1,
+            name: "content larger than allowed", rule: "a message in fragments larger than granted", reason: 1,
             bytes: Raw.frame(2, flags: 0x80, [UInt8](repeating: 0xFF, count: 8) + Raw.call())),
         Attack(
             name: "a number over 64 bits", rule: "a number that does not fit in 64 bits is an error.", reason: 1,
@@ -86,14 +86,15 @@ struct Attack: Sendable {
             name: "credit that was never used", rule: "more credit returned than was used", reason: 6,
             bytes: Raw.frame(7, [5])),
         Attack(
-            name: "bulk credit that was never used", rule: "more credit returned than was used", reason: 6,
+            name: "credit for large messages that was never used", rule: "more credit returned than was used",
+            reason: 6,
             bytes: Raw.frame(7, flags: 1, [5])),
         Attack(
             name: "descriptors that do not come", rule: "descriptors with a frame that has none", reason: 1,
             bytes: Raw.frame(11, descriptors: 2, [1])),
         Attack(
-            name: "more bulk than announced", article: .frames,
-            rule: "bytes beyond the bulk length break the protocol.", reason: 1,
+            name: "more content than announced", article: .frames,
+            rule: "bytes beyond the content length break the protocol.", reason: 1,
             bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call())
                 + Raw.frame(255, [2, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4])),
         Attack(
@@ -104,7 +105,7 @@ struct Attack: Sendable {
             bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call() + [0])),
         Attack(
             name: "the end of a message without the flag that says so", article: .frames,
-            rule: "So does a continuation with flags 0 whose bytes complete the bulk: only 0x01 ends a message.",
+            rule: "So does a continuation with flags 0 whose bytes complete the content: only 0x01 ends a message.",
             reason: 1,
             bytes: Raw.frame(2, flags: 0x80, [3, 0, 0, 0, 0, 0, 0, 0] + Raw.call())
                 + Raw.frame(255, [2, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3])),

@@ -46,7 +46,7 @@ struct StateCallTests {
         #expect(frames[0].form == .withFragments && frames[0].fragments?.count ?? 0 > 100_000)
         try server.receive(frames)
         let call = try #require(server.start())
-        #expect(call.body.takeBulk() > 100_000)
+        #expect(call.body.takeLargeBytes() > 100_000)
         try server.answer(call, StateSide.message("") { try $0.encode(text) })
         try client.receive(server.takeFrames())
         #expect(client.answers[1] == .result && client.isAtRest)

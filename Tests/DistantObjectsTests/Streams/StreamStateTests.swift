@@ -164,7 +164,7 @@ struct StreamStateTests {
         #expect(frames.map(\.form) == [.withFragments])
         try server.receive(frames)
         let items = try #require(server.next(inbox).items)
-        #expect(items.body.takeBulk() > 1 << 20)
+        #expect(items.body.takeLargeBytes() > 1 << 20)
         #expect(server.next(inbox, after: items).isNothing)
         try client.receive(server.takeFrames())
         #expect(outbox.allowance > 0)

@@ -8,7 +8,7 @@ enum PortTransportCode {
     // PortTransport.md: a handler
     final class Handler: FrameHandler {
         func receive(_ frame: borrowing InboundFrame) throws { /* in order, under the read lock, no user code */ }
-        func receive(bulk number: UInt64, _ bytes: ByteSlice?) throws { /* a large message is complete */ }
+        func receive(largeMessage number: UInt64, _ bytes: ByteSlice?) throws { /* a large message is complete */ }
         func deliveryEnded(onLoop: Bool) { /* user code may run here, on the loop */ }
         func inputFailed(_ error: TransportError) { /* nothing more can be read; `ended` follows */ }
         func ended(_ reason: ChannelEnd) { /* once, last */ }

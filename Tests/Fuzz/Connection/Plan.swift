@@ -71,7 +71,7 @@ struct Plan {
 
     /// Six bytes describe a frame: kind, flags, length (2), and two more.
     ///
-    /// The last two are the bulk length of an opener, the opener's number of a continuation, or what accompanies a
+    /// The last two are the content length of an opener, the opener's number of a continuation, or what accompanies a
     /// `Share`.
     private static func body(_ header: [UInt8], _ body: [UInt8]) -> [UInt8] {
         guard header[0] == 0xFF || header[1] & 0x80 != 0 else { return body }

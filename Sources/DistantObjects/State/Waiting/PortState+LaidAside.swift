@@ -18,10 +18,10 @@ extension PortState {
         var kept = messages.reduce(0) { $1.place == .laidAside ? $0 + ($1.bytes?.bytes.count ?? 0) : $0 }
         for message in messages where message.place == .waiting && waitsForOthers(message) {
             guard let count = message.bytes?.bytes.count else { continue }
-            let bulk = message.takeBulk()
+            let largeBytes = message.takeLargeBytes()
             // Its reader may just have finished it.
-            guard bulk > 0 else { continue }
-            giveBack(bulk, &actions)
+            guard largeBytes > 0 else { continue }
+            giveBack(largeBytes, &actions)
             if kept == 0 || kept + count <= limits.waitingBytes {
                 message.place = .laidAside
                 kept += count
@@ -56,8 +56,8 @@ extension PortState {
     }
 
     /// Gives bytes of the window back to the peer.
-    func giveBack(_ bulk: Int, _ actions: inout [Action<Host>]) {
-        guard bulk > 0 else { return }
-        actions.append(.discard(Reply(status: .result, body: .empty, bulk: bulk, tables: nil)))
+    func giveBack(_ largeBytes: Int, _ actions: inout [Action<Host>]) {
+        guard largeBytes > 0 else { return }
+        actions.append(.discard(Reply(status: .result, body: .empty, largeBytes: largeBytes, tables: nil)))
     }
 }
