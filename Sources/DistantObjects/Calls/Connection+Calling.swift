@@ -78,10 +78,10 @@ extension Connection {
     @inline(__always)
     private func sendReserved(_ message: consuming OutboundMessage, _ ticket: Ticket, _ waiter: consuming AnswerWaiter)
     {
-        // A timer would have to be started first, which ends a call that is suspended.
+        // With a deadline the call needs a timer, and a timer can only end a call whose task is suspended.
         let polls = message.deadline == nil
         writeOrQueueCall(message, ticket, in: nil, waiter, isBlocking: polls)
-        // To suspend the task and to wake a thread for it costs more than a call whose answer comes at once.
+        // Suspending the task and waking a thread for it costs more than a whole call whose answer comes at once.
         if polls, !channel.flushAndPoll(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
     }
 
@@ -109,7 +109,7 @@ extension Connection {
 
     /// Sends a call of a scope's task, and waits inside its job while the loop has nothing else to do.
     ///
-    /// Usually the answer is the next frame, and to suspend and resume a task costs more than the rest of a call.
+    /// Usually the answer is the next frame. Suspending and resuming a task costs more than the rest of a call.
     ///
     /// - Returns: The answer; nil if the task has to suspend for it.
     @inline(never)
@@ -188,7 +188,7 @@ extension Connection {
         let continuation = state.withLock { _ in
             scope._withUnsafeGuaranteedRef { $0.leave(result) }
         }
-        // The task may wait on the loop's thread, which the job wakes. The scope may be freed from now on.
+        // The task may be waiting on the loop's thread, which the empty job wakes. The scope may be freed from now on.
         if let continuation { continuation.resume(with: result) } else { loop.perform {} }
     }
 

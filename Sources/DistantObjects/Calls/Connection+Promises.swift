@@ -1,7 +1,8 @@
 import KeyedArchive
 import PortTransport
 
-// Sending promises, and passing messages on that were sent to a promise that is an object of their sender.
+// Sending promises. Passing messages on that the peer has sent to a promise whose object turned out to be the peer's
+// own.
 extension Connection {
     /// Sends a call whose answer is wanted only as the target or an argument of later messages.
     ///
@@ -68,7 +69,10 @@ extension Connection {
         }
     }
 
-    /// Bytes of an answer, if the other answer may mention them, too.
+    /// Bytes of a region for the other answer.
+    ///
+    /// - Throws: `ConnectionError.foreignReference` if the other answer goes to another process, which does not know
+    ///   the region.
     private func passed(_ blob: SharedBlob, into answer: OutboundMessage) throws -> AnyObject {
         guard case .place = blob.bytes.externalBytes(for: answer.encoder.codingOwner) else {
             throw ConnectionError(
@@ -77,7 +81,7 @@ extension Connection {
         return blob
     }
 
-    /// What later messages find under the answer to a call.
+    /// What the answer to a call stands for in later messages.
     ///
     /// - Parameters:
     ///   - message: The encoded result.
@@ -95,7 +99,7 @@ extension Connection {
 }
 
 extension ConnectionError {
-    /// The failure of messages to a result that is no object.
+    /// The error of messages to a result that is not an object.
     static func noObject(_ message: String, isNil: Bool) -> ConnectionError {
         ConnectionError(
             .noObject, isNil ? "the result is nil" : "only a result that is one object by reference can be promised",

@@ -2,7 +2,7 @@ import KeyedArchive
 import PortTransport
 
 extension InboundCall {
-    /// The call's own failure, if a call that its method has made failed because the deadline of both has passed.
+    /// The failure of this call, if a call made by its method has failed because the deadline of both has passed.
     func passedDeadline(with failure: any Error, at now: UInt64) -> ConnectionError? {
         guard let deadline, deadline <= now, let failure = failure as? MethodFailure,
             failure.underlying.code == .deadlineExceeded
@@ -12,7 +12,7 @@ extension InboundCall {
             context: message.qualifiedName, mayHaveRun: true)
     }
 
-    /// Why the arguments of a call are not there that came in fragments.
+    /// Why the arguments of a call in fragments are missing.
     var lostArguments: any Error {
         ArgumentFailure(
             underlying: body.isRefused
@@ -20,14 +20,14 @@ extension InboundCall {
                 : ConnectionError(.cancelled, "the caller gave up while it was sending"))
     }
 
-    /// Whether the call passes anything on.
+    /// Whether the call has metadata or a deadline to pass on.
     @inline(__always)
     var hasContext: Bool { deadline != nil || metadata != nil }
 
-    /// What the call passes on.
+    /// The context that the call passes on.
     var context: CallContext { CallContext(serving: metadata ?? [:], until: deadline) }
 
-    /// Whether nothing has to be checked before it runs, as for nearly all calls.
+    /// Whether the call can run without further checks, as nearly all calls can.
     @inline(__always)
     var mayRun: Bool {
         !isCancelled && !isLate && obstacle == .none && deadline == nil && hasListedArgumentCount

@@ -13,7 +13,7 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
 
     fileprivate static let all = Mutex<[ObjectIdentifier: AnyInterfaceShape]>([:])
 
-    /// - Parameter isCircle: The interface extends itself, directly or through others.
+    /// - Parameter isCircle: Whether the interface extends itself, directly or through others.
     fileprivate init(_ name: String, _ own: [SignatureRecord], _ base: AnyInterfaceShape?, isCircle: Bool) {
         self.name = name
         baseShape = base
@@ -28,7 +28,7 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
         faults = names.map { "the interface has “\($0)” twice" } + (isCircle ? ["the interface extends itself"] : [])
     }
 
-    /// What an object that cannot be used by the interface is refused with.
+    /// The error for an object that does not answer what the interface asks.
     func mismatch(_ problems: [String], _ className: String) -> ConnectionError {
         ConnectionError(
             .interfaceMismatch, "\(className) does not answer what \(name) asks: \(problems.joined(separator: "; "))",
@@ -39,7 +39,7 @@ class AnyInterfaceShape: @unchecked Sendable {  // Immutable after `init`.
 /// The one instance of an interface.
 @usableFromInline
 final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable {  // Immutable after `init`.
-    /// Never freed: a signature is read in its place, and not from a copy of all of them.
+    /// Never freed, so that a signature can be read in place, without a copy of the instance.
     @usableFromInline let instance: UnsafePointer<I>
 
     private init() {
@@ -60,7 +60,8 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
     static func of(_ type: I.Type) -> InterfaceShape<I> {
         let key = ObjectIdentifier(type)
         if let known = all.withLock({ $0[key] }) { return unsafeDowncast(known, to: InterfaceShape<I>.self) }
-        // User code runs here, so not under the lock; two threads may both make one, and one is kept.
+        // Made without the lock, because this runs user code. Two threads may both make one; the first that is stored
+        // is kept.
         let made = InterfaceShape()
         return all.withLock { shapes in
             if let known = shapes[key] { return unsafeDowncast(known, to: InterfaceShape<I>.self) }
@@ -69,7 +70,9 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
         }
     }
 
-    /// Inlined, so that the compiler makes an access of a literal key path.
+    /// The record of a message's signature.
+    ///
+    /// Inlined, so that the compiler turns a literal key path into a direct access.
     @inlinable
     @inline(__always)
     func record<Result, each Argument>(
@@ -80,7 +83,7 @@ final class InterfaceShape<I: Interface>: AnyInterfaceShape, @unchecked Sendable
 }
 
 extension InterfaceShape where I: Extending {
-    /// That of the interface that this one extends.
+    /// The shape of the interface that this one extends.
     @inlinable var base: InterfaceShape<I.Base> {
         // It has none only if the interface extends itself.
         guard let baseShape else { return InterfaceShape<I.Base>.of(I.Base.self) }
@@ -96,7 +99,7 @@ private func shape<Extended: Extending>(ofBaseOf type: Extended.Type) -> AnyInte
 private func extends(_ type: Any.Type, _ other: Any.Type) -> Bool {
     var next: Any.Type? = type
     var passed = 0
-    // A circle that the other one is not part of ends as well.
+    // The limit also ends the search in a circle that does not contain `other`.
     while let current = next, passed < 100 {
         if current == other { return true }
         next = (current as? any Extending.Type).map { baseType(of: $0) }

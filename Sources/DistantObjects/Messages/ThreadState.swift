@@ -11,11 +11,11 @@ struct ThreadState {
     var decoder: ObjectDecoder?
     /// The settings of `decoder`.
     ///
-    /// They stay when it is taken: they seldom change, and so are not retained each time.
+    /// They stay here while the decoder is in use. They seldom change, so they are not retained for each use.
     var decoderSettings: CoderSettings?
     /// The last class that was looked up for an object by reference.
     var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?
-    /// Storage for the tasks that the thread runs, in a form that this folder needs no types of theirs for: see `ThreadTasks`.
+    /// Storage for `ThreadTasks`, as four words: the folder `Messages` does not know the types in it.
     var tasks: (UInt, UInt, UInt, UInt) = (0, 0, 0, 0)
 
     /// The state of the calling thread; nil while the thread exits.

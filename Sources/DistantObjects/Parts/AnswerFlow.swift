@@ -26,7 +26,7 @@ struct AnswerFlow {
     /// The number of ticks that the time allowed is divided into.
     static let ticks = 4
 
-    /// What was known when a channel that holds calls was last checked.
+    /// The state of the channel at the last check, while calls are held.
     private struct Check {
         /// The bytes that the channel had written.
         let written: UInt64
@@ -102,7 +102,7 @@ struct AnswerFlow {
         return errors > limit
     }
 
-    /// Whether so many bytes are unsent that even the answer of a call that has run is dropped.
+    /// Whether so many bytes are unsent that even the answer of a call that has run is replaced by an error.
     mutating func isFull(_ host: some AnswerMeter) -> Bool {
         guard unsent > hardLimit else { return false }
         askUnsent(host)
@@ -129,7 +129,7 @@ struct AnswerFlow {
         return phase != .refusing
     }
 
-    /// How far the answers are sent that piled up while calls were held.
+    /// The progress in sending the answers that piled up while calls were held.
     enum Draining {
         /// Calls are held again, or there are no such answers.
         case notDraining

@@ -2,11 +2,11 @@
 
 /// The pings and barriers of this side, and the answers to the peer's.
 struct Controls {
-    /// What most connections never need, in an object of its own.
+    /// State that most connections never need, in an object of its own.
     private final class Waits: @unchecked Sendable {  // Guarded by the connection's lock.
-        /// Those that are sent and not answered, by token.
+        /// The pings and barriers that are sent and not answered, by token.
         var sent: [UInt64: ControlWait] = [:]
-        /// Those that wait because too many are unanswered.
+        /// The pings and barriers that wait because too many are unanswered.
         var waiting = Ring<(kind: FrameKind, wait: ControlWait)>()
         var nextToken: UInt64 = 0
         /// The frame numbers of this side's answers that may not be written yet.

@@ -22,11 +22,11 @@ struct Credit {
 
     // No count comes near what 32 bits hold: see `Handshake.mostCredit` and `ConnectionLimits.clamp()`.
 
-    /// Messages that this side may still send; less than zero while calls are sent without credit.
+    /// Messages that this side may still send; negative while calls are sent without credit.
     private(set) var calls: Int32 = 0
     /// One-way messages that this side may still send; nil if they share the count of `calls`.
     private(set) var oneWays: Int32?
-    /// Messages that the peer may still send; less than zero while it sends calls without credit.
+    /// Messages that the peer may still send; negative while it sends calls without credit.
     private var peerCalls: Int32
     private var peerOneWays: Int32?
     /// Returned credit for which no frame was written yet.

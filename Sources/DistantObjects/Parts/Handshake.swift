@@ -4,10 +4,10 @@ struct Handshake {
     var grants = PeerGrants()
     /// Whether the accept rule has accepted the peer.
     ///
-    /// Until then its calls wait, which may come right after its `Hello`.
+    /// Until then its calls wait; they may come right after its `Hello`.
     var isAccepted = false
 
-    /// The most credit that is counted: far more than any sender uses, and far from what the counters hold.
+    /// The most credit that is counted: far more than any sender uses, and far less than the counters can hold.
     private static let mostCredit: UInt64 = 1 << 30
 
     var hasPeersHello: Bool { grants.message > 0 }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// The memory of messages that views keep, of one connection.
+/// The memory of messages that views of one connection keep.
 ///
-/// It has nothing to do with the window for large messages: that memory is given back when a message is decoded, so that views
-/// that are kept cannot block the connection. This count bounds them instead.
+/// It is independent of the window for large messages: credit for a message is given back when the message is decoded,
+/// so that views that are kept cannot block the connection. This count bounds them instead.
 final class KeptMessages: Sendable {
     private let limit: Int
     private let bytes = Atomic<Int>(0)
@@ -13,7 +13,8 @@ final class KeptMessages: Sendable {
 
     /// Enters a message.
     ///
-    /// - Returns: What is held until the message is freed.
+    /// - Parameter count: Its size in bytes.
+    /// - Returns: An object that the caller holds until the message is freed.
     /// - Throws: `ConnectionError.overloaded` if too much is kept already.
     func keep(_ count: Int) throws -> AnyObject {
         var known = bytes.load(ordering: .relaxed)

@@ -9,7 +9,7 @@ struct OneWayRecord {
     private var bits: [UInt64] = []
     /// The number of the last one-way message.
     private var last: UInt64 = 0
-    /// Missing as a rule.
+    /// The losses that were not reported yet; usually missing.
     private var unreported = Rare<OneWayLosses>.missing
 
     /// Whether there are losses that were not reported yet.
@@ -23,7 +23,7 @@ struct OneWayRecord {
     /// Notes that a one-way message was written.
     @inline(__always)
     mutating func sent(_ number: UInt64) {
-        // As a rule the frame before is one as well.
+        // Usually the frame before it was a one-way message as well.
         guard number == last + 1, last > 0 else { return sentBehindOthers(number) }
         self[number] = true
         last = number

@@ -17,20 +17,20 @@ struct Sharing {
     private var seenFrames: UInt64 = 0
 
     var phase: Phase
-    /// Whether the memory is worth it, however much the traffic is.
+    /// Whether memory is worth sharing whatever the traffic is.
     private var isWanted = false
 
     init(_ phase: Phase) { self.phase = phase }
 
-    /// Has the next frame be taken for a batch of busy traffic.
+    /// Makes the next batch of frames count as busy.
     mutating func want() {
         isWanted = true
         seenFrames = 1 << 63
     }
 
-    /// Whether so many frames have come and gone since the traffic was last checked that it has to be checked again.
+    /// Whether enough frames were received and sent since the last check to check the traffic again.
     ///
-    /// Both directions count: the initiator of one that only sends sees few frames come.
+    /// Both directions count, because an initiator that only sends receives few frames.
     @inline(__always)
     func hasBatch(_ frames: UInt64, of size: UInt64) -> Bool { frames &- seenFrames >= size }
 

@@ -22,7 +22,9 @@ public final class DistantObject: ByReferenceCodable, Sendable {
 
     /// Makes a proxy for an object that is not known yet.
     ///
-    /// - Parameter connection: The connection of the answer that it is; nil if it is none.
+    /// - Parameters:
+    ///   - promise: The promise that will become the object.
+    ///   - connection: The connection on which the object is the answer to a call; nil if there is none.
     init(promised promise: PromisedObject, on connection: Connection? = nil) {
         place = MessagePlace(promise, on: connection)
     }

@@ -1,7 +1,7 @@
-/// The large messages that have come and may wait, and take room in the window meanwhile.
+/// Complete large messages that may have to wait, and take room in the window meanwhile.
 ///
-/// What one of them waits for may depend on a message that waits for this room: the method of a promise on an answer, or the
-/// reader of a stream on another stream. Then its room is given back early, and the message is *laid aside*.
+/// A message may wait for something that needs this room: the method of a promise waits for an answer, or the reader of
+/// a stream for another stream. Then its room is given back early, and the message is *laid aside*.
 struct LaidAside {
     private struct Entry {
         weak var message: PartialMessage?

@@ -2,33 +2,34 @@
 
 /// Messages that wait at their sender for the peer's credit or for room in the channel.
 ///
-/// There are four lines, because calls and one-way messages have separate credits, and small and large messages have
-/// separate limits. No message waits behind one of another of these lines.
+/// There are four queues, because calls and one-way messages have separate credit, and small and large messages have
+/// separate limits. A message does not wait behind messages in another of these queues.
 ///
-/// Promises have a fifth. Unlike other messages they do not hold up their sender, and what it sends next may be for the same
-/// object or for the promise. So every message of this side waits behind those that were sent before it.
+/// Promises have a fifth queue. Unlike other messages they do not hold up their sender, whose next message may be for
+/// the same object or for the promise. So every message of this side waits behind the promises that were sent before
+/// it.
 ///
-/// Nested messages, which are sent while a call of the peer is served, have five lines of their own. They wait only for each
-/// other: what waits for credit may depend on the calls that are served.
+/// Nested messages, which are sent while a call of the peer is served, have five queues of their own. They wait only
+/// for each other: the credit and the room that other messages wait for may depend on the calls that are served.
 ///
-/// Calls that are passed on have another one. They wait only for each other as well.
+/// Calls that are passed on have one more queue. They also wait only for each other.
 struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
-    private enum Line: Int, CaseIterable {
+    private enum QueueKind: Int, CaseIterable {
         case calls, oneWays, largeCalls, largeOneWays, promises
         case nestedCalls, nestedOneWays, largeNestedCalls, largeNestedOneWays, nestedPromises
         case passedOn
 
         /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
         init(_ message: OutboundMessage, oneWay: Bool) {
-            let line: Self =
+            let queue: Self =
                 switch message.role {
                 case .plain: Self(oneWay: oneWay, large: message.isLarge)
                 case .promise: .promises
                 case .passedOn: .passedOn
                 }
-            self = message.isNested ? line.nested : line
+            self = message.isNested ? queue.nested : queue
         }
 
         init(oneWay: Bool, large: Bool) {
@@ -40,7 +41,7 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
             }
         }
 
-        /// The line for nested messages of the same kind.
+        /// The queue for nested messages of the same kind.
         var nested: Self { Self(rawValue: rawValue + Self.nestedCalls.rawValue) ?? self }
         var isNested: Bool { (Self.nestedCalls.rawValue...Self.nestedPromises.rawValue).contains(rawValue) }
     }
@@ -50,18 +51,18 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     }
 
     private final class Waiting: @unchecked Sendable {  // Guarded by the connection's lock.
-        /// One for each line.
-        let queues = Line.allCases.map { _ in Queue() }
+        /// One for each kind.
+        let queues = QueueKind.allCases.map { _ in Queue() }
         var nextOrder: UInt64 = 0
         var count = 0
 
-        subscript(line: Line) -> Queue { queues[line.rawValue] }
+        subscript(queue: QueueKind) -> Queue { queues[queue.rawValue] }
 
-        /// The position of the first promise behind which the messages of a line wait.
-        func firstPromise(before line: Line) -> UInt64 {
-            if line == .passedOn { return .max }
+        /// The position of the first promise that the messages of a queue have to wait for.
+        func firstPromise(before queue: QueueKind) -> UInt64 {
+            if queue == .passedOn { return .max }
             let nested = self[.nestedPromises].messages.first?.order ?? .max
-            return line.isNested ? nested : min(nested, self[.promises].messages.first?.order ?? .max)
+            return queue.isNested ? nested : min(nested, self[.promises].messages.first?.order ?? .max)
         }
     }
 
@@ -72,18 +73,20 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
 
     var isEmpty: Bool { waiting == nil }
 
-    /// Whether no message waits that has to be sent before this one.
+    /// Whether no queued message has to be sent before this one.
     ///
-    /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - oneWay: Whether it uses the credit of one-way messages.
     func isEmpty(before message: OutboundMessage, oneWay: Bool) -> Bool {
         guard let waiting else { return true }
-        var line = Line(oneWay: oneWay, large: message.isLarge)
-        if message.role == .passedOn { line = .passedOn }
-        if message.isNested { line = line.nested }
-        return waiting[line].messages.isEmpty && waiting.firstPromise(before: line) == .max
+        var queue = QueueKind(oneWay: oneWay, large: message.isLarge)
+        if message.role == .passedOn { queue = .passedOn }
+        if message.isNested { queue = queue.nested }
+        return waiting[queue].messages.isEmpty && waiting.firstPromise(before: queue) == .max
     }
 
-    /// The bytes of the calls that are passed on and wait.
+    /// The bytes of the queued calls that are passed on.
     var bytesPassedOn: Int {
         guard let messages = waiting?[.passedOn] else { return 0 }
         return (0..<messages.messages.count).reduce(0) { $0 + messages.messages[$1].message.encoder.byteCount }
@@ -96,17 +99,20 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
         let pending = Pending(message: message, kind: kind, order: waiting.nextOrder)
         waiting.nextOrder += 1
         waiting.count += 1
-        waiting[Line(message, oneWay: oneWay)].messages.append(pending)
+        waiting[QueueKind(message, oneWay: oneWay)].messages.append(pending)
     }
 
-    /// Removes a promise that waits, for `promote`; nil if there is none that does not wait as nested messages do.
+    /// Removes the promise with the given question from the queue of ordinary promises, so that `promote` can move it;
+    /// nil if that queue does not have it.
     func takePromise(_ ticket: Ticket) -> Pending? {
         waiting?[.promises].messages.removeFirst {
             if case .call(let other, _) = $0.kind { other == ticket } else { false }
         }
     }
 
-    /// Has promises wait as nested messages do, at the places that they had: the messages behind them stay behind.
+    /// Moves promises to the queue of nested promises, at their places in the order of sending.
+    ///
+    /// Messages that were behind them stay where they are.
     func promote(_ promises: [Pending]) {
         guard let waiting else { return }
         for promise in promises { promise.message.isNested = true }
@@ -123,21 +129,21 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     ///   - fits: Whether there is room for a large message of the given size.
     mutating func popFirst(calls: Bool, oneWays: Bool, borrowed: Bool, fits: (Int) -> Bool) -> Pending? {
         guard let waiting else { return nil }
-        var best: (line: Line, order: UInt64)?
-        for line in Line.allCases {
-            guard let first = waiting[line].messages.first, first.order <= waiting.firstPromise(before: line),
+        var best: (queue: QueueKind, order: UInt64)?
+        for queue in QueueKind.allCases {
+            guard let first = waiting[queue].messages.first, first.order <= waiting.firstPromise(before: queue),
                 first.isOneWay ? oneWays : calls || borrowed && first.message.mayBorrow,
                 best.map({ first.order < $0.order }) ?? true,
                 !first.message.isLarge || fits(first.message.encoder.byteCount)
             else { continue }
-            best = (line, first.order)
+            best = (queue, first.order)
         }
-        guard let best, let first = waiting[best.line].messages.popFirst() else { return nil }
+        guard let best, let first = waiting[best.queue].messages.popFirst() else { return nil }
         removedOne()
         return first
     }
 
-    /// Removes and returns a message that is given up.
+    /// Removes and returns a message that was given up.
     mutating func removeFirst(where matches: (Pending) -> Bool) -> Pending? {
         guard let waiting else { return nil }
         for queue in waiting.queues {

@@ -10,7 +10,7 @@ enum Action<Host: PortHost>: @unchecked Sendable {
     case oneWay(Host.RoomWaiter, (any Error)?)
     /// Resume the waiter for a ping or a barrier, which was answered or has failed.
     case pong(UnsafeContinuation<Void, any Error>, (any Error)?)
-    /// Drop an answer that has no waiter any more.
+    /// Drop an answer that no longer has a waiter.
     case discard(Reply)
     /// Reuse a message that was sent or has failed.
     case recycle(OutboundMessage)
@@ -20,7 +20,7 @@ enum Action<Host: PortHost>: @unchecked Sendable {
     case unexport(Export)
     /// Cancel the method of a call of the peer.
     case cancel(Host.RunningCall)
-    /// Stop writing a call of this side, by the number of its opener: it has no waiter any more.
+    /// Stop writing a call of this side that no longer has a waiter, by the number of its opener.
     case abort(UInt64)
     case cancelTimer(TimerToken)
     case event(ConnectionEvent)
@@ -37,13 +37,13 @@ enum Action<Host: PortHost>: @unchecked Sendable {
     case awaitAnswers(atMost: Int)
     /// Start the timer for a peer that does not read its answers.
     case startAnswerTimer
-    /// Look after a while whether regions for blobs are idle.
+    /// Check after a while whether regions for blobs are idle.
     case watchBlobs
     /// Return free memory to the system after a burst of large answers.
     case releaseFreeMemory
     /// Release the root objects.
     case endRoots
-    /// Resume those that wait for the end of the connection. This is the last action.
+    /// Resume the waiters for the end of the connection. This is the last action.
     case ended(ConnectionEnd)
 
     /// Whether the action runs user code, which has to run on the loop.
@@ -108,7 +108,7 @@ struct Actions<Host: PortHost>: ~Copyable, @unchecked Sendable {
         if let (waiter, reply) = first.take() { answer(waiter, reply) }
         while let (waiter, reply) = answers.popFirst() { answer(waiter, reply) }
         guard !self.others.isEmpty else { return }
-        // Taken out: a second reference would make who changes the array copy it, with all its objects.
+        // Moved out of this value: with a second reference, a change of the array would copy it with all its objects.
         var rest: [Action<Host>] = []
         swap(&rest, &self.others)
         others(consume rest)

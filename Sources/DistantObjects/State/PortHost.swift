@@ -17,7 +17,7 @@ protocol PortHost: AnyObject, AnswerMeter {
     /// Whether this side sends its `Hello` first.
     var isInitiator: Bool { get }
 
-    /// The object that returns the roots to the peer, which first names it now, and its messages.
+    /// The object that returns the roots to the peer, and its messages; asked for when the peer first names it.
     var rootDirectory: (object: AnyObject, messages: Unmanaged<ClassMessages>) { get }
 
     /// Makes a proxy for an object of the peer that has none.
@@ -36,10 +36,11 @@ protocol PortHost: AnyObject, AnswerMeter {
     /// The stream of the peer that an object of a table stands for.
     static func inbox(ofReader object: AnyObject) -> StreamInbox?
 
-    /// Makes the list of blobs that this process lets go of, which has this host settle them.
+    /// Makes the list of blobs that this process no longer uses. When a blob is added, the list has this host settle
+    /// it.
     func makeBlobReturns() -> BlobReturns
 
-    /// Whether the code that sends a message serves a call of the peer; asked only if the message cannot be sent at once.
+    /// Whether the calling code serves a call of the peer; asked only if its message cannot be sent at once.
     var isServing: Bool { get }
     /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }

@@ -27,7 +27,7 @@ extension PortState {
     }
 
     mutating func complete(_ index: UInt32, with reply: consuming Reply, _ actions: inout Actions<Host>) {
-        // The answer of a promise says only that it has failed, or that it was dropped.
+        // The Return of a promise only says that the promise has failed, or that it was dropped.
         if questions.promiseAnswered(index) { return actions.append(.discard(reply)) }
         let (waiter, timer) = questions.finish(index)
         if let timer { actions.append(.cancelTimer(timer)) }

@@ -38,13 +38,13 @@ extension PortState {
         ending.peerGoodbye = Ending.PeerGoodbye(entered: watermark, reason: reason, text: text)
         oneWays.notTaken(after: watermark)
         actions.append(.peerSaidGoodbye)
-        // The peer ends its stream now, and reads this side's until its calls are answered.
+        // The peer ends its stream now, but reads on until its calls are answered.
         return reason == .closed ? .outliveInput : .none
     }
 
-    /// Fails the calls that the peer had not answered by its Goodbye: it answers no more.
+    /// Fails the calls that the peer had not answered before its Goodbye, because it sends no more answers.
     ///
-    /// They fail at once because the peer may wait for a method of this side that waits for one of them.
+    /// They fail at once: the peer may wait for a method of this side that waits for one of them.
     mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout [Action<Host>]) {
         guard let goodbye = ending.peerGoodbye else { return }
         let end = ConnectionEnd.closedByPeer(goodbye.text)

@@ -61,9 +61,9 @@ extension PortState {
         answers.use(references.compactMap { $0 as? KeptAnswer }, by: call.question)
     }
 
-    /// Makes the answer of a call known that has ended.
+    /// Stores the result of an ended call as the answer that later messages name.
     ///
-    /// - Returns: Whether that is all: the call of a promise is answered only when the peer drops it.
+    /// - Returns: Whether nothing else has to be done: the call of a promise is answered only when the peer drops it.
     mutating func settle(
         _ call: InboundCall, _ question: UInt32, as outcome: KeptAnswer.Outcome?, _ actions: inout [Action<Host>]
     ) -> Bool {
@@ -124,7 +124,7 @@ extension PortState {
         }
     }
 
-    /// Cancels a call of the peer, and those whose dropped answers were needed for it alone.
+    /// Cancels a call of the peer, and the calls whose dropped answers only this call needed.
     mutating func cancel(_ question: UInt32, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
         if let call = try answers.cancel(question) { actions.append(.cancel(call)) }
         var unneeded = answers.endUses(by: question)
@@ -134,7 +134,7 @@ extension PortState {
         }
     }
 
-    /// Lets go of an answer that the peer has dropped.
+    /// Releases an answer that the peer has dropped.
     mutating func discard(_ answer: KeptAnswer, _ actions: inout [Action<Host>]) {
         switch answer.state {
         case .object(let export):

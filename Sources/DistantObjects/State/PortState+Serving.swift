@@ -1,8 +1,8 @@
 import KeyedArchive
 @_spi(Queues) import PortTransport
 
-// Calls of the peer. Each is entered, becomes ready once the earlier messages to its object have started, is started, and is
-// answered.
+// Calls of the peer. Each is entered, becomes ready once the earlier messages to its object have started, starts, and
+// is answered.
 extension PortState {
     mutating func receiveCall(
         _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
@@ -12,7 +12,7 @@ extension PortState {
             throw ProtocolViolation(.malformed, "a Call has unknown flags")
         }
         let isOneWay = flags.contains(.oneWay)
-        // Calls that the peer passes on, or makes while it serves some of this side, need no credit.
+        // The peer needs no credit for calls that it passes on or makes while it serves a call of this side.
         let asked = knowsPromises ? numbersAsked : nil
         write(
             try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls, asked: asked ?? 0), host,
@@ -38,8 +38,8 @@ extension PortState {
                 limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
             if answers.numbers > numbers { credit.maySendMore() }
         }
-        // After this side's Goodbye no call is answered: the watermark tells the peer that this one was not delivered. Its
-        // references were entered, and are released as those of any message.
+        // After this side's Goodbye no call is answered: its watermark tells the peer that this call was not delivered.
+        // The references of the call are entered and then released, as for any message.
         guard !ending.saidGoodbye else {
             if let tables { actions.append(.release(tables)) }
             return
@@ -140,7 +140,7 @@ extension PortState {
             if isWhole {
                 throw ProtocolViolation(.overLimit, "a message is larger than the \(limits.message) bytes granted")
             }
-            // Nothing follows the tables of a message in fragments.
+            // The opener of a message in fragments ends with the tables.
             try reader.end()
         } catch {
             if let tables { actions.append(.release(tables)) }
@@ -231,7 +231,7 @@ extension PortState {
 
     /// Writes the answer to a call.
     ///
-    /// - Parameter kept: What later messages find under the answer, if the peer keeps it.
+    /// - Parameter kept: What the answer stands for in later messages, if the peer keeps it.
     mutating func answer(
         _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, keeping kept: KeptAnswer.Outcome?,
         _ host: Host, _ actions: inout [Action<Host>]
@@ -240,7 +240,7 @@ extension PortState {
         if encoder.byteCount > AnswerFlow.smallAnswer, answerFlow.isFull(host) { return .tooMuch }
         guard callEnded(call) else { return .ended }
         guard let question = call.question else { return .written }
-        // Before the answer, so that its receiver can use the memory for the next call.
+        // Written before the answer, so that its receiver can use the memory for its next call.
         giveBackBlobs()
         let keepsAnswer = call.flags.contains(.keepAnswer)
         if keepsAnswer, settle(call, question, as: kept, &actions) { return .written }
@@ -317,7 +317,7 @@ extension PortState {
     private mutating func writeCallCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         // Answers need no credit. A peer that calls but does not read must not fill this side's memory with them.
         guard !answerFlow.holdsCallCredit(host) else {
-            // Calls that wait for credit at their sender are refused in the end, as those that wait here.
+            // Calls that wait for credit at their sender are also refused in the end, like those that wait here.
             if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
             return hold(.calls, &actions)
         }

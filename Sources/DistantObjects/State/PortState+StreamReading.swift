@@ -107,7 +107,7 @@ extension PortState {
 
     /// Takes the next frame of a stream.
     ///
-    /// - Parameter finished: The frame before, whose items are all consumed.
+    /// - Parameter finished: The last frame, if all its items are consumed.
     mutating func nextItems(
         of inbox: StreamInbox, after finished: StreamItems?, _ actions: inout [Action<Host>]
     ) -> StreamInbox.Next {
@@ -151,7 +151,7 @@ extension PortState {
         wakeFinalWaiters(of: inbox, &actions)
     }
 
-    /// Stops reading a stream, and tells its producer.
+    /// Stops reading a stream, and notifies its producer.
     mutating func stopReading(_ inbox: StreamInbox, _ error: any Error, _ actions: inout [Action<Host>]) {
         guard inbox.reading != .done else { return }
         drop(inbox.frames.removeAll(), &actions)
@@ -161,7 +161,7 @@ extension PortState {
         wakeFinalWaiters(of: inbox, &actions)
     }
 
-    /// Stops reading a stream that has nothing yet.
+    /// Stops reading a stream of which nothing has arrived.
     mutating func stopReading(_ inbox: StreamInbox, _ error: any Error) {
         inbox.end = .failed(error)
         inbox.reading = .done

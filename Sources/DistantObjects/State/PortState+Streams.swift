@@ -1,7 +1,7 @@
 import KeyedArchive
 import PortTransport
 
-/// What came of an attempt to write items of a stream.
+/// The outcome of an attempt to write items of a stream.
 enum ItemsOutcome {
     /// They are written. The value is the number of items that may follow now.
     case written(Int)
@@ -131,7 +131,8 @@ extension PortState {
             streams.remove(stream)
             actions.append(.stream(.dispose(stream.source)))
         case .running:
-            // The End of this side follows when the task has ended, so that a peer cannot have any number of tasks run.
+            // This side sends its End only when the task has ended. Otherwise a peer could have any number of tasks
+            // run.
             stream.stop = ConnectionError(.cancelled, "the reader of the stream has stopped")
             wake(stream, &actions)
             actions.append(.stream(.cancel(stream)))
@@ -165,7 +166,9 @@ extension PortState {
 
     // MARK: Producing
 
-    /// The number of items that a stream may send now; 0 if it has to wait, and the reason if it has to stop.
+    /// The number of items that a stream may send now; 0 if it has to wait.
+    ///
+    /// - Throws: Why the stream has to stop, if it has to.
     mutating func allowance(of stream: StreamOutbox) throws(ConnectionError) -> Int {
         if let stop = stream.stop { throw stop }
         return stream.allowance
@@ -215,7 +218,7 @@ extension PortState {
 
     /// Writes the End of a stream whose task has ended, with its final value or the error that it threw.
     ///
-    /// What still waits for room in it, or sends later, gets an error: no item may follow the End.
+    /// Senders that wait for room in the stream, or send later, get an error: no item may follow the End.
     mutating func endStream(
         _ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage, _ actions: inout [Action<Host>]
     ) {

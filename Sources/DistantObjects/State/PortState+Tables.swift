@@ -1,6 +1,6 @@
 import KeyedArchive
 
-// The tables of a message, to whose entries its archive refers by index. They are entered before the next frame is.
+// The tables of a message. Its archive refers to their entries by index. They are entered before the next frame.
 extension PortState {
     /// Reads the references and shapes of a message; `nil` if it has none, like most messages.
     ///
@@ -13,7 +13,7 @@ extension PortState {
         var hasAnswers = namesAnswers
         let references = try readReferences(&reader, host, &hasAnswers)
         let (shapes, unreadable) = try readShapes(&reader)
-        // A message that waits in a queue must not keep too many references, so they are released at once.
+        // Released at once: a message that waits in a queue must not keep too many references.
         let held = blobs?.held ?? 0
         if importCount > limits.references && importCount > before.0
             || held > limits.references && held > before.1
@@ -86,7 +86,7 @@ extension PortState {
     /// The object of this side that the peer names.
     @inline(__always)
     mutating func export(_ id: ObjectID, _ host: Host) throws(ProtocolViolation) -> Export {
-        // Not through an accessor: one that is not inlined allocates its frame.
+        // Without an accessor: an accessor that is not inlined allocates its coroutine frame.
         if let known = serving.read({ $0.exports[id] }) ?? nil { return known }
         return try exportRoots(id, host)
     }

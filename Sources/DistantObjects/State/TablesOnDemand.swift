@@ -1,6 +1,6 @@
-// The tables that a connection has only once it needs them: few are busy in both directions.
+// Tables that a connection makes when it first needs them: few connections are busy in both directions.
 
-/// What a side needs from its first call on.
+/// The tables that a side needs from its first call on.
 struct CallerTables<Host: PortHost>: ~Copyable, MadeOnDemand {
     var imports = ImportTable<Host.Proxy>()
     var questions = QuestionTable<Host.Waiter>()
@@ -8,7 +8,7 @@ struct CallerTables<Host: PortHost>: ~Copyable, MadeOnDemand {
     var classesIn = InboundInterning<DescribedClass>()
 }
 
-/// What a side needs from the peer's first call on, or once it has sent an object.
+/// The tables that a side needs from the peer's first call on, or once it has sent an object.
 struct ServerTables<Host: PortHost>: ~Copyable, MadeOnDemand {
     var exports = ExportTable()
     var answers = AnswerTable<Host.RunningCall>()
@@ -16,7 +16,7 @@ struct ServerTables<Host: PortHost>: ~Copyable, MadeOnDemand {
     var classesOut = OutboundInterning<UnsafeRawPointer>()
 }
 
-/// What most connections never need.
+/// The tables that most connections never need.
 struct RareTables: ~Copyable, MadeOnDemand {
     lazy var shapeTables = ShapeTables()
     var partials: [UInt64: PartialMessage] = [:]
@@ -26,7 +26,7 @@ struct RareTables: ~Copyable, MadeOnDemand {
     var oneWays = OneWayRecord()
 }
 
-// Reading one of the noncopyable tables makes it: where it need not be there, its count is read.
+// Reading one of the noncopyable tables makes it. Where a table may be missing, the count is read instead.
 extension PortState {
     var imports: ImportTable<Proxy> {
         @inline(__always) mutating _read { yield calling.value.imports }

@@ -43,7 +43,7 @@ enum AnswerWaiter {
 }
 
 extension AnswerWaiter {
-    /// Whether it is that scope's task, waiting inside its job.
+    /// Whether the waiter is the task of a given scope, waiting inside its job.
     @inline(__always)
     func isScope(_ scope: Unmanaged<CallScope>) -> Bool {
         if case .scope(let own) = self { own.toOpaque() == scope.toOpaque() } else { false }

@@ -17,7 +17,7 @@ import PortTransport
 class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     // `task` is written once, before another thread can compare it. The connection's lock protects the rest.
 
-    /// What the answering thread has left for the task, or the task for that thread.
+    /// What the answering thread has left for the task, or the task for the answering thread.
     enum Handover {
         case nothing
         case answered(Result<Reply, any Error>)
@@ -61,16 +61,16 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
 
     /// Whether the task waits for its next answer inside its job.
     ///
-    /// Counts down the calls that do not.
+    /// If not, the call counts as one of those that suspend at once after a wait in vain.
     final func mayWait() -> Bool {
         if suspending == 0 { return true }
         suspending -= 1
         return false
     }
 
-    /// Notes that a wait inside the job brought something else than the answer, usually a call of the peer.
+    /// Notes that something else than the answer came during the wait inside the job, usually a call of the peer.
     ///
-    /// This is likely to happen again.
+    /// That is likely to happen again, so the next calls suspend at once.
     final func waitedInVain() { suspending = Self.retry }
 
     // MARK: The answer, under the connection's lock

@@ -1,4 +1,4 @@
-/// The progress of a `ServingTask`, as far as cancellation depends on it.
+/// The part of a `ServingTask`'s state that cancellation depends on.
 struct ServingProgress {
     private enum Phase: UInt8 {
         /// The task serves no call: it is new, rests, or is about to rest.

@@ -78,7 +78,9 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         }
     }
 
-    /// Runs on no actor, so that it switches executors only after a method that has changed them.
+    /// Serves calls until the task ends.
+    ///
+    /// It runs on no actor, so that it switches executors only after a method that has changed them.
     @concurrent
     private func serveCalls() async {
         while true {
@@ -112,7 +114,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     private func passOn() async throws {
         let (message, isOneWay) = try call._withUnsafeGuaranteedRef { call in
             let message = try connection.message(passingOn: call)
-            // The answer may need the room that the arguments take in the window.
+            // The answer may need the room in the window that the arguments take.
             connection.argumentsAreDecoded(call)
             return (message, call.question == nil)
         }
@@ -134,7 +136,7 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// The state of this thread, if the task may rest until the next call.
     private func mayRest() -> UnsafeMutablePointer<ThreadTasks>? {
-        // Only this scope's own `run` sees the end of the job.
+        // Only `run` of this scope notices the end of the job.
         guard progress.withLock({ $0.answered() }), let thread = ThreadTasks.current,
             thread.pointee.scope?.toOpaque() == Unmanaged.passUnretained(self).toOpaque(), connection.mayRest(self)
         else {
@@ -199,7 +201,8 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     /// Cancels a call because the peer has cancelled it or the connection has ended.
     func cancel(_ call: UInt64) { progress.withLock { $0.cancel(call) }?.cancel() }
 
-    /// Counts as the end of the first job, because the answer may depend on the object's next message.
+    /// A wait inside the job counts as the end of the first job, because the answer may depend on the object's next
+    /// message.
     override func willWait(_ state: inout PortState<Connection>) {
         served?._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
     }

@@ -1,13 +1,13 @@
 import KeyedArchive
 import PortTransport
 
-/// Where the bytes of a new blob go.
+/// The place for the bytes of a new blob.
 enum BlobPlace {
-    /// Into a region that the peer knows, or was offered.
+    /// A region that the peer knows, or was offered.
     case region(MadeBlob)
-    /// Into a new region of that size, which is reserved.
+    /// A new region of the given size, which is reserved.
     case fresh(Int)
-    /// Into memory of this process.
+    /// Memory of this process.
     case memory
 }
 
@@ -33,7 +33,7 @@ extension PortState {
     /// Finds room for a blob of this side.
     mutating func takeBlob(_ count: Int, _ host: Host, _ actions: inout [Action<Host>]) -> BlobPlace {
         guard isOpen, !ending.saidGoodbye, let size = BlobTable.size(for: count) else { return .memory }
-        // Blobs are worth the memory, even if they are few.
+        // Blobs are reason enough to share memory, even if there are few.
         if sharing.phase == .possible, host.isInitiator { sharing.want() }
         guard knowsBlobs else { return .memory }
         let table = blobTable(host)
@@ -48,14 +48,14 @@ extension PortState {
         return .fresh(size)
     }
 
-    /// No region could be made that was reserved.
+    /// Takes a reservation back, because the region could not be made.
     mutating func blobWasNotMade(_ size: Int) { blobs?.giveUp(size) }
 
     /// Enters a region that was reserved.
     ///
     /// The caller offers it under the same lock.
     mutating func offerBlob(_ memory: RegionMemory, _ host: Host) -> MadeBlob {
-        // After the end it is no more than memory.
+        // After the end of the connection the region is used as plain memory.
         guard let blobs else { return MadeBlob(MadeRegion(.max, memory), host.makeBlobReturns()) }
         return MadeBlob(blobs.offer(memory), blobs.returns)
     }
@@ -65,7 +65,7 @@ extension PortState {
         actions.append(.release(region))
     }
 
-    /// Settles blobs that nothing in this process holds any more.
+    /// Settles blobs that nothing in this process holds any longer.
     private mutating func settleHandles(_ actions: inout [Action<Host>]) {
         blobs?.settleHandles()
         watchBlobs(&actions)
@@ -127,7 +127,7 @@ extension PortState {
             kind == 6 ? try blobs.mention(number, offset, length) : try blobs.mentionBack(number, offset, length))
     }
 
-    /// Gives back what this process has let go of.
+    /// Gives the mentions of blobs that this process no longer uses back to the peer.
     @inline(__always)
     mutating func giveBackBlobs() {
         if let blobs, blobs.returns.owesMentions { writeGivenBack() }
@@ -143,7 +143,7 @@ extension PortState {
         }
     }
 
-    /// Settles all that this process has let go of.
+    /// Settles all blobs that this process no longer uses.
     mutating func settleBlobs(_ actions: inout [Action<Host>]) {
         giveBackBlobs()
         if let blobs, blobs.returns.owesHandles, phase != .ended { settleHandles(&actions) }
@@ -177,7 +177,7 @@ extension PortState {
 
     /// Enters the offer of a region.
     ///
-    /// - Returns: The most bytes that it may have to be taken.
+    /// - Returns: The largest size with which the region can be taken.
     mutating func blobWasOffered(_ host: Host) throws(ProtocolViolation) -> Int {
         guard knowsBlobs else {
             throw ProtocolViolation(.malformed, "bytes came beside the memory that was agreed on")
@@ -185,7 +185,7 @@ extension PortState {
         return try blobTable(host).offered { host.mayBeWritten($0) }
     }
 
-    /// Answers it.
+    /// Answers the offer of a region.
     ///
     /// - Parameter memory: The region; nil if it is not taken.
     mutating func answerBlob(_ memory: RegionMemory?) {

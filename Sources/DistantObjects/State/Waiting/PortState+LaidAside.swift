@@ -1,12 +1,12 @@
 import KeyedArchive
 @_spi(Queues) import PortTransport
 
-// The window for large messages, while some wait for what others would bring.
+// The window for large messages, while complete ones wait for something that a later message brings.
 extension PortState {
-    /// If a large message is on its way, gives the window back early what those take of it that have come and wait.
+    /// If a large message is on its way, gives credit back early for complete large messages that wait.
     ///
-    /// They keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that, calls are refused, and
-    /// streams end.
+    /// These messages keep at most `ConnectionLimits.waitingBytes` bytes, or one message. Beyond that, calls are
+    /// refused and streams end.
     @inline(__always)
     mutating func makeRoom(_ actions: inout [Action<Host>]) {
         if !partials.isEmpty, !laidAside.isEmpty { layAside(&actions) }
@@ -19,7 +19,7 @@ extension PortState {
         for message in messages where message.place == .waiting && waitsForOthers(message) {
             guard let count = message.bytes?.bytes.count else { continue }
             let largeBytes = message.takeLargeBytes()
-            // Its reader may just have finished it.
+            // The reader may just have finished it.
             guard largeBytes > 0 else { continue }
             giveBack(largeBytes, &actions)
             if kept == 0 || kept + count <= limits.waitingBytes {
@@ -31,7 +31,7 @@ extension PortState {
         }
     }
 
-    /// Whether a message that has come waits for something else than its turn.
+    /// Whether a complete message waits for more than the start of the messages before it.
     private func waitsForOthers(_ message: PartialMessage) -> Bool {
         switch message.purpose {
         case .call(let export):

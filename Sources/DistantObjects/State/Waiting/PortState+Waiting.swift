@@ -31,7 +31,10 @@ extension PortState {
         pending.append(message, kind, oneWay: oneWay)
     }
 
-    /// Has promises that wait, and those that they name, wait as nested messages do, because one of these names them.
+    /// Treats queued promises as nested messages because a nested message names them, and in turn the promises that
+    /// they name.
+    ///
+    /// A nested message may be sent before ordinary ones, and its promises have to be sent before it.
     private mutating func promote(_ tickets: [Ticket]) {
         var tickets = tickets
         var promises: [PendingMessage<Waiter, RoomWaiter>] = []
