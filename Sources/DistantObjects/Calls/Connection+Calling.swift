@@ -12,7 +12,8 @@ import Synchronization
 //     sendCallBlocking          from a thread that runs no task: blocks it
 //
 // `sendCallInJob` takes the lock in `sendCallInJobUnderLock`. All others use `writeOrQueueCall`, which takes it in
-// `sendCallUnderLock`. Both call `PortState.sendCall`. One-way messages are in Connection+OneWay.swift.
+// `sendCallUnderLock`. Both call `PortState.sendCall`. `sendCallOutsideScope` takes the lock once more before, in `reserve`,
+// because its cancellation handler has to know the question. One-way messages are in Connection+OneWay.swift.
 extension Connection {
     /// Sends a call of a task and waits for its answer.
     ///
@@ -41,7 +42,8 @@ extension Connection {
             }
             if let reply { return reply }
         }
-        // This form of the function does not switch executors; see “Workarounds”.
+        // This form of the function does not switch executors; see “Workarounds”. It pays in the row `null-call` of
+        // `distant-bench` with the API `run`.
         return try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
             connection._withUnsafeGuaranteedRef { connection in
                 if waits {
@@ -62,7 +64,8 @@ extension Connection {
     ) async throws -> Reply {
         let ticket = try connection._withUnsafeGuaranteedRef { try $0.reserve(message) }
         let handed = Unmanaged.passRetained(consume message)
-        // These forms of the functions do not switch executors; see “Workarounds”.
+        // These forms of the functions do not switch executors; see “Workarounds”. They pay in the row `null-call` with the
+        // API `task`.
         return try await _unsafeInheritExecutor_withTaskCancellationHandler {
             try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
                 connection._withUnsafeGuaranteedRef {

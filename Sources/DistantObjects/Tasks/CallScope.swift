@@ -57,6 +57,9 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     /// The number of calls that suspend at once after a wait in vain.
+    ///
+    /// The row `callback` of `distant-bench` with the API `run` takes this way: its wait brings a call of the peer. No row
+    /// compares other numbers.
     private static let retry = 16
 
     /// Whether the task waits for its next answer inside its job.
