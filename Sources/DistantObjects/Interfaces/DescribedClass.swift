@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A class as its process describes it, and which interfaces its objects can be used by.
+/// A class as described by the process of its objects, and the interfaces that its objects can be used by.
 ///
-/// The description is read when it is asked about, and only the answers are kept: read, it takes many times the memory of
-/// its bytes, which a peer chooses.
+/// The description is read for each question, and only the answers are kept. A parsed description would take many times
+/// the memory of its bytes, whose number a peer chooses.
 final class DescribedClass: Sendable {
     private struct Findings {
         /// The problems with each interface that was asked about.
@@ -41,7 +41,8 @@ final class DescribedClass: Sendable {
 
     /// Returns why the objects cannot answer a message, if they cannot.
     func obstacle(to signature: SignatureRecord) -> String? {
-        // Only these live as long as the process. The address of another one may be that of the next.
+        // Only stored signatures live as long as the process. The address of another signature may be used again by a
+        // later one.
         guard signature.isStored else { return (try? description).flatMap { signature.obstacle(in: $0) } }
         let key = ObjectIdentifier(signature)
         if let known = findings.withLock({ $0.obstacles[key] }) { return known }
@@ -58,7 +59,7 @@ extension DescribedClass {
     private struct Known {
         struct Entry { weak var found: DescribedClass? }
 
-        /// By a hash of the description: an entry that is left behind holds none of the peer's bytes.
+        /// By a hash of the description, so that the entry of a freed class keeps none of the peer's bytes.
         var entries: [Int: Entry] = [:]
         /// The number of entries at which those of freed classes are removed.
         var limit = 64

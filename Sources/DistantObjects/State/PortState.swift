@@ -3,11 +3,16 @@ import PortTransport
 
 /// The protocol state of one side of a connection: its tables, its counters and its queues.
 ///
-/// Its methods are pure transitions: none does I/O, calls user code, takes a lock or makes a system call. A transition writes
-/// frames into `outbox`, which is emptied into the channel before the lock is released. A frame gets its number, its watermark
-/// and its place in the queue in one step, so the order of transitions is the order on the wire. A transition appends all other
-/// work to `actions`, which the caller performs after it has released the lock. The host answers questions about the channel,
-/// the clock and the proxies for the peer's objects.
+/// Its methods are pure transitions: none does I/O, calls user code, waits or makes a system call. A transition writes frames
+/// into `outbox`, which is emptied into the channel before the lock is released. A frame gets its number, its watermark and its
+/// place in the queue in one step, so the order of transitions is the order on the wire. A transition appends all other work to
+/// `actions`, which the caller performs after it has released the lock. The host answers questions about the channel, the clock
+/// and the proxies for the peer's objects.
+///
+/// A transition may take locks, each for a moment: those of the process's tables of described classes (`DescribedClass.of`) and
+/// of message tables (`ClassMessages.known`, if the thread used another class last), the two of `BlobReturns`, and in the host
+/// the queue lock and the gate of the channel. That is sound because it runs no user code under them and takes no other lock
+/// there: they come last in every order of locks.
 struct PortState<Host: PortHost>: ~Copyable {
     typealias Waiter = Host.Waiter
     typealias RoomWaiter = Host.RoomWaiter
