@@ -6,6 +6,11 @@ import Synchronization
 extension Connection {
     /// Opens a connection as `open` does, and blocks the calling thread until it is open.
     ///
+    /// - Parameters:
+    ///   - address: The address of the listener.
+    ///   - limit: How long to retry while no process listens there, or while the listener's queue is full; `nil` as in `open`.
+    ///   - configuration: The configuration of the connection.
+    /// - Returns: A connection that both sides have accepted.
     /// - Throws: As `open`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public static func blockingOpen(
         _ address: Address, waitingUpTo limit: Duration? = nil, configuration: Configuration = .init()
@@ -17,6 +22,16 @@ extension Connection {
 
     /// Launches a helper as `launch` does, and blocks the calling thread until it is connected.
     ///
+    /// - Parameters:
+    ///   - executable: The path of the program. A name without a slash is looked up next to this program's executable.
+    ///   - arguments: The arguments after the program's name.
+    ///   - environment: Variables in addition to those of this process.
+    ///   - directory: The working directory of the helper; `nil` for that of this process.
+    ///   - standardError: A descriptor for the helper's standard error, borrowed until this returns; `nil` for that of this
+    ///     process.
+    ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
+    ///   - configuration: The configuration of the connection.
+    /// - Returns: A connection that both sides have accepted. Its `child` is the process.
     /// - Throws: As `launch`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     public static func blockingLaunch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
@@ -33,6 +48,7 @@ extension Connection {
 
     /// Closes the connection as `close` does, and blocks the calling thread until it has ended.
     ///
+    /// - Parameter limit: How long this may take. After that the connection is cut.
     /// - Returns: The one-way messages that did not run.
     /// - Throws: `ConnectionError.wouldBlock` on an event loop's thread and in a task. The connection stays open then.
     @discardableResult

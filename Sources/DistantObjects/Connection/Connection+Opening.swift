@@ -176,6 +176,11 @@ extension Connection {
 
     /// Makes two connected ends in this process, for tests and for parts that may become processes later.
     ///
+    /// - Parameters:
+    ///   - transport: The transport between the two ends.
+    ///   - first: The configuration of the first end, which sends its Hello first.
+    ///   - second: The configuration of the second end.
+    /// - Returns: Both ends, each of which has accepted the other.
     /// - Throws: `ConnectionError` if the system has no more descriptors.
     public static func pair(
         over transport: PairTransport = .socketpair, first: Configuration = .init(), second: Configuration = .init()

@@ -1,6 +1,10 @@
 // Lines of a message table whose method has to have the types of a signature.
 extension Message {
     /// A synchronous method that answers a message of an interface, with a result.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     @inlinable
     public init<I: Interface, each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ path: KeyPath<I, Signature<Result, repeat each Argument>>,
@@ -10,6 +14,10 @@ extension Message {
     }
 
     /// A synchronous method that answers a message of an interface, without a result.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     @inlinable
     public init<I: Interface, each Argument: Codable & SendableMetatype>(
         _ path: KeyPath<I, Signature<Void, repeat each Argument>>,
@@ -19,6 +27,10 @@ extension Message {
     }
 
     /// An `async` method that answers a message of an interface, with a result.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<I: Interface, each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ path: KeyPath<I, Signature<Result, repeat each Argument>>,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Result
@@ -27,6 +39,10 @@ extension Message {
     }
 
     /// An `async` method that answers a message of an interface, without a result.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<I: Interface, each Argument: Codable & SendableMetatype>(
         _ path: KeyPath<I, Signature<Void, repeat each Argument>>,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Void
@@ -35,6 +51,10 @@ extension Message {
     }
 
     /// A synchronous method of a `@MainActor` class that answers a message of an interface, with a result.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<I: Interface, each Argument: Codable & SendableMetatype, Result: Codable & Sendable>(
         _ path: KeyPath<I, Signature<Result, repeat each Argument>>,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Result
@@ -43,6 +63,10 @@ extension Message {
     }
 
     /// A synchronous method of a `@MainActor` class that answers a message of an interface, without a result.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<I: Interface, each Argument: Codable & SendableMetatype>(
         _ path: KeyPath<I, Signature<Void, repeat each Argument>>,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Void
@@ -54,6 +78,10 @@ extension Message {
 // Where the signature says `Remote`, a method may return its own object.
 extension Message {
     /// A synchronous method that answers with an object of its own.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
         I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
@@ -65,6 +93,10 @@ extension Message {
     }
 
     /// A synchronous method that answers with an object of its own, or with none.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
         I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
@@ -76,6 +108,10 @@ extension Message {
     }
 
     /// An `async` method that answers with an object of its own.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
         I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
@@ -87,6 +123,10 @@ extension Message {
     }
 
     /// An `async` method that answers with an object of its own, or with none.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
         I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
@@ -98,6 +138,10 @@ extension Message {
     }
 
     /// A synchronous method of a `@MainActor` class that answers with an object of its own.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
         I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype
@@ -109,6 +153,10 @@ extension Message {
     }
 
     /// A synchronous method of a `@MainActor` class that answers with an object of its own, or with none.
+    ///
+    /// - Parameters:
+    ///   - path: The signature in the interface.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<
         I: Interface, Reference: InterfaceReference, Object: Vendable & Implements & SendableMetatype,
         each Argument: Codable & SendableMetatype

@@ -21,6 +21,10 @@ public struct Message<Target: AnyObject>: Sendable {
     /// A synchronous method with a result.
     ///
     /// The method runs on the connection's event loop, without a task of its own.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the message, by which callers send it.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     @inlinable
     public init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String,
@@ -34,6 +38,10 @@ public struct Message<Target: AnyObject>: Sendable {
     }
 
     /// A synchronous method without a result.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the message, by which callers send it.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     @inlinable
     public init<each Argument: Codable & SendableMetatype>(
         _ name: String,
@@ -88,6 +96,10 @@ public struct Message<Target: AnyObject>: Sendable {
     /// An `async` method with a result.
     ///
     /// The method runs in a task whose preferred executor is the connection's event loop.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the message, by which callers send it.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Result
@@ -107,6 +119,10 @@ public struct Message<Target: AnyObject>: Sendable {
     }
 
     /// An `async` method without a result.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the message, by which callers send it.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<each Argument: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @concurrent (repeat sending each Argument) async throws -> Void
@@ -127,6 +143,10 @@ public struct Message<Target: AnyObject>: Sendable {
     /// A synchronous method of a `@MainActor` class, with a result.
     ///
     /// The method runs on the main actor, in a task of its own. The result must be `Sendable`.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the message, by which callers send it.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<each Argument: Codable & SendableMetatype, Result: Codable & Sendable>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Result
@@ -148,6 +168,10 @@ public struct Message<Target: AnyObject>: Sendable {
     /// A synchronous method of a `@MainActor` class, without a result.
     ///
     /// The method runs on the main actor, in a task of its own.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the message, by which callers send it.
+    ///   - method: The method that answers the message, as `Class.method`, or a closure that returns it for an object.
     public init<each Argument: Codable & SendableMetatype>(
         _ name: String,
         _ method: @escaping @Sendable (Target) -> @MainActor (repeat each Argument) throws -> Void

@@ -11,9 +11,11 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and waits for its result.
     ///
+    /// - Parameter argument: The arguments, in the order of the method's parameters.
     /// - Returns: A copy of the result, or a `DistantObject` if the method returned an object by reference.
     /// - Throws: The error that the method threw if its type is listed in `Connection.Configuration.errorTypes`, else a
-    ///   `RemoteError`; `ConnectionError`; `CancellationError` as soon as the task is cancelled, which also cancels the method.
+    ///   `RemoteError`; `ConnectionError`; `CancellationError` as soon as the task is cancelled, which also cancels the
+    ///   method.
     @discardableResult
     @inlinable
     public func callAsFunction<each Argument: Codable, Result: Codable>(
@@ -24,6 +26,7 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and waits until its method has returned.
     ///
+    /// - Parameter argument: The arguments, in the order of the method's parameters.
     /// - Throws: As the call with a result.
     @inlinable
     public func callAsFunction<each Argument: Codable>(_ argument: repeat each Argument) async throws {
@@ -32,9 +35,12 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and waits for its result until the deadline.
     ///
-    /// A deadline of `nil` means the connection's `callDeadline`, if it has one.
-    ///
-    /// - Throws: `ConnectionError.deadlineExceeded` when the time is over, which also cancels the method.
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - deadline: How long to wait for the result; `nil` for the connection's `callDeadline`, if it has one.
+    /// - Returns: As the call without a deadline.
+    /// - Throws: As the call without a deadline; `ConnectionError.deadlineExceeded` when the time is over, which also
+    ///   cancels the method.
     @discardableResult
     @inlinable
     public func call<each Argument: Codable, Result: Codable>(
@@ -45,6 +51,9 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and waits until its method has returned, or until the deadline.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
     /// - Throws: As the call with a result.
     @inlinable
     public func call<each Argument: Codable>(_ argument: repeat each Argument, deadline: Duration?) async throws {
@@ -66,6 +75,7 @@ public struct RemoteMessage: Sendable {
     /// both sides could wait for each other. A task that the method starts with `Task { }` does wait; if the method awaits such
     /// a task, give the task's messages a deadline.
     ///
+    /// - Parameter argument: The arguments, in the order of the method's parameters.
     /// - Throws: `ConnectionError.oneWayLost`, once, if messages sent earlier did not run; `.overloaded` if the limit is reached
     ///   and this must not wait; `.deadlineExceeded` when the deadline of the call that is served has passed meanwhile;
     ///   `CancellationError`. If it throws, the message was not sent.
@@ -76,6 +86,9 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message as `oneWay` does, and waits no longer than the deadline.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - deadline: How long to wait while too many one-way messages are under way; `nil` for no limit.
     /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` when the time is over. Then the message was not sent.
     @inlinable
     public func oneWay<each Argument: Codable>(
@@ -86,6 +99,7 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message as `oneWay` does, from any thread, but only if it need not wait.
     ///
+    /// - Parameter argument: The arguments, in the order of the method's parameters.
     /// - Returns: Whether the message was sent.
     /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` if the object lives in this process.
     @inlinable
@@ -97,6 +111,10 @@ public struct RemoteMessage: Sendable {
     ///
     /// The thread reads the connection itself while it waits. Incoming calls still run on the event loop's thread.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - deadline: How long to wait for the result; `nil` for the connection's `callDeadline`, if it has one.
+    /// - Returns: As the `async` call.
     /// - Throws: As the `async` call; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
     @discardableResult
     @inlinable
@@ -108,6 +126,9 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message and blocks the calling thread until the method has returned.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
     /// - Throws: As the call with a result.
     @inlinable
     public func blocking<each Argument: Codable>(
@@ -118,7 +139,11 @@ public struct RemoteMessage: Sendable {
 
     /// Sends the message as `oneWay` does, and blocks the calling thread while too many are under way.
     ///
-    /// - Throws: As `oneWay`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the method's parameters.
+    ///   - deadline: How long to wait; `nil` for no limit.
+    /// - Throws: As `oneWay`; `ConnectionError.deadlineExceeded` when the time is over; `ConnectionError.wouldBlock` on
+    ///   an event loop's thread and in a task.
     @inlinable
     public func blockingOneWay<each Argument: Codable>(
         _ argument: repeat each Argument, deadline: Duration? = nil

@@ -22,6 +22,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
 
     /// Sends the message and waits for nothing but room, no longer than the deadline if there is one.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - deadline: How long to wait for room; `nil` for no limit.
     /// - Throws: As `RemoteMessage.oneWay`; `ConnectionError.notAvailable`.
     @inlinable
     public func oneWay(_ argument: repeat each Argument, deadline: Duration? = nil) async throws {
@@ -32,6 +35,7 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
 
     /// Sends the message if there is room now, from any thread, without waiting.
     ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     /// - Returns: Whether it was sent.
     /// - Throws: As `RemoteMessage.offer`; `ConnectionError.notAvailable`.
     @inlinable
@@ -43,6 +47,9 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
 
     /// Sends the message from a plain thread and blocks it only until there is room, no longer than the deadline.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - deadline: How long to wait for room; `nil` for no limit.
     /// - Throws: As `RemoteMessage.blockingOneWay`; `ConnectionError.notAvailable`.
     @inlinable
     public func blockingOneWay(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
@@ -55,6 +62,7 @@ public struct RemoteMethod<Result, each Argument: Codable & SendableMetatype>: S
 extension RemoteMethod where Result: Codable {
     /// Sends the message and waits for its result.
     ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
     @inlinable
     @discardableResult
@@ -66,6 +74,9 @@ extension RemoteMethod where Result: Codable {
 
     /// Sends the message and waits for its result no longer than the deadline; `nil`: than the connection's, if it has one.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
     /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
     @inlinable
     @discardableResult
@@ -77,6 +88,9 @@ extension RemoteMethod where Result: Codable {
 
     /// Sends the message from a plain thread and blocks it until the result is there.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
     /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
     @inlinable
     @discardableResult
@@ -90,6 +104,7 @@ extension RemoteMethod where Result: Codable {
 extension RemoteMethod where Result == Void {
     /// Sends the message and waits until its method has returned.
     ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     /// - Throws: As `RemoteMessage.callAsFunction`; `ConnectionError.notAvailable`.
     @inlinable
     public func callAsFunction(_ argument: repeat each Argument) async throws {
@@ -100,6 +115,9 @@ extension RemoteMethod where Result == Void {
 
     /// Sends the message and waits until its method has returned, no longer than the deadline.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
     /// - Throws: As `RemoteMessage.call`; `ConnectionError.notAvailable`.
     @inlinable
     public func call(_ argument: repeat each Argument, deadline: Duration?) async throws {
@@ -110,6 +128,9 @@ extension RemoteMethod where Result == Void {
 
     /// Sends the message from a plain thread and blocks it until the method has returned.
     ///
+    /// - Parameters:
+    ///   - argument: The arguments, in the order of the signature.
+    ///   - deadline: How long to wait; `nil` for the connection's `callDeadline`, if it has one.
     /// - Throws: As `RemoteMessage.blocking`; `ConnectionError.notAvailable`.
     @inlinable
     public func blocking(_ argument: repeat each Argument, deadline: Duration? = nil) throws {
@@ -124,6 +145,8 @@ extension RemoteMethod where Result: InterfaceReference {
     /// Sends the message and returns a remote for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
     ///
     /// Whether the result answers the interface shows when messages are sent to it.
+    ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
     public func promise(_ argument: repeat each Argument) -> Remote<Result.I> {
         Remote(promised(repeat each argument), InterfaceShape.of(Result.I.self))
@@ -134,6 +157,8 @@ extension RemoteMethod {
     /// Sends the message and returns a remote for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
     ///
     /// If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
+    ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
     public func promise<Reference: InterfaceReference>(
         _ argument: repeat each Argument
@@ -142,6 +167,8 @@ extension RemoteMethod {
     }
 
     /// Sends the message and returns a proxy for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
+    ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
     public func promise(_ argument: repeat each Argument) -> DistantObject where Result == DistantObject {
         promised(repeat each argument)
@@ -150,6 +177,8 @@ extension RemoteMethod {
     /// Sends the message and returns a proxy for its result without waiting for it; see ``RemoteMessage/promise(_:)``.
     ///
     /// If the result is `nil`, what was sent to it fails with `ConnectionError.noObject`.
+    ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
     public func promise(_ argument: repeat each Argument) -> DistantObject where Result == DistantObject? {
         promised(repeat each argument)
@@ -168,6 +197,8 @@ extension RemoteMethod {
 
 extension RemoteMethod {
     /// The message as the answer of a method of this process; see ``TailCall``.
+    ///
+    /// - Parameter argument: The arguments, in the order of the signature.
     @inlinable
     public func tailCall(_ argument: repeat each Argument) -> TailCall<Result> {
         do {
