@@ -121,7 +121,7 @@ let package = Package(
                 "FooBarClient", "FooBarServer", "wordcount", "WorkerPool", "Whiteboard", "AppState", "ItemStore",
                 "Settings", "distant",
                 "allocation-count", "FooBar", "DistantObjects", "foundation-reader", "KeyedArchive", "PortTransport",
-                "CPortShims", "ArchiveFixtures", "TestSupport",
+                "CPortShims", "ArchiveFixtures", "TestSupport", "WordCountValues",
             ] + foundationCoding,
             swiftSettings: settings),
     ],

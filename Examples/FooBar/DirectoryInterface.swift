@@ -27,6 +27,15 @@ public struct DirectoryInterface: Interface {
     public let notes = Signature<[String]>("notes")
 }
 
+/// What a session can be asked: a second root of each connection.
+public struct SessionInterface: Interface {
+    /// The signatures.
+    public init() {}
+
+    /// Ends the connection and the server, once the client has released everything; returns at once.
+    public let stop = Signature<Void>("stop")
+}
+
 /// What an observer of the directory can be asked; the client has one.
 public struct ObserverInterface: Interface {
     /// The signatures.

@@ -86,7 +86,7 @@ struct FooBarClient {
     ///
     /// The server ends when its tables are as empty as the client's.
     private static func stop(_ connection: Connection) async throws {
-        try await connection.root(named: "session").stop()
+        try await connection.root(named: "session", as: SessionInterface.self).stop()
         Console.say("\nThe server is asked to stop; nothing is left on either side.")
         let statistics = await connection.rest()
         Console.say("   " + statistics.tables)

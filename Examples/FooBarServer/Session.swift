@@ -4,13 +4,15 @@ import FooBar
 import Synchronization
 
 /// A second root of each connection, with which a client stops the server.
-final class Session: Vendable {
+final class Session: Vendable, Implements {
+    typealias I = SessionInterface
+
     private let connection: Connection
     private let onStop: @Sendable () -> Void
     private let leftOver = Mutex<ConnectionStatistics?>(nil)
 
     static var messages: MessageTable<Session> {
-        Message("stop", Session.stop)
+        Message(\I.stop, Session.stop)
     }
 
     init(_ connection: Connection, onStop: @escaping @Sendable () -> Void = {}) {

@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// ```swift
 /// let connection = try await Connection.open(.path("/run/directory.sock"))
-/// let directory = try await connection.root
-/// let count: Int = try await directory.add(foo)
+/// let directory = try await connection.root(as: DirectoryInterface.self)
+/// let count = try await directory.add(person)
 /// await connection.close()
 /// ```
 ///

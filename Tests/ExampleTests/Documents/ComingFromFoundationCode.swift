@@ -6,19 +6,27 @@ import Foundation
 
 /// The code of ComingFromFoundation.md.
 enum ComingFromFoundationCode {
+    // ComingFromFoundation.md: interface
+    struct DirectoryInterface: Interface {
+        let add = Signature<Int, String, Int>("add")
+    }
+    // end
+
     static func add(at path: String) async throws -> Int {
         // ComingFromFoundation.md: caller
         let connection = try await Connection.open(.path(path))
-        let directory = try await connection.root
-        let count: Int = try await directory.add("Juliana", 7)
+        let directory = try await connection.root(as: DirectoryInterface.self)
+        let count = try await directory.add("Juliana", 7)
         // end
         await connection.close()
         return count
     }
 
-    final class Directory: Vendable {
+    final class Directory: Vendable, Implements {
+        typealias I = DirectoryInterface
+
         static var messages: MessageTable<Directory> {
-            Message("add", Directory.add)
+            Message(\I.add, Directory.add)
         }
 
         func add(_ name: String, age: Int) -> Int { age }
@@ -29,9 +37,15 @@ enum ComingFromFoundationCode {
     }
 
     // ComingFromFoundation.md: method
-    final class Thumbnailer: Vendable {
+    struct ThumbnailerInterface: Interface {
+        let thumbnail = Signature<Data, Data>("thumbnail")
+    }
+
+    final class Thumbnailer: Vendable, Implements {
+        typealias I = ThumbnailerInterface
+
         static var messages: MessageTable<Thumbnailer> {
-            Message("thumbnail", Thumbnailer.thumbnail)
+            Message(\I.thumbnail, Thumbnailer.thumbnail)
         }
 
         func thumbnail(of file: Data) throws -> Data {

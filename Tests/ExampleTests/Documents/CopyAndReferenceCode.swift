@@ -9,11 +9,22 @@ import Synchronization
 /// The code of CopyAndReference.md.
 enum CopyAndReferenceCode {
     // CopyAndReference.md: both
-    final class Document: Vendable, ObjectCoding {
+    struct DocumentInterface: Interface {
+        let title = Signature<String>("title")
+    }
+
+    struct LibraryInterface: Interface {
+        let lend = Signature<Remote<DocumentInterface>>("lend")
+        let photocopy = Signature<ByCopy<Document>>("photocopy")
+        let isOurs = Signature<Bool, Remote<DocumentInterface>>("isOurs")
+    }
+
+    final class Document: Vendable, Implements, ObjectCoding {
+        typealias I = DocumentInterface
         let title: String
 
         static var messages: MessageTable<Document> {
-            Message("title", Document.currentTitle)
+            Message(\I.title, Document.currentTitle)
         }
 
         init(title: String) { self.title = title }
@@ -22,35 +33,54 @@ enum CopyAndReferenceCode {
         func currentTitle() -> String { title }
     }
 
-    final class Library: Vendable {
+    final class Library: Vendable, Implements {
+        typealias I = LibraryInterface
         private let document = Document(title: "Atlas")
 
         static var messages: MessageTable<Library> {
-            Message("lend", Library.lend)
-            Message("photocopy", Library.photocopy)
-            Message("isOurs", Library.isOurs)
+            Message(\I.lend, Library.lend)
+            Message(\I.photocopy, Library.photocopy)
+            Message(\I.isOurs, Library.isOurs)
         }
 
         func lend() -> Document { document }
         func photocopy() -> ByCopy<Document> { ByCopy(document) }
-        func isOurs(_ other: Document) -> Bool { other === document }
+        func isOurs(_ other: Remote<DocumentInterface>) -> Bool { other.local() === document }
     }
     // end
 
-    static func use(_ library: DistantObject) async throws -> (title: String, copy: Document, isOurs: Bool) {
+    typealias Use = (title: String, copy: Document, isOurs: Bool)
+
+    static func use(_ library: Remote<LibraryInterface>) async throws -> Use {
         // CopyAndReference.md: caller
-        let lent: DistantObject = try await library.lend()
+        let lent = try await library.lend()
+        let title = try await lent.title()
+        let copy = try await library.photocopy().object
+        let isOurs = try await library.isOurs(lent)
+        // end
+        return (title, copy, isOurs)
+    }
+
+    static func useDynamically(_ library: Remote<LibraryInterface>) async throws -> Use {
+        // CopyAndReference.md: dynamic caller
+        let lent: DistantObject = try await library.object.lend()
         let title: String = try await lent.title()
-        let copy: Document = try await library.photocopy()
-        let isOurs: Bool = try await library.isOurs(lent)
+        let copy: Document = try await library.object.photocopy()
+        let isOurs: Bool = try await library.object.isOurs(lent)
         // end
         return (title, copy, isOurs)
     }
 
     // CopyAndReference.md: view
-    final class Counter: Vendable {
+    struct CounterInterface: Interface {
+        let sum = Signature<Int, GraphView<Bar>>("sum")
+    }
+
+    final class Counter: Vendable, Implements {
+        typealias I = CounterInterface
+
         static var messages: MessageTable<Counter> {
-            Message("sum", Counter.sum)
+            Message(\I.sum, Counter.sum)
         }
 
         func sum(_ bar: GraphView<Bar>) throws -> Int {
@@ -61,10 +91,12 @@ enum CopyAndReferenceCode {
     }
     // end
 
-    static func count(_ counter: DistantObject, _ bar: Bar, _ other: sending Bar) async throws -> (Int, Int) {
+    static func count(
+        _ counter: Remote<CounterInterface>, _ bar: Bar, _ other: sending Bar
+    ) async throws -> (Int, Int) {
         // CopyAndReference.md: viewCaller
-        let sum: Int = try await counter.sum(bar)
-        let same: Int = try await counter.sum(GraphView(other))
+        let sum = try await counter.sum(GraphView(other))
+        let same: Int = try await counter.object.sum(bar)
         // end
         return (sum, same)
     }
@@ -98,23 +130,29 @@ enum CopyAndReferenceCode {
     // end
 
     static func show(
-        _ width: Int, _ height: Int, on screen: DistantObject, over connection: Connection
+        _ width: Int, _ height: Int, on screen: Remote<ScreenInterface>, over connection: Connection
     ) async throws -> Int {
         // CopyAndReference.md: fill
         let image = try connection.withBlob(byteCount: width * height) { memory in
             for index in memory.indices { memory[index] = UInt8(truncatingIfNeeded: index) }
         }
-        let brightness: Int = try await screen.show(image)
+        let brightness = try await screen.show(image)
         // end
         return brightness
     }
 
-    final class Screen: Vendable {
+    struct ScreenInterface: Interface {
+        let show = Signature<Int, SharedBytes>("show")
+        let keep = Signature<Void, SharedBytes>("keep")
+    }
+
+    final class Screen: Vendable, Implements {
+        typealias I = ScreenInterface
         let last = Mutex(Data())
 
         static var messages: MessageTable<Screen> {
-            Message("show", Screen.show)
-            Message("keep", Screen.keep)
+            Message(\I.show, Screen.show)
+            Message(\I.keep, Screen.keep)
         }
 
         // CopyAndReference.md: show

@@ -5,10 +5,18 @@ import DistantObjects
 
 /// The code of DistantObjects.md.
 enum DistantObjectsCode {
+    // DistantObjects.md: interface
+    struct GreeterInterface: Interface {
+        let greet = Signature<String, String>("greet")      // the result, then the arguments
+    }
+    // end
+
     // DistantObjects.md: class
-    final class Greeter: Vendable {
+    final class Greeter: Vendable, Implements {
+        typealias I = GreeterInterface
+
         static var messages: MessageTable<Greeter> {
-            Message("greet", Greeter.greet)
+            Message(\I.greet, Greeter.greet)
         }
 
         func greet(_ name: String) -> String { "Hello, \(name)" }
@@ -17,15 +25,23 @@ enum DistantObjectsCode {
 
     static func serve(at path: String) async throws {
         // DistantObjects.md: serve
-        for await connection in try Listener(at: .path(path)) { connection.vend(Greeter()) }
+        for await connection in try Listener(at: .path(path)) { try connection.vend(Greeter()) }
         // end
     }
 
     static func call(at path: String) async throws -> String {
         // DistantObjects.md: call
         let connection = try await Connection.open(.path(path))
-        let greeting: String = try await connection.root.greet("Ada")
+        let greeter = try await connection.root(as: GreeterInterface.self)
+        let greeting = try await greeter.greet("Ada")
         await connection.close()
+        // end
+        return greeting
+    }
+
+    static func callDynamically(_ connection: Connection) async throws -> String {
+        // DistantObjects.md: dynamic call
+        let greeting: String = try await connection.root.greet("Ada")
         // end
         return greeting
     }

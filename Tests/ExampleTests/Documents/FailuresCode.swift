@@ -28,8 +28,8 @@ enum FailuresCode {
     }
     // end
 
-    static func repeated<Value>(
-        _ helper: Helper, _ body: (DistantObject) async throws -> Value
+    static func repeated<Asked: Interface, Value>(
+        _ helper: Helper, as interface: Asked.Type, _ body: (Remote<Asked>) async throws -> Value
     ) async throws -> Value {
         // Failures.md: which errors
         func isWorthAnotherTry(_ error: ConnectionError) -> Bool {
@@ -41,19 +41,21 @@ enum FailuresCode {
         // end
 
         // Failures.md: repeated call
-        func call<Result>(_ helper: Helper, _ body: (DistantObject) async throws -> Result) async throws -> Result {
+        func call<I: Interface, Result>(
+            _ helper: Helper, as interface: I.Type, _ body: (Remote<I>) async throws -> Result
+        ) async throws -> Result {
             for _ in 1..<3 {
                 do {
-                    return try await body(helper.connection().root)
+                    return try await body(helper.connection().root(as: interface))
                 } catch let error as ConnectionError where isWorthAnotherTry(error) {
                     continue
                 }
             }
-            return try await body(helper.connection().root)
+            return try await body(helper.connection().root(as: interface))
         }
         // end
 
-        return try await call(helper, body)
+        return try await call(helper, as: interface, body)
     }
 
     static func watch(_ connection: Connection) async {

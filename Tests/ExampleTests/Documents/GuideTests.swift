@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import WordCountValues
 
 @Suite("The code of the guides")
 struct GuideTests {
@@ -21,6 +22,10 @@ struct GuideTests {
             }
         }
         #expect(greeting == "Hello, Ada")
+        try await withConnection(.open(.path(scratch.path("s")), configuration: .patientExample)) { connection in
+            let greeting = try await DistantObjectsCode.callDynamically(connection)
+            #expect(greeting == "Hello, Ada")
+        }
         serving.cancel()
         try await serving.value
     }
@@ -29,7 +34,7 @@ struct GuideTests {
     func whereCodeRuns() async throws {
         let (client, server) = try await Connection.pair(first: .patientExample, second: .patientExample)
         server.vend(["": WhereCodeRunsCode.Account(), "journal": WhereCodeRunsCode.Journal()])
-        let account = try await client.root
+        let account = try await client.root(as: WhereCodeRunsCode.AccountInterface.self)
         #expect(try await WhereCodeRunsCode.run(account, over: client) == 5_050)
         let journal = try await client.root(named: "journal")
         try await journal.write("first")
@@ -38,8 +43,8 @@ struct GuideTests {
         // Two seconds may pass on a busy machine.
         do {
             #expect(try await WhereCodeRunsCode.wait(account) == 5_055)
-            let branch = DistantObject(standingFor: WhereCodeRunsCode.Branch(account))
-            try await WhereCodeRunsCode.trace(branch, "1")
+            let branch = Remote(local: WhereCodeRunsCode.Branch(account))
+            #expect(try await WhereCodeRunsCode.trace(branch, "1") == 5_056)
             #expect(try await branch.deposit(4) == 5_060)
         } catch let error as ConnectionError where error.code == .deadlineExceeded {}
         await client.close()
@@ -51,7 +56,7 @@ struct GuideTests {
         let path = scratch.path("s")
         let listener = try Listener(at: .path(path), configuration: .patientExample)
         let serving = Task {
-            for await connection in listener { connection.vend(WhereCodeRunsCode.Account()) }
+            for await connection in listener { try connection.vend(WhereCodeRunsCode.Account()) }
         }
         let error = #expect(throws: ConnectionError.self) { try WhereCodeRunsCode.block(path) }
         #expect(error?.code == .wouldBlock)
@@ -71,7 +76,7 @@ struct GuideTests {
         }
         #expect(try balance.get() == 5)
         listener.close()
-        await serving.value
+        try await serving.value
     }
 
     @Test("By copy and by reference: a class that is both, and a replacement")
@@ -82,19 +87,24 @@ struct GuideTests {
             "": CopyAndReferenceCode.Library(), "bank": CopyAndReferenceCode.Bank(), "screen": screen,
             "counter": CopyAndReferenceCode.Counter(),
         ])
-        let used = try await CopyAndReferenceCode.use(client.root)
-        #expect(used.title == "Atlas" && used.copy.title == "Atlas" && used.isOurs)
-        let counted = try await CopyAndReferenceCode.count(client.root(named: "counter"), Bar(), Bar())
+        let library = try await client.root(as: CopyAndReferenceCode.LibraryInterface.self)
+        for used in [
+            try await CopyAndReferenceCode.use(library), try await CopyAndReferenceCode.useDynamically(library),
+        ] {
+            #expect(used.title == "Atlas" && used.copy.title == "Atlas" && used.isOurs)
+        }
+        let counter = try await client.root(named: "counter", as: CopyAndReferenceCode.CounterInterface.self)
+        let counted = try await CopyAndReferenceCode.count(counter, Bar(), Bar())
         #expect(counted == (10, 10))
         let account: DistantObject = try await client.root(named: "bank").account()
         let isCovered: Bool = try await account.isCovered(50)
         #expect(isCovered)
         let error = await #expect(throws: ConnectionError.self) { let _: Int = try await account.balance() }
         #expect(error?.code == .noSuchMessage)
-        let shown = try await client.root(named: "screen")
+        let shown = try await client.root(named: "screen", as: CopyAndReferenceCode.ScreenInterface.self)
         let brightness = try await CopyAndReferenceCode.show(640, 480, on: shown, over: client)
         #expect(brightness == 127)
-        try await shown.keep(Data([1, 2, 3])) as Void
+        try await shown.object.keep(Data([1, 2, 3])) as Void
         #expect(screen.last.withLock { $0 } == Data([1, 2, 3]))
         await client.close()
     }
@@ -171,8 +181,8 @@ struct GuideTests {
         try await withThrowingTaskGroup { group in
             for _ in 0..<4 {
                 group.addTask {
-                    let total: Int = try await FailuresCode.repeated(helper) { counter in
-                        try await counter.countAll([file], Silent())
+                    let total = try await FailuresCode.repeated(helper, as: CounterInterface.self) { counter in
+                        try await counter.countAll([file], Remote(vending: Silent()))
                     }
                     #expect(total == 2)
                 }
@@ -188,13 +198,12 @@ struct GuideTests {
         #expect(await second.child?.waitForExit() == .exited(0))
     }
 
-    private final class Silent: Vendable {
-        static var messages: MessageTable<Silent> {
-            Message("counted") { (_: Silent) in { (_: String, _: WordCount) in } }
-        }
+    private final class Silent: Vendable, Implements {
+        typealias I = WordCountValues.ObserverInterface
 
-        /// Has the name of the worker's type, and none of its values.
-        struct WordCount: Codable {}
+        static var messages: MessageTable<Silent> {
+            Message(\I.counted) { (_: Silent) in { (_: String, _: WordCount) in } }
+        }
     }
 
     @Test("Who may call what: other users are refused, get another root, or get an error from the method")
@@ -232,7 +241,7 @@ struct GuideTests {
     @Test("Who may call what: a connection with small limits works")
     func limits() async throws {
         let (client, server) = try await Connection.pair(first: TrustCode.bounded(), second: TrustCode.bounded())
-        server.vend(WhereCodeRunsCode.Account())
+        try server.vend(WhereCodeRunsCode.Account())
         let account = try await client.root
         let balance: Int = try await account.deposit(1)
         #expect(balance == 1)
@@ -251,10 +260,11 @@ struct GuideTests {
         }
         #expect(try await ComingFromFoundationCode.add(at: path) == 7)
         try await withConnection(.open(.path(path), configuration: .patientExample)) { connection in
-            let thumbnailer = try await connection.root(named: "t")
-            let image: Data = try await thumbnailer.thumbnail(Data([1, 2]))
+            let thumbnailer = try await connection.root(
+                named: "t", as: ComingFromFoundationCode.ThumbnailerInterface.self)
+            let image = try await thumbnailer.thumbnail(Data([1, 2]))
             #expect(image == Data([1]))
-            await #expect(throws: RemoteError.self) { let _: Data = try await thumbnailer.thumbnail(Data()) }
+            await #expect(throws: RemoteError.self) { try await thumbnailer.thumbnail(Data()) }
         }
         listener.close()
         await serving.value

@@ -21,11 +21,16 @@ enum WhereCodeRunsCode {
     // end
 
     // WhereCodeRuns.md: actor
-    actor Account: Vendable {
+    struct AccountInterface: Interface {
+        let deposit = Signature<Int, Int>("deposit")
+    }
+
+    actor Account: Vendable, Implements {
+        typealias I = AccountInterface
         private var balance = 0
 
         static var messages: MessageTable<Account> {
-            Message("deposit") { (account: Account) in { (amount: Int) in await account.deposit(amount) } }
+            Message(\I.deposit) { (account: Account) in { (amount: Int) in await account.deposit(amount) } }
         }
 
         func deposit(_ amount: Int) -> Int {
@@ -35,10 +40,11 @@ enum WhereCodeRunsCode {
     }
     // end
 
-    final class Branch: Vendable {
-        private let account: DistantObject
+    final class Branch: Vendable, Implements {
+        typealias I = AccountInterface
+        private let account: Remote<AccountInterface>
 
-        init(_ account: DistantObject) { self.account = account }
+        init(_ account: Remote<AccountInterface>) { self.account = account }
 
         static var messages: MessageTable<Branch> { Message("deposit", Branch.deposit) }
 
@@ -47,15 +53,16 @@ enum WhereCodeRunsCode {
         // end
     }
 
-    static func trace(_ account: DistantObject, _ id: String) async throws {
+    static func trace(_ account: Remote<AccountInterface>, _ id: String) async throws -> Int {
         // WhereCodeRuns.md: metadata
-        try await CallContext.with(metadata: ["trace": id]) {
+        let balance = try await CallContext.with(metadata: ["trace": id]) {
             try await account.deposit(1)
         }
         // end
+        return balance
     }
 
-    static func run(_ account: DistantObject, over connection: Connection) async throws -> Int {
+    static func run(_ account: Remote<AccountInterface>, over connection: Connection) async throws -> Int {
         // WhereCodeRuns.md: run
         let balance = try await connection.run {
             var balance = 0
@@ -69,16 +76,16 @@ enum WhereCodeRunsCode {
     static func block(_ path: String) throws -> Int {
         // WhereCodeRuns.md: blocking
         let connection = try Connection.blockingOpen(.path(path))
-        let account = try connection.blockingRoot()
-        let balance: Int = try account.deposit.blocking(5)
+        let account = try connection.blockingRoot(as: AccountInterface.self)
+        let balance = try account.deposit.blocking(5)
         try connection.blockingClose()
         // end
         return balance
     }
 
-    static func wait(_ account: DistantObject) async throws -> Int {
+    static func wait(_ account: Remote<AccountInterface>) async throws -> Int {
         // WhereCodeRuns.md: deadline
-        let balance: Int = try await account.deposit.call(5, deadline: .seconds(2))
+        let balance = try await account.deposit.call(5, deadline: .seconds(2))
         // end
         return balance
     }
