@@ -36,7 +36,7 @@ int port_unread(int socket) {
     return ioctl(socket, FIONREAD, &bytes) < 0 ? -1 : bytes;
 }
 
-// A peer decides how long a close takes, so that the number of threads has a bound; what comes beyond it waits.
+// A peer decides how long a close takes, so the number of closing threads has a limit; further closes wait.
 enum { MOST_CLOSERS = 64 };
 
 // The most memory that a close may free where others wait for it.
@@ -52,7 +52,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct batch *first, **last = &first;
 static int closers;
 
-// The child has none of the threads, and perhaps a lock that one of them held.
+// The child has none of the threads, and may have inherited a lock in the taken state.
 static void forget(void) {
     pthread_mutex_init(&lock, NULL);
     first = NULL;
@@ -78,7 +78,8 @@ static void *close_batches(void *context) {
     return NULL;
 }
 
-// Pipes and memory files have nothing behind them. They are what peers that keep to the protocol send.
+// No process is behind a pipe or a memory file, so closing one does not wait. Peers that keep to the protocol send only
+// these.
 static bool closes_at_once(int descriptor) {
     struct stat status;
     if (fstat(descriptor, &status) < 0) return false;

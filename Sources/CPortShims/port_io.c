@@ -24,8 +24,8 @@
 #define CREDENTIALS_SPACE CMSG_SPACE(sizeof(struct ucred))
 #endif
 
-// The four calls of every message, none of which is asked to wait: past the C library's, which are points where a
-// thread may be cancelled and, with more than one thread, pay for that on their way in and out.
+// The four system calls of every message, all non-blocking. They are not made through the C library, whose functions
+// are cancellation points and pay for that on entry and exit in programs with more than one thread.
 #if __linux__
 #define RECEIVE(socket, bytes, size, flags) syscall(SYS_recvfrom, socket, bytes, size, flags, NULL, NULL)
 #define SEND(socket, bytes, size, flags) syscall(SYS_sendto, socket, bytes, size, flags, NULL, 0)
@@ -62,7 +62,7 @@ static void take_descriptors(const struct cmsghdr *header, port_ancillary *ancil
 
 ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary) {
 #if __APPLE__
-    // There descriptors arrive whether asked for or not, and stay open.
+    // On this system descriptors arrive even if they are not asked for, and stay open.
     port_ancillary unwanted;
     bool keeps = ancillary != NULL;
     if (!keeps) ancillary = &unwanted;
@@ -75,7 +75,8 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
         return got;
     }
 #endif
-    // The full size, not that of what is expected: the kernel closes what does not fit, and merged reads bring more.
+    // The full size and not the expected one: the kernel closes descriptors that do not fit, and merged reads bring
+    // more.
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(PORT_MAXIMUM_DESCRIPTORS * sizeof(int)) + CREDENTIALS_SPACE];
     struct msghdr message = {.msg_iov = (struct iovec *)vectors, .msg_iovlen = count};
     if (ancillary) {

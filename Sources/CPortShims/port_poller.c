@@ -36,7 +36,7 @@ int port_poller_open(port_poller *poller) {
     return -1;
 }
 
-// A forked child has no kqueue of its parent: the number may be another file's there.
+// A forked child does not inherit the kqueue: the number may be that of another file there.
 void port_poller_close(port_poller *poller) {
     if (poller->forks == port_fork_count()) close(poller->descriptor);
 }
@@ -65,7 +65,7 @@ int port_poller_add(const port_poller *poller, int descriptor, uint64_t token, u
     return port_poller_change(poller, descriptor, token, 0, interest);
 }
 
-// What is left is reported without being asked for: PORT_EDGE means nothing here.
+// Whatever is left is reported anyway: PORT_EDGE has no meaning here.
 int port_poller_again(const port_poller *poller, int descriptor, uint64_t token, uint32_t interest) {
     (void)poller, (void)descriptor, (void)token, (void)interest;
     return 0;
@@ -166,7 +166,7 @@ void port_poller_wake(const port_poller *poller) {
 int port_poller_wait(const port_poller *poller, port_event *events, int capacity, int64_t nanoseconds) {
     struct epoll_event ready[64];
     if (capacity > 64) capacity = 64;
-    // Past the C library's, which is a point where a thread may be cancelled, and pays for that at each wait.
+    // Not through the C library, whose function is a cancellation point and pays for that in each wait.
     int count = (int)syscall(
         SYS_epoll_pwait, poller->descriptor, ready, capacity, milliseconds(nanoseconds), NULL, (size_t)0);
     if (count < 0) return errno == EINTR ? 0 : -1;
@@ -197,7 +197,7 @@ int port_wait_one(int descriptor, uint32_t interest, int64_t nanoseconds) {
 }
 
 bool port_is_hung_up(int descriptor) {
-    // Apple's systems say nothing of a direction that is not asked about.
+    // Apple's systems report nothing about a direction that is not asked about.
     struct pollfd polled = {descriptor, POLLOUT, 0};
     return poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL);
 }

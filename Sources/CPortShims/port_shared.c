@@ -48,7 +48,7 @@ static int make_file(size_t size) {
 int port_memory_make(size_t size) {
     int memory = make_file(size);
     if (memory < 0) return -1;
-    // What the system cannot give now it would refuse with a signal when it is touched.
+    // Allocated now: memory that the system cannot provide would otherwise cause a signal when it is touched.
     if (fallocate(memory, 0, 0, (off_t)size) < 0) return fail_closing(memory);
     if (fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) return fail_closing(memory);
     return memory;
@@ -65,7 +65,7 @@ static bool is_sealed(int descriptor, size_t size, int needed) {
     struct statfs system;
     return has_seals(descriptor, needed) && fstat(descriptor, &status) == 0 &&
            status.st_size == (off_t)size && fstatfs(descriptor, &system) == 0 &&
-           // Not pages from a pool that may be empty when one is touched.
+           // Not huge pages, whose pool may be empty when one is touched.
            system.f_type == TMPFS_MAGIC;
 }
 
@@ -85,7 +85,7 @@ int port_region_make(size_t size, void **memory) {
     void *mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (mapped == MAP_FAILED) return fail_closing(file);
     (void)madvise(mapped, size, MADV_DONTFORK);
-    // This mapping is the only one that writes, from the last seal on.
+    // From the last seal on, only this mapping can write.
     if (fallocate(file, 0, 0, (off_t)size) < 0 ||
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) < 0) {
         int error = errno;
@@ -122,14 +122,15 @@ void port_memory_unmap(void *memory, size_t size) { munmap(memory, size); }
 int port_doorbell_open(int descriptor) {
     char path[32], target[16];
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    // By its name, since who serves the file system of one that has another could have each opening wait.
+    // By its name and not by opening it: if another process serves the file system, it could make each opening wait.
     ssize_t length = readlink(path, target, sizeof target);
     if (length < 0) return -1;
     if (length <= 6 || memcmp(target, "pipe:[", 6) != 0) {
         errno = EINVAL;
         return -1;
     }
-    // Both ends in one: a side that rings can empty a full pipe, and none of the two breaks when the peer is gone.
+    // Both ends in one descriptor: a side that rings can empty a full pipe, and the pipe of neither side breaks when
+    // the peer is gone.
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
@@ -142,7 +143,7 @@ void port_doorbell_ring(int doorbell) {
             written = write(doorbell, "", 1);
         } while (written < 0 && errno == EINTR);
         if (written >= 0) return;
-        // It is not read otherwise. A byte is left in it, so that a side that begins to poll it is notified.
+        // A doorbell is read only here. One byte is left in it, so that a side that begins to poll it is notified.
         if (read(doorbell, drained, sizeof drained) < 0 && errno != EAGAIN && errno != EINTR) return;
     }
 }
@@ -159,7 +160,7 @@ static int make_doorbell(int *own, int *given) {
         *given = -1;
         return -1;
     }
-    // What is not read should not take more memory than a page.
+    // Bytes that nobody reads should not take more memory than a page.
     (void)fcntl(*own, F_SETPIPE_SZ, 4096);
     port_doorbell_ring(*own);
     return 0;

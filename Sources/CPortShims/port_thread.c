@@ -106,7 +106,7 @@ static void count_fork(void) { __atomic_fetch_add(&port_forks, 1, __ATOMIC_RELAX
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 #if __APPLE__
-// The system's lock knows no condition: a mutex and a count stand in for what a futex does elsewhere.
+// The system's lock has no condition variable, so a mutex and a count replace the futex here.
 struct port_condition {
     pthread_mutex_t mutex;
     pthread_cond_t condition;
@@ -128,7 +128,7 @@ void port_condition_destroy(port_condition *condition) {
     free(condition);
 }
 
-// One too many woken only looks once more.
+// A thread that is woken without need only checks once more.
 void port_condition_signal(port_condition *condition) { port_condition_broadcast(condition); }
 
 void port_condition_broadcast(port_condition *condition) {
@@ -203,7 +203,7 @@ static long futex(uint32_t *word, int operation, uint32_t value, const struct ti
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
-// Looks this often before it sleeps: locks here are held for tens of nanoseconds, and a sleep costs microseconds.
+// Checks so often before it sleeps: locks here are held for tens of nanoseconds, and a sleep costs microseconds.
 enum { LOOKS = 40 };
 
 void port_lock_wait(port_lock *lock) {
@@ -216,7 +216,7 @@ void port_lock_wait(port_lock *lock) {
         __builtin_ia32_pause();
 #endif
     }
-    // Taken with 2 and not 1, since others may sleep too.
+    // Set to 2 and not 1, because other threads may sleep as well.
     while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) futex(&lock->state, FUTEX_WAIT, 2, NULL);
 }
 

@@ -15,7 +15,7 @@ typedef struct port_credentials {
     uint32_t gid;
 } port_credentials;
 
-/// What came beside the bytes of one receive.
+/// The descriptors and credentials that came with one receive.
 typedef struct port_ancillary {
     int descriptors[PORT_MAXIMUM_DESCRIPTORS];
     int count;
@@ -24,8 +24,9 @@ typedef struct port_ancillary {
     port_credentials credentials;
 } port_ancillary;
 
-/// Receives without waiting; `ancillary` is filled, its descriptors close-on-exec and owned by the caller. Null: what
-/// comes beside the bytes is thrown away, and the kernel closes descriptors in this thread, however long that takes.
+/// Receives without waiting. `ancillary` gets the descriptors, close-on-exec and owned by the caller, and the
+/// credentials. If it is null they are thrown away, and the kernel closes the descriptors in this thread, however long
+/// that takes.
 ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary);
 /// Closes the descriptors of a receive, which a peer chose.
 void port_close_ancillary(port_ancillary *ancillary);
@@ -37,8 +38,8 @@ ssize_t port_send(
 
 ssize_t port_read(int descriptor, const struct iovec *vectors, int count);
 
-/// Makes writing to a pipe whose reader is gone no signal, where that is said of the descriptor: on Apple's systems,
-/// and then for all who share it.
+/// Has a write to a pipe whose reader is gone cause no signal, on systems where that is a setting of the open
+/// description: on Apple's systems, and then for everybody who shares it.
 int port_silence_pipe(int descriptor);
 
 /// Writes to a pipe; SIGPIPE neither arrives nor stays pending. `blocked`: the thread has it blocked anyway.
@@ -52,7 +53,7 @@ int port_pipe(int ends[2]);
 /// Connecting never waits: EAGAIN if the listener's queue is full, and no poller reports when there is room.
 int port_connect(const char *path);
 int port_bind(const char *path, uint32_t mode);
-/// Sets the mode of a file that is no symbolic link: what a link leads to is not ours, and stays as it is.
+/// Sets the mode of a file that is not a symbolic link: the file that a link leads to is not ours, and keeps its mode.
 int port_set_mode(const char *path, uint32_t mode);
 int port_accept(int listener);
 int port_listen(int socket, int backlog);
@@ -65,7 +66,7 @@ int port_longest_path(void);
 
 /// True if neither end of the socket has a name: it comes from socketpair().
 bool port_is_unnamed(int socket);
-/// Who was at the other end when a connected socket was made.
+/// The credentials of the peer when a connected socket was made.
 int port_peer_credentials(int socket, port_credentials *credentials);
 /// Whether receives bring the sender's credentials. Does nothing where the system cannot.
 int port_pass_credentials(int socket, bool on);
@@ -83,9 +84,10 @@ int port_duplicate(int descriptor);
 int port_reopen(int descriptor, bool writing);
 int port_set_nonblocking(int descriptor);
 int port_set_close_on_exec(int descriptor);
-/// Lets sends on a channel's socket not wait where the flag of the call is not heeded: MSG_DONTWAIT on Apple's systems.
+/// Makes sends on a channel's socket non-blocking on systems that ignore the call's flag for that: MSG_DONTWAIT on
+/// Apple's systems.
 int port_prepare_channel(int socket);
-/// Makes 0 read /dev/null and 1 write where 2 writes.
+/// Lets descriptor 0 read /dev/null, and descriptor 1 write where descriptor 2 writes.
 int port_detach_standard_streams(void);
 
 /// The kernel's bound on bytes sent and not yet received; `port_send_buffer` returns it as the kernel counts.
@@ -95,7 +97,7 @@ int port_send_buffer(int socket);
 int port_shutdown(int socket, bool reading, bool writing);
 void port_close(int descriptor);
 
-/// What the system calls an `errno`, cut to `size` bytes with the terminating zero.
+/// The system's text for an `errno`, cut to `size` bytes with the terminating zero.
 void port_error_text(int number, char *text, size_t size);
 
 /// Takes the exclusive lock of a file, which it creates: a descriptor, or -1 with EWOULDBLOCK if another has it.

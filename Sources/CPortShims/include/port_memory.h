@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/// Zeroed memory from the system, of this process alone; null if there is none. The size is a multiple of the page's.
-/// Large memory lies in huge pages, where the system has some: filling it takes a tenth of the page faults' time.
+/// Private, zeroed memory from the system; null if there is none. The size is a multiple of the page size. Large memory
+/// is in huge pages, where the system has some: filling it then takes a tenth of the time of page faults.
 void *port_block_make(size_t size);
 void port_block_free(void *block, size_t size);
 

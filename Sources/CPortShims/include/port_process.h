@@ -19,7 +19,7 @@ char **port_environment(void);
 /// A descriptor that becomes readable when the process ends, or -1 where the system has none.
 int port_process_descriptor(pid_t pid);
 
-/// Waits until a process has ended, and leaves it to be reaped: until then no other process has its number.
+/// Waits until a process has ended, without reaping it: until it is reaped, no other process has its number.
 void port_process_await(pid_t pid);
 
 /// Reaps a process. Returns 1 with `status` set to its exit code, or to minus the signal that ended it; 0 if it still

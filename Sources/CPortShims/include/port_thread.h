@@ -9,43 +9,46 @@
 #endif
 
 #if __ELF__
-/// Without a call of the loader's for each access: these are sixteen bytes.
+/// In static thread-local storage, which needs no call of the loader for each access: these are only sixteen bytes.
 #define PORT_THREAD_LOCAL __attribute__((tls_model("initial-exec")))
 #else
 #define PORT_THREAD_LOCAL
 #endif
 extern _Thread_local void *port_thread_own_record PORT_THREAD_LOCAL;
 extern _Thread_local void *port_thread_own_storage PORT_THREAD_LOCAL;
-/// What the calling thread's loop keeps for it; null on threads that belong to no loop.
+/// The record of the calling thread's loop; null on threads that belong to no loop.
 static inline void *port_thread_record(void) { return port_thread_own_record; }
 void port_thread_set_record(void *record);
 
-/// What the calling thread keeps for the library's use; null until it is given something.
+/// The storage that the library keeps in the calling thread; null until it is set.
 static inline void *port_thread_storage(void) { return port_thread_own_storage; }
-/// Gives the thread something to keep, which `release` is called with when the thread ends. False: it cannot, and does
-/// not.
+/// Sets the storage of the calling thread, which `release` gets when the thread ends. False if the thread cannot keep
+/// it.
 bool port_thread_keep(void *storage, void (*release)(void *));
 
-/// Starts a detached thread with every signal blocked that is not the thread's own fault. Returns an errno, or 0.
+/// Starts a detached thread. It has every signal blocked except those that its own faults cause. Returns an errno, or
+/// 0.
 int port_thread_start(void *(*body)(void *), void *context, const char *name);
 
 /// Sleeps; a signal may end it early.
 void port_thread_sleep(uint64_t nanoseconds);
 
 extern uint32_t port_forks;
-/// How often this process is a fork of one that used this library: a loop of another number is the parent's.
+/// The number of forks between this process and the first one that used this library: a loop with another number
+/// belongs to a parent.
 static inline uint32_t port_fork_count(void) { return __atomic_load_n(&port_forks, __ATOMIC_RELAXED); }
 
-/// A mutex: all zero when free, of a few bytes, so that it lies within what it protects, and without a call when no
-/// other thread wants it. A thread that takes it twice waits for itself without end.
+/// A mutex of a few bytes, all zero when it is free, so that it can be stored in the object that it protects. Taking it
+/// needs no system call when no other thread wants it. A thread that takes it twice waits without end.
 #if __APPLE__
 typedef struct port_lock { os_unfair_lock lock; } port_lock;
 static inline void port_lock_acquire(port_lock *lock) { os_unfair_lock_lock(&lock->lock); }
 static inline bool port_lock_try(port_lock *lock) { return os_unfair_lock_trylock(&lock->lock); }
 static inline void port_lock_release(port_lock *lock) { os_unfair_lock_unlock(&lock->lock); }
 #elif PORT_SYSTEM_LOCK
-/// Built with -DPORT_SYSTEM_LOCK, for the thread sanitizer: it knows the system's mutex, follows who holds it, and
-/// reports locks taken in different orders. It does not see into a lock of atomics that Swift code takes inline.
+/// With -DPORT_SYSTEM_LOCK, for the thread sanitizer: the sanitizer knows the system's mutex, follows which thread
+/// holds it, and reports locks taken in different orders. It does not understand a lock of atomics in inlined Swift
+/// code.
 #include <pthread.h>
 typedef struct port_lock { pthread_mutex_t mutex; } port_lock;
 void port_lock_acquire(port_lock *lock);
@@ -70,7 +73,7 @@ static inline void port_lock_release(port_lock *lock) {
 }
 #endif
 
-/// What threads that hold a lock can wait for.
+/// A condition that threads that hold a lock can wait for.
 typedef struct port_condition port_condition;
 port_condition *port_condition_create(void);
 void port_condition_destroy(port_condition *condition);

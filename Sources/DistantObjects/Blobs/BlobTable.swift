@@ -10,27 +10,27 @@ final class BlobTable {
     static let smallest = 256 << 10
     /// The most bytes of the regions of one direction.
     static let mostBytes = RegionMemory.most
-    /// What a side takes: the offer of a region may overtake the release of another.
+    /// The most bytes that a side takes in one direction: the offer of a region may overtake the release of another.
     static let mostTakenBytes = 2 * mostBytes
     /// The most regions of one direction.
     static let mostRegions = 64
     /// The most offers that are not answered.
     static let mostOffers = 16
-    /// For so long nothing is offered to a peer that did not take a region, in nanoseconds.
+    /// The time for which nothing is offered to a peer that did not take a region, in nanoseconds.
     private static let pause: UInt64 = 10_000_000_000
 
     // MARK: This side's
 
     private(set) var made: [UInt64: MadeRegion] = [:]
-    /// Bytes of them, and of those that are being made.
+    /// The bytes of this side's regions, including those that are being made.
     private var madeBytes = 0
-    /// Those that are being made.
+    /// The number of regions that are being made.
     private var reserved = 0
     private var offers: UInt64 = 0
     private var answers: UInt64 = 0
     /// Nothing is offered before this time.
     private var pausedUntil: UInt64 = 0
-    /// Whether a timer runs that will look for idle regions.
+    /// Whether a timer runs that will check for idle regions.
     var isWatched = false
 
     // MARK: The peer's
@@ -40,7 +40,7 @@ final class BlobTable {
     private var peersOffers: UInt64 = 0
     /// The numbers of the frames with the last answers to offers of the peer.
     private var lastAnswers: [UInt64] = []
-    /// All mentions that are not given back.
+    /// The number of mentions that are not given back.
     private(set) var mentions = 0
 
     init(_ returns: BlobReturns) { self.returns = returns }

@@ -10,9 +10,10 @@ final class ClassMessages: Sendable {
     private let description: ClassDescription
     /// The messages, in the order of the description.
     private let bodies: [MessageBody]
-    /// What a peer learns of the class; `nil` if its names are too long for that.
+    /// The description of the class that peers get; `nil` if its names are too long for that.
     let described: DescribedClass?
-    /// What an object of the class is refused with: its table lists what the class cannot answer, or lacks what it has to.
+    /// The error for objects of the class, if its table lists messages that the class cannot answer, or lacks some that
+    /// it has to.
     let mismatch: ConnectionError?
     /// Whether messages are passed on to the process that owns the object.
     private let isPassedOn: Bool
@@ -66,7 +67,9 @@ final class ClassMessages: Sendable {
         known(ObjectIdentifier(type(of: object))) ?? Unmanaged.passUnretained(none)
     }
 
-    /// Looks first at the class that this thread used last, which is usually the one.
+    /// The table of a class.
+    ///
+    /// Checks first the class that this thread used last, which is usually the right one.
     private static func known(_ type: ObjectIdentifier) -> Unmanaged<ClassMessages>? {
         let thread = ThreadState.current
         if let last = thread?.pointee.lastClass, last.type == type { return last.messages }

@@ -1,4 +1,4 @@
-/// Where the code behind a stream puts its elements.
+/// Sends the elements of a stream, for the code behind it.
 ///
 /// ```swift
 /// DistantStream<Row> { writer in
@@ -41,7 +41,7 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
     }
 }
 
-/// What came of an element.
+/// The outcome of an attempt to send an element.
 enum StreamOffer {
     case taken
     /// Taken, and the next one has to wait.
@@ -50,7 +50,7 @@ enum StreamOffer {
     case full
 }
 
-/// What a writer writes into: a stream of a connection, or one within this process.
+/// The destination of a writer: a stream of a connection, or one within this process.
 class StreamSink<Element: Codable & Sendable>: @unchecked Sendable {  // Subclasses protect their state by a lock.
     func offer(_ element: Element) throws -> StreamOffer { .full }
     func awaitRoom() async throws {}

@@ -7,7 +7,7 @@ enum InboundBody {
     /// Decoded, so that the bytes are no longer needed.
     case taken
 
-    /// Takes the bytes that the message takes of the window for large messages, which the caller gives back to the peer.
+    /// Takes the number of bytes for which the caller has to give credit back to the peer.
     func takeLargeBytes() -> Int { if case .arriving(let partial) = self { partial.takeLargeBytes() } else { 0 } }
 
     /// Whether its bytes were dropped, because too many others were laid aside.

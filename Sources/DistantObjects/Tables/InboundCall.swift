@@ -22,9 +22,7 @@ final class InboundCall: @unchecked Sendable {
     @exclusivity(unchecked) var obstacle = Obstacle.none
     /// The number of its opener.
     let number: UInt64
-    /// The object that it is for.
-    ///
-    /// If that is an answer that is not known yet, its stand-in.
+    /// The object that it is for; for an answer that is not known yet, the stand-in.
     var export: Export { target.takeUnretainedValue() }
     var message: MessageBody { method.takeUnretainedValue() }
     // Owned. Taking an object out of a variable of a class retains it, and a call is looked at several times.
@@ -52,7 +50,7 @@ final class InboundCall: @unchecked Sendable {
     let epoch: UInt32
     /// The arguments, until they are decoded.
     @exclusivity(unchecked) private(set) var body: InboundBody
-    /// What few calls have.
+    /// Properties that few calls have.
     @exclusivity(unchecked) private var rare: Rare?
 
     private final class Rare {
@@ -118,12 +116,12 @@ final class InboundCall: @unchecked Sendable {
     /// What the caller sent with the call; `nil` if it sent none.
     var metadata: [String: String]? { rare?.metadata }
 
-    /// Why the answer failed that it is for or has as an argument.
+    /// The error of the answer that the call is for or has as an argument, if that has failed.
     var failure: (any Error)? { rare?.failure }
 
     /// Releases the bytes of the arguments.
     ///
-    /// - Returns: The bytes that they took of the window for large messages.
+    /// - Returns: The number of bytes for which credit has to be given back.
     func takeBody() -> Int {
         let largeBytes = body.takeLargeBytes()
         body = .taken
@@ -190,7 +188,7 @@ enum Obstacle {
     case calls
     /// Too many answers have been unread for too long.
     case answers
-    /// A call failed whose answer it is for or has as an argument.
+    /// The answer that it is for or has as an argument has failed.
     case promise
 }
 

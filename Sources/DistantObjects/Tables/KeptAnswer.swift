@@ -18,7 +18,7 @@ final class KeptAnswer: @unchecked Sendable {
         case failed(any Error)
     }
 
-    /// What a call that has ended leaves of its result.
+    /// The part of an ended call's result that later messages need.
     enum Outcome {
         case object(AnyObject)
         case failed(any Error)
@@ -60,9 +60,10 @@ final class KeptAnswer: @unchecked Sendable {
         }
     }
 
-    /// Where messages to the answer go.
+    /// The target of messages to the answer.
     ///
-    /// While the answer is not known, and after it has failed, a stand-in: it has no messages, and its mailbox is empty.
+    /// While the answer is not known, and after it has failed, this is a stand-in: it has no messages, and its mailbox
+    /// is empty.
     func target() -> Export {
         switch state {
         case .object(let export), .passedOn(let export): export

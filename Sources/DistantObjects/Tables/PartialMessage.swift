@@ -6,7 +6,7 @@ protocol FragmentedStream: AnyObject {}
 
 /// A message in fragments, which are still arriving or have come.
 ///
-/// Read and written under the connection's lock, except for what it takes of the window.
+/// Guarded by the connection's lock, except for the count of its bytes in the window.
 final class PartialMessage: @unchecked Sendable {
     enum Purpose {
         case call(Export)
@@ -16,11 +16,11 @@ final class PartialMessage: @unchecked Sendable {
         case stream(any FragmentedStream)
     }
 
-    /// Where a message is that has come.
+    /// The progress of a message whose fragments have come.
     enum Place {
         /// It waits to be started or read.
         case waiting
-        /// What it takes of the window was given back early.
+        /// The credit for it was given back early.
         case laidAside
         case started
     }
@@ -31,7 +31,7 @@ final class PartialMessage: @unchecked Sendable {
     var place = Place.waiting
     /// Whether its bytes were dropped, because too many others were laid aside.
     private(set) var isRefused = false
-    /// The bytes that it takes of the window for large messages.
+    /// The bytes for which credit has to be given back.
     private let largeBytes = Atomic<Int>(0)
 
     init(purpose: Purpose) {
@@ -50,6 +50,6 @@ final class PartialMessage: @unchecked Sendable {
         (bytes, isAborted, isRefused) = (nil, true, true)
     }
 
-    /// Takes the bytes that it takes of the window, which the caller gives back to the peer.
+    /// Takes the number of bytes for which the caller has to give credit back to the peer.
     func takeLargeBytes() -> Int { largeBytes.exchange(0, ordering: .relaxed) }
 }
