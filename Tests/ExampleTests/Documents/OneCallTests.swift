@@ -97,7 +97,9 @@ struct OneCallTests {
             let isCalled = try rows[..<index].contains { caller in
                 guard caller.indent < row.indent, let name = caller.rest.first else { return false }
                 return try Self.files(of: name.prefix { $0 != "." }, in: caller.folder).contains { text in
-                    try Self.declares(text.replacingOccurrences(of: declaration, with: ""), "\(function)")
+                    // `\b` is no boundary at the dot of `shape.record`.
+                    let others = text.replacingOccurrences(of: declaration, with: "")
+                    return try others.firstMatch(of: Regex("[^A-Za-z0-9_]\(function)[ (]")) != nil
                 }
             }
             #expect(isCalled, "nothing above \(type).\(function) calls it")
