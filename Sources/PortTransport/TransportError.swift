@@ -39,7 +39,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         public static let truncated = Code(rawValue: "truncated")
         /// The peer no longer reads.
         public static let brokenPipe = Code(rawValue: "brokenPipe")
-        /// What was to be sent is over a limit of this side.
+        /// A frame to be sent is over a limit of this side.
         public static let limitExceeded = Code(rawValue: "limitExceeded")
         /// The channel was ended from this side.
         public static let cancelled = Code(rawValue: "cancelled")

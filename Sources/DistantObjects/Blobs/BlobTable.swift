@@ -45,7 +45,8 @@ final class BlobTable {
 
     init(_ returns: BlobReturns) { self.returns = returns }
 
-    /// What messages of the peer and this process hold: mentions of the peer's regions, and blobs in those of this side.
+    /// The number of mentions of the peer's regions, and of blobs in this side's regions, that messages and this process
+    /// hold.
     var held: Int { made.values.reduce(mentions) { $0 + $1.handles } }
 
     /// The regions that hold something.

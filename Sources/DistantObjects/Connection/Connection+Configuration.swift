@@ -119,7 +119,7 @@ extension Connection {
         }
     }
 
-    /// What a connection needs of its configuration once both sides have accepted each other.
+    /// The settings that a connection needs once both sides have accepted each other.
     ///
     /// Connections with the defaults share one object.
     final class OpenSettings: Sendable {

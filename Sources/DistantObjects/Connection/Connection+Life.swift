@@ -3,7 +3,7 @@ import PortTransport
 extension Connection {
     /// The waiters, hooks and timers for the handshake and the end of a connection.
     struct Life {
-        /// What is needed until both sides have accepted each other.
+        /// State that is needed until both sides have accepted each other.
         final class Opening: @unchecked Sendable {  // Guarded by the lock of the life.
             fileprivate let configuration: SharedConfiguration
             var waiter: UnsafeContinuation<Void, any Error>?
@@ -19,7 +19,7 @@ extension Connection {
             case succeeded
         }
 
-        /// What most connections need only at their end.
+        /// State that most connections need only at their end.
         private final class Ending {
             var goodbyeTimer: TimerToken?
             var keepaliveTimer: TimerToken?
@@ -56,7 +56,7 @@ extension Connection {
 
         /// Ends the handshake.
         ///
-        /// - Returns: Those who wait for that; nil if it has ended before.
+        /// - Returns: The waiters for the handshake; nil if it has ended before.
         mutating func endHandshake(_ error: (any Error)?) -> Opening? {
             guard let opening else { return nil }
             handshake = error.map { .failed($0) } ?? .succeeded
@@ -98,7 +98,7 @@ extension Connection {
             get { ending?.waiting ?? [] }
             _modify { yield &madeEnding().waiting }
         }
-        /// What users want to be called at the end, by registration.
+        /// The handlers that users have registered for the end, by registration.
         var endHandlers: [UInt64: @Sendable (ConnectionEnd) -> Void] {
             get { ending?.endHandlers ?? [:] }
             _modify { yield &madeEnding().endHandlers }

@@ -12,7 +12,7 @@ struct Credit {
         case none, calls, oneWays
     }
 
-    /// What credit is for.
+    /// The kinds of messages that credit is for.
     struct Kinds: OptionSet {
         let rawValue: UInt8
 

@@ -26,7 +26,7 @@ protocol PortHost: AnyObject, AnswerMeter {
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
     /// Notes the class of a proxy's object, unless it is known.
     static func describe(_ proxy: Proxy, as described: DescribedClass)
-    /// What a proxy stands for; `nil` if the object is no proxy for one of the peer's.
+    /// The target of a proxy; `nil` if the object is not a proxy for an object of the peer.
     static func target(ofProxy object: AnyObject) -> ProxyTarget?
 
     /// Makes the object that stands for a stream of the peer in a message's table of references.

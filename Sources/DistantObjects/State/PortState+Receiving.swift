@@ -1,7 +1,7 @@
 import KeyedArchive
 import PortTransport
 
-/// What the host has to do at once, while it still handles the frame.
+/// A step that the host has to take at once, while it still handles the frame.
 enum DeliveryStep: UInt8 {
     case none
     /// Keep the channel open after the end of its input, which the peer announced: its calls are still answered.
@@ -19,7 +19,7 @@ enum DeliveryStep: UInt8 {
 }
 
 extension FrameKind {
-    /// What frames of a kind may carry, and when they may come.
+    /// The content that frames of a kind may have, and when they may come.
     struct Allowance: OptionSet {
         let rawValue: UInt8
 

@@ -5,7 +5,7 @@ import Synchronization
 final class StreamItems: @unchecked Sendable {
     // Made by the reading thread; then guarded by the connection's lock until the reader owns it.
     let count: Int
-    /// What the frame takes of the stream's credit.
+    /// The bytes of the stream's credit that the frame takes.
     let bytes: Int
     let tables: MessageTables?
     let body: InboundBody
@@ -29,7 +29,7 @@ enum StreamEnd {
 ///
 /// Its state is read and written under the connection's lock, except `isOver`.
 final class StreamInbox: FragmentedStream, @unchecked Sendable {
-    /// What was sent and received.
+    /// Which Ends were sent and received.
     enum Link {
         case open
         /// This side's End is written; the producer's is to come.
@@ -38,7 +38,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
         case over
     }
 
-    /// What the reader in this process does.
+    /// The progress of the reader in this process.
     enum Reading {
         case unread
         case reading
@@ -46,7 +46,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
         case done
     }
 
-    /// What the reader gets next.
+    /// The result of a reader's request for the next frame.
     enum Next: @unchecked Sendable {  // Handed over to the reader's task, never shared.
         case items(StreamItems)
         case end(StreamEnd)
@@ -60,11 +60,11 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     var reading = Reading.unread
     /// Frames that have arrived, or whose fragments arrive.
     var frames = Ring<StreamItems>()
-    /// What follows the frames, once it is known.
+    /// The end that follows the frames, once it is known.
     var end: StreamEnd?
     /// The reader that waits for a frame.
     var waiter: StreamWaiter?
-    /// What waits for the final value.
+    /// The waiters for the final value.
     var finalWaiters: [StreamWaiter] = []
     /// Items and bytes that the producer may still send.
     private(set) var items = 0

@@ -1,4 +1,4 @@
-/// What waits for items of a stream, for its end, or for room: a task, or a thread that runs none.
+/// A task, or a thread that runs none, that waits for items of a stream, for its end, or for room.
 enum StreamWaiter {
     case task(UnsafeContinuation<Void, Never>)
     case thread(BlockingCall)

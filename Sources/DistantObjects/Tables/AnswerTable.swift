@@ -12,7 +12,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
         case kept
     }
 
-    /// What a `Drop` has ended.
+    /// The kind of answer that a `Drop` has ended.
     enum Dropped {
         case nothing
         /// An answer that is known; nil without an agreement about promises.
@@ -21,7 +21,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
         case pending(KeptAnswer?)
     }
 
-    /// What is needed from the first promise of the peer on.
+    /// State that is needed from the first promise of the peer on.
     private final class Promised {
         /// Unanswered calls whose answers the peer has already dropped.
         var dropped: Set<UInt32> = []

@@ -113,7 +113,7 @@ final class InboundCall: @unchecked Sendable {
         return slice.bytes
     }
 
-    /// What the caller sent with the call; `nil` if it sent none.
+    /// The metadata that the caller sent with the call; `nil` if it sent none.
     var metadata: [String: String]? { rare?.metadata }
 
     /// The error of the answer that the call is for or has as an argument, if that has failed.

@@ -17,7 +17,8 @@ import PortTransport
 class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     // `task` is written once, before another thread can compare it. The connection's lock protects the rest.
 
-    /// What the answering thread has left for the task, or the task for the answering thread.
+    /// The answer that another thread has left for the task, or the continuation that the task has left for that
+    /// thread.
     enum Handover {
         case nothing
         case answered(Result<Reply, any Error>)

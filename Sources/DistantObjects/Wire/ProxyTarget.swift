@@ -1,4 +1,4 @@
-/// What a proxy stands for.
+/// The target of a proxy.
 enum ProxyTarget {
     /// An object of the peer.
     case object(ObjectID)

@@ -128,7 +128,7 @@ struct BlockingReader: ~Copyable {
         calls.enteredAt = now
     }
 
-    /// What the blocking reader uses without the gate until it leaves.
+    /// State that the blocking reader uses without the gate until it leaves.
     struct Session {
         /// Whether the input may stay reserved after the thread has left, so that the loop does not read it.
         ///

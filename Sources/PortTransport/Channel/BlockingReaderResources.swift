@@ -13,7 +13,7 @@ internal import CPortShims
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
     private let poller: UnsafeMutablePointer<port_poller>
-    /// What the thread that has these resources may use of its channel without the gate.
+    /// The part of the channel's state that the thread with these resources may use without the gate.
     @exclusivity(unchecked) var session = BlockingReader.Session(mayReserve: false, policy: nil)
     /// The descriptor whose input the poller waits for; -1 if there is none.
     @exclusivity(unchecked) private var watched: CInt = -1

@@ -128,7 +128,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var mayRead: Bool { mutating get { !input.isEnded && !life.hasEnd } }
     }
 
-    /// What the poller watches for room.
+    /// The descriptor that the poller watches for room.
     enum OutputTarget: UInt8 {
         case endpoint
         /// The doorbell of the shared-memory transport.

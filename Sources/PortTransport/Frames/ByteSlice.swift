@@ -1,6 +1,6 @@
 /// Bytes that an object keeps in memory: a part of a read buffer, or a whole large message.
 ///
-/// A slice of a read buffer keeps that whole buffer; what has to wait is better copied with a `ByteBatch`.
+/// A slice of a read buffer keeps the whole buffer. To keep bytes for long, copy them with a `ByteBatch`.
 package struct ByteSlice: @unchecked Sendable {  // The bytes are never written after the slice is made.
     package let owner: AnyObject
     package let bytes: UnsafeRawBufferPointer
@@ -11,18 +11,19 @@ package struct ByteSlice: @unchecked Sendable {  // The bytes are never written 
     }
 }
 
-/// Copies runs of bytes that come together: the first into memory of its own size, small ones that follow it one behind
-/// the other into blocks they share.
+/// Copies runs of bytes that arrive together.
 ///
-/// A block lives as long as one of them: what is kept longer than the others belongs in another batch.
+/// The first run gets memory of its own size; small ones after it share blocks.
+///
+/// A block is freed with the last run in it, so runs that are kept longer than others belong in another batch.
 package struct ByteBatch {
-    /// With its header still of a size that `malloc` has a quick way for.
+    /// With its header, a block is still of a size that `malloc` serves quickly.
     private static let blockSize = 960
-    /// What is larger begins no block.
+    /// A larger run gets memory of its own.
     private static let largestShared = 256
 
     private var block: ByteBlock?
-    /// Where in it the free part begins, and how much that is.
+    /// The begin of the free part of the block, and its size.
     private var free: UnsafeMutableRawPointer?
     private var left: UInt32 = 0
     /// Nothing was copied since the batch began.
@@ -53,17 +54,17 @@ package struct ByteBatch {
         return ByteSlice(owner: made, bytes: UnsafeRawBufferPointer(rebasing: made.bytes[..<bytes.count]))
     }
 
-    /// Begins another batch: what is copied from here on shares no memory with what was.
+    /// Begins another batch: runs copied from now on share no memory with earlier ones.
     package mutating func end() {
         guard !isEmpty else { return }
         self = ByteBatch()
     }
 }
 
-/// Memory of `malloc` in one piece with the object that keeps it.
+/// Memory from `malloc`, in one block with the object that owns it.
 ///
-/// Large blocks cost address space only until they are filled. Raw memory by itself would come from `posix_memalign`,
-/// which has no quick way for small ones.
+/// A large block takes only address space until it is filled. Raw memory would come from `posix_memalign`, which is
+/// slow for small blocks.
 package final class ByteBlock: ManagedBuffer<UnsafeMutableRawBufferPointer, UInt8> {
     package static func make(count: Int) -> ByteBlock {
         let made = create(minimumCapacity: count) { block in

@@ -1,8 +1,8 @@
 /// The received part of an incomplete frame, kept until the next read.
 final class FramePart {
-    /// Where the part is.
+    /// The memory of the part.
     ///
-    /// A large part stays in its buffer. A small one is copied, so that a slow peer holds no read buffer.
+    /// A large part stays in its buffer. A small one is copied, so that a slow peer keeps no read buffer.
     enum Memory {
         case buffer(ReadBuffer, Range<Int>)
         case copy(ByteBlock)
@@ -35,7 +35,7 @@ final class FramePart {
         }
     }
 
-    /// Where it begins.
+    /// The first byte of the part.
     var bytes: UnsafeRawPointer {
         switch memory {
         case .buffer(let buffer, let place): UnsafeRawPointer(buffer.memory) + place.lowerBound

@@ -51,7 +51,7 @@ extension EventLoop {
         channel.flush()
     }
 
-    /// What an iteration does once its jobs are done.
+    /// The plan for the rest of an iteration, once its jobs are done.
     private struct Preparation {
         enum Next {
             case poll
@@ -71,7 +71,7 @@ extension EventLoop {
         var isUnarmed: Bool
     }
 
-    /// What a poll found.
+    /// The result of a poll.
     enum Found {
         /// The number of events, or an error below 0.
         case events(CInt)

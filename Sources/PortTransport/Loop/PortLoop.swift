@@ -50,7 +50,7 @@ package struct TimerToken: Sendable, Hashable {
     let generation: UInt32
 }
 
-/// What a loop does for a channel.
+/// A piece of work that a loop does for a channel.
 package enum ChannelWork: Sendable {
     /// Read the memory link.
     case read

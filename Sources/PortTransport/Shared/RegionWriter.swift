@@ -50,10 +50,10 @@ struct RegionWriter: ~Copyable {
     /// Any thread may ask while the memory is mapped.
     var mayOffer: Bool { words.answer.pointee.load(ordering: .acquiring) != 0 }
 
-    /// Where the next bytes of a large message go.
+    /// The place for the next bytes of a large message.
     ///
     /// - Parameters:
-    ///   - most: The pieces that may wait to be read.
+    ///   - most: The most pieces that may wait to be read.
     ///   - beforeRequest: Called before the reader is asked to report a free piece.
     mutating func room(most: Int, beforeRequest: () -> Void) -> MessageRoom {
         if case .offered(let region) = state {
