@@ -1,4 +1,6 @@
+import Dispatch
 import DistantObjects
+import Synchronization
 import TestSupport
 import Testing
 
@@ -10,11 +12,13 @@ struct LaidAsideTests {
     /// An object whose methods exchange large values.
     final class Store: Vendable {
         let gate = Signal()
+        let isHeld = DispatchSemaphore(value: 0)
 
         static var messages: MessageTable<Store> {
             Message("count") { (_: Store) in { (bytes: [UInt8]) -> Int in bytes.count } }
             Message("bytes") { (_: Store) in { (count: Int) -> [UInt8] in [UInt8](repeating: 7, count: count) } }
             Message("visit", Store.visit)
+            Message("hold", Store.hold)
             Message("stream", Store.stream)
             Message("compare", Store.compare)
         }
@@ -25,6 +29,20 @@ struct LaidAsideTests {
             let bytes: [UInt8] = try await visitor.bytes(count)
             #expect(bytes.count == count)
             return self
+        }
+
+        /// Keeps the next message to this object waiting until the visitor's bytes have come.
+        func hold(_ visitor: DistantObject, _ count: Int) throws -> Int {
+            isHeld.wait()
+            let done = DispatchSemaphore(value: 0)
+            let result = Mutex(0)
+            Task {
+                let bytes: [UInt8]? = try? await visitor.bytes(count)
+                result.withLock { $0 = bytes?.count ?? 0 }
+                done.signal()
+            }
+            done.wait()
+            return result.withLock { $0 }
         }
 
         func stream(_ items: Int, _ count: Int) -> DistantStream<[UInt8]> {
@@ -69,6 +87,7 @@ struct LaidAsideTests {
     func refused() async throws {
         var configuration = Connection.Configuration.patient
         configuration.limits.waitingBytes = 0
+        configuration.limits.answerPatience = .milliseconds(100)
         let (first, second, store) = try await Self.pair(configuration)
         let visitor = Store()
         let promise = try await first.root.visit.promise(DistantObject(standingFor: visitor), 200_000)
@@ -103,6 +122,22 @@ struct LaidAsideTests {
             count += 1
         }
         #expect(count == 3)
+        await first.close()
+        _ = await second.ended
+    }
+
+    @Test("An answer passes a message that waits for a method that blocks until the answer comes")
+    func busyObject() async throws {
+        let (first, second, store) = try await Self.pair()
+        let root = try await first.root
+        let visitor = DistantObject(standingFor: Store())
+        let hold = Task { try await root.hold(visitor, 200_000) as Int }
+        await eventually("the method runs") { second.statistics.answers == 1 }
+        let count = Task { try await root.count([UInt8](repeating: 1, count: Self.large)) as Int }
+        await eventually("both are sent") { second.statistics.answers == 2 }
+        store.isHeld.signal()
+        #expect(try await count.value == Self.large)
+        #expect(try await hold.value == 200_000)
         await first.close()
         _ = await second.ended
     }

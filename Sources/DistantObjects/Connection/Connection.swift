@@ -168,7 +168,12 @@ public final class Connection: Sendable {
             hasDying.store(true, ordering: .relaxed)
             dying.append(inbox)
         }
-        loop.schedule(.notify, on: channel)
+        // A job, because the channel notifies nobody once the connection has ended. What waits for the final value must learn
+        // then, too, that nobody reads the stream.
+        loop.perform {
+            self.flushReleases()
+            self.channel.setNeedsFlush()
+        }
     }
 
     /// Writes Release and Drop frames for the proxies that were freed.

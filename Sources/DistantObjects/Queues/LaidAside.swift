@@ -1,22 +1,134 @@
-/// Complete large messages that may have to wait, and take room in the window meanwhile.
+/// The large messages of the peer that have come and wait to be started or read.
 ///
-/// A message may wait for something that needs this room: the method of a promise waits for an answer, or the reader of
-/// a stream for another stream. Then its room is given back early, and the message is *laid aside*.
+/// They take room in the window until they are decoded. What one of them waits for may depend on a message for which there is
+/// no room then: the method of a promise on an answer, or the reader of a stream on another stream. So if the window is
+/// short, the room of the oldest ones is given back early: they are *laid aside*, and keep memory beside the window. If they
+/// would keep too much, they stay, and the window is *blocked*.
+///
+///     wait --(the window is short)--> laid aside --> started or read
+///     wait --(blocked for the time allowed)--> refused
 struct LaidAside {
     private struct Entry {
         weak var message: PartialMessage?
     }
 
-    private var entries: [Entry] = []
+    /// Bytes of the messages that are arriving, which the window has or needs room for.
+    private(set) var arriving = 0
+    /// An upper bound of the bytes of those that wait and take room in the window.
+    private var waiting = 0
+    /// An upper bound of the bytes that were laid aside.
+    private var kept = 0
+    private var waiters: [Entry] = []
+    private var laid: [Entry] = []
+    /// The number of laid entries from which on those that are no longer needed are removed.
+    private var mostLaid = 16
+    /// For how many ticks the window has been blocked without progress; nil if it is not blocked.
+    private var blockedTicks: UInt8?
+    /// Whether a message has come or was started since the last tick.
+    private var hasProgress = false
 
-    var isEmpty: Bool { entries.isEmpty }
+    /// Whether messages wait for room that those which wait for something else would keep too long.
+    var isBlocked: Bool { blockedTicks != nil }
 
-    /// Adds a message that has come.
-    mutating func add(_ message: PartialMessage) {
-        entries.removeAll { $0.message == nil }
-        entries.append(Entry(message: message))
+    // MARK: Arriving
+
+    /// Counts a message whose opener has come.
+    mutating func begin(_ message: PartialMessage) { arriving += message.length }
+
+    /// Counts a message whose fragments have all come, or whose sender has aborted it.
+    mutating func end(_ message: PartialMessage) {
+        arriving -= message.length
+        hasProgress = true
     }
 
-    /// The messages that are not started or freed, in the order in which they have come.
-    var messages: [PartialMessage] { entries.compactMap(\.message).filter { $0.place != .started } }
+    /// Adds a message that has come and may wait.
+    mutating func add(_ message: PartialMessage) {
+        guard let bytes = message.bytes else { return }
+        waiting += bytes.bytes.count
+        waiters.append(Entry(message: message))
+    }
+
+    // MARK: Making room
+
+    /// Whether there may be too little room in the window for what is arriving, because of messages that wait.
+    func isShort(_ window: Int) -> Bool { waiting > 0 && arriving > window - waiting && !isBlocked }
+
+    /// Takes messages out of the window, oldest first, until there is room for what is arriving.
+    ///
+    /// - Parameters:
+    ///   - most: The bytes that may be kept outside of the window; one message always may.
+    ///   - mayLay: Whether it helps to lay a message aside.
+    ///   - giveBack: Gives the peer room in the window.
+    mutating func makeRoom(
+        in window: Int, keeping most: Int, mayLay: (PartialMessage) -> Bool, giveBack: (Int) -> Void
+    ) {
+        var left: [Entry] = []
+        waiting = 0
+        for entry in waiters {
+            guard let message = entry.message, message.place == .waiting, message.creditDue > 0 else { continue }
+            waiting += message.creditDue
+            left.append(entry)
+        }
+        waiters = []
+        for entry in left {
+            guard let message = entry.message, arriving > window - waiting, !isBlocked, mayLay(message) else {
+                waiters.append(entry)
+                continue
+            }
+            let count = message.bytes?.bytes.count ?? 0
+            guard hasMemory(for: count, most) else {
+                blockedTicks = 0
+                waiters.append(entry)
+                continue
+            }
+            let bytes = message.takeLargeBytes()
+            waiting -= count
+            // Its reader may just have finished it.
+            guard bytes > 0 else { continue }
+            giveBack(bytes)
+            message.place = .laidAside
+            kept += count
+            laid.append(entry)
+        }
+    }
+
+    private mutating func hasMemory(for count: Int, _ most: Int) -> Bool {
+        if laid.count >= mostLaid || (kept > 0 && kept > most - count) { removeStarted() }
+        return kept == 0 || kept <= most - count
+    }
+
+    /// Counts those laid aside again.
+    private mutating func removeStarted() {
+        let before = kept
+        laid.removeAll { $0.message?.place != .laidAside }
+        kept = laid.reduce(0) { $0 + ($1.message?.bytes?.bytes.count ?? 0) }
+        mostLaid = max(16, 2 * laid.count)
+        if kept < before { hasProgress = true }
+    }
+
+    // MARK: Blocked
+
+    /// Counts one tick of the time for which the window may be blocked; it is to be looked at again.
+    ///
+    /// - Returns: The ticks without progress.
+    mutating func tick() -> UInt8 {
+        guard let ticks = blockedTicks else { return 0 }
+        removeStarted()
+        defer { hasProgress = false }
+        blockedTicks = nil
+        return hasProgress ? 0 : ticks + 1
+    }
+
+    /// Goes on counting, because the window is still blocked.
+    mutating func goOn(_ ticks: UInt8) {
+        if isBlocked { blockedTicks = ticks }
+    }
+
+    /// The oldest message in the window for which `condition` holds.
+    func firstWaiting(where condition: (PartialMessage) -> Bool) -> PartialMessage? {
+        for entry in waiters {
+            if let message = entry.message, message.place == .waiting, condition(message) { return message }
+        }
+        return nil
+    }
 }

@@ -54,9 +54,13 @@ public struct ConnectionLimits: Sendable, Equatable {
     public var viewedBytes = 64 << 20
     /// Bytes of large messages that wait although their room in the window was given back.
     ///
-    /// Default: 64 MiB. Messages to a result that is not there yet, and items that are not read yet, give their room back if
-    /// another large message needs it: what they wait for may depend on it. Above the limit such calls are refused
-    /// (`overloaded`), and such streams end with that error. One message may always wait, whatever its size.
+    /// Default: 64 MiB. Messages that have come and are not started, and items that are not read yet, give their room back if
+    /// another large message needs it: what they wait for may depend on it. Above the limit they keep their room, and the
+    /// others wait. If nothing moves for `answerPatience` then, a call to a result that is not there yet is refused
+    /// (`overloaded`), or a stream that is not read ends with that error. One message may always wait, whatever its size.
+    ///
+    /// Calls that this side sends back to the peer, because it sent a promise for an object of its own, may take as much
+    /// again.
     public var waitingBytes = 64 << 20
     /// How long calls may wait for the peer to read its answers while it reads nothing.
     ///

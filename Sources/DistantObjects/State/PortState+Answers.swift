@@ -18,7 +18,7 @@ extension PortState {
         try checkBody(of: frame, reader, tables, &actions.others)
         if frame.messageLength != nil {
             questions.setArriving(index)
-            partials[frame.number] = PartialMessage(purpose: .reply(question: question, status, tables))
+            begin(PartialMessage(purpose: .reply(question: question, status, tables), of: frame), frame)
             return
         }
         if tables == nil, questions.promiseAnswered(index) { return }

@@ -132,6 +132,7 @@ extension PortState {
             throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
         }
         partial.complete(bytes)
+        laidAside.end(partial)
         defer { makeRoom(&actions.others) }
         switch partial.purpose {
         case .call(let export):

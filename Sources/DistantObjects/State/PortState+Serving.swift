@@ -87,8 +87,8 @@ extension PortState {
         _ frame: borrowing InboundFrame, from offset: Int, of export: Export, startsAtOnce: Bool
     ) -> InboundBody {
         guard frame.messageLength == nil else {
-            let partial = PartialMessage(purpose: .call(export))
-            partials[frame.number] = partial
+            let partial = PartialMessage(purpose: .call(export), of: frame)
+            begin(partial, frame)
             return .arriving(partial)
         }
         // The arguments of waiting calls are copied into shared blocks, so that they do not keep whole read buffers.
@@ -362,6 +362,8 @@ extension PortState {
         guard phase != .ended else { return false }
         if answerFlow.tick(host) { actions.append(.startAnswerTimer) }
         writeHeldCredit(host, &actions)
+        checkWindow(&actions)
+        if laidAside.isBlocked, answerFlow.startTicking() { actions.append(.startAnswerTimer) }
         return hasStartable
     }
 }

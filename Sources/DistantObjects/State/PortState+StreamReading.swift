@@ -29,8 +29,8 @@ extension PortState {
     ) throws(ProtocolViolation) -> InboundBody {
         try checkBody(of: frame, reader, tables, &actions)
         guard frame.messageLength == nil else {
-            let partial = PartialMessage(purpose: .stream(inbox))
-            partials[frame.number] = partial
+            let partial = PartialMessage(purpose: .stream(inbox), of: frame)
+            begin(partial, frame)
             return .arriving(partial)
         }
         // Copied, so that items that wait do not keep whole read buffers.

@@ -37,6 +37,8 @@ final class ConnectionSink<Element: Codable & Sendable>: StreamSink<Element>, Ba
         try producer.awaitRoomBlocking(within: limit)
     }
 
+    override func settle() { producer.flushIfWanted() }
+
     func writeOneByOne(_ batch: inout StreamProducer.Batch) throws {
         let rest = elements
         elements = []

@@ -3,7 +3,7 @@ extension DistantStream {
     /// Begins to read the stream from a thread that runs no task.
     ///
     /// ```swift
-    /// var lines = log.lines.blocking(0).makeBlockingIterator()
+    /// var lines = try log.lines.blocking(0).makeBlockingIterator()
     /// while let line = try lines.next() { show(line) }
     /// ```
     public func makeBlockingIterator() -> BlockingIterator { BlockingIterator(content.makeReader()) }

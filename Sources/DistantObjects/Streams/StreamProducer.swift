@@ -33,6 +33,8 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     let batch = Mutex(Batch())
     /// The thread that runs a job of the task; 0 between jobs.
     private let thread = Atomic<UInt>(0)
+    /// Whether the batch is to be written, by the thread that has it.
+    private let wantsFlush = Atomic<Bool>(false)
     private var task: Task<Void, Never>?
     /// The sink with the elements, while the task runs.
     ///
@@ -135,16 +137,26 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
 
     /// Writes what is encoded.
     ///
-    /// If another thread encodes at this moment, it does so in a job, at whose end it calls this itself.
+    /// If another thread has the batch at this moment, that thread does so: at the end of its job, or by `flushIfWanted`.
     func flush() {
-        let isWritten = batch.withLockIfAvailable { batch in
-            guard batch.count > 0 else { return false }
-            do { return try write(&batch) } catch {
-                batch.failure = error
-                return false
+        wantsFlush.store(true, ordering: .sequentiallyConsistent)
+        flushIfWanted()
+    }
+
+    /// Writes what is encoded, if another thread wanted to while the calling one had the batch.
+    func flushIfWanted() {
+        while wantsFlush.load(ordering: .sequentiallyConsistent) {
+            let isWritten = batch.withLockIfAvailable { batch in
+                wantsFlush.store(false, ordering: .sequentiallyConsistent)
+                guard batch.count > 0 else { return false }
+                do { return try write(&batch) } catch {
+                    batch.failure = error
+                    return false
+                }
             }
+            guard let isWritten else { return }
+            if isWritten { connection.channel.setNeedsFlush() }
         }
-        if isWritten == true { connection.channel.setNeedsFlush() }
     }
 
     /// Makes room for an element in the batch.

@@ -32,6 +32,8 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
     ///   element could not be sent in that time. If it throws, the element was not sent.
     public func blockingSend(_ element: Element, deadline: Duration? = nil) throws {
         try Connection.checkMayBlock("a stream's writer")
+        // The room that the element waits for may have come while this thread had the batch.
+        defer { sink.settle() }
         guard case .full = try sink.offer(element) else { return }
         let start = ContinuousClock.now
         repeat {
@@ -55,4 +57,6 @@ class StreamSink<Element: Codable & Sendable>: @unchecked Sendable {  // Subclas
     func offer(_ element: Element) throws -> StreamOffer { .full }
     func awaitRoom() async throws {}
     func awaitRoomBlocking(within limit: Duration?) throws {}
+    /// Writes what another thread could not write while the calling one added an element.
+    func settle() {}
 }

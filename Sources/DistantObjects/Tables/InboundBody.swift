@@ -10,6 +10,9 @@ enum InboundBody {
     /// Takes the number of bytes for which the caller has to give credit back to the peer.
     func takeLargeBytes() -> Int { if case .arriving(let partial) = self { partial.takeLargeBytes() } else { 0 } }
 
+    /// Notes that the message is started or read.
+    func leaveWaiting() { if case .arriving(let partial) = self { partial.place = .started } }
+
     /// Whether its bytes were dropped, because too many others were laid aside.
     var isRefused: Bool { if case .arriving(let partial) = self { partial.isRefused } else { false } }
 

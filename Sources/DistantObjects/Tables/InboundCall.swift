@@ -171,7 +171,7 @@ final class InboundCall: @unchecked Sendable {
     }
 
     /// Notes that it can start, so that its bytes will be decoded soon.
-    func leaveWaiting() { if case .arriving(let partial) = body { partial.place = .started } }
+    func leaveWaiting() { body.leaveWaiting() }
 
     var isComplete: Bool {
         if case .arriving(let partial) = body { return partial.bytes != nil || partial.isAborted }

@@ -26,6 +26,8 @@ final class PartialMessage: @unchecked Sendable {
     }
 
     var purpose: Purpose
+    /// Its bytes, as its opener announces them.
+    let length: Int
     private(set) var bytes: ByteSlice?
     var isAborted = false
     var place = Place.waiting
@@ -34,8 +36,11 @@ final class PartialMessage: @unchecked Sendable {
     /// The bytes for which credit has to be given back.
     private let largeBytes = Atomic<Int>(0)
 
-    init(purpose: Purpose) {
+    /// - Parameter opener: The frame before the fragments.
+    init(purpose: Purpose, of opener: borrowing InboundFrame) {
         self.purpose = purpose
+        // The channel refuses more than the limit of a message, which is below this.
+        length = Int(min(opener.messageLength ?? 0, 1 << 40))
     }
 
     /// Completes the message; nil if its sender has aborted it.
@@ -49,6 +54,9 @@ final class PartialMessage: @unchecked Sendable {
     func refuse() {
         (bytes, isAborted, isRefused) = (nil, true, true)
     }
+
+    /// The number of bytes for which credit has to be given back.
+    var creditDue: Int { largeBytes.load(ordering: .relaxed) }
 
     /// Takes the number of bytes for which the caller has to give credit back to the peer.
     func takeLargeBytes() -> Int { largeBytes.exchange(0, ordering: .relaxed) }

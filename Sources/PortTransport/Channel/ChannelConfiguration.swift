@@ -28,10 +28,11 @@ package struct ChannelConfiguration: Sendable {
     package var unsentFrames = 4 << 20
     package var unsentMessages = 32 << 20
 
+    package static let defaultWindow: UInt64 = 8 << 20
     package static var largestFrame: Int { ReadBuffer.size / 2 - FrameHeader.size }
 
     package init(
-        maximumFrame: Int = 72 << 10, maximumMessage: UInt64 = 1 << 30, window: UInt64 = 8 << 20,
+        maximumFrame: Int = 72 << 10, maximumMessage: UInt64 = 1 << 30, window: UInt64 = defaultWindow,
         acceptsDescriptors: Bool = true, answerKind: UInt8? = nil,
         countedKinds: UInt32 = 0
     ) {

@@ -1,3 +1,4 @@
+import Dispatch
 import DistantObjects
 import TestSupport
 import Testing
@@ -123,6 +124,32 @@ struct BlockingStreamTests {
             #expect(try skipped.blockingFinal() == "sum 199990000")
         }
         await pair.rest()
+        await pair.close()
+    }
+
+    @Test("Without a reader, a thread that wants the final value gets an error, also after the end of the connection")
+    func finalWithoutReader() async throws {
+        let pair = try await StreamPair()
+        let stream: DistantStream<Int>.WithFinal<String> = try await pair.remote.summed(100_000)
+        let isRead = Signal()
+        let isOver = DispatchSemaphore(value: 0)
+        let reading = Task {
+            try await onThread { () throws in
+                var iterator = stream.makeBlockingIterator()
+                #expect(try iterator.next() == 0)
+                isRead.send()
+                isOver.wait()
+                withExtendedLifetime(iterator) {}
+            }
+        }
+        await isRead.wait()
+        pair.client.invalidate()
+        isOver.signal()
+        try await reading.value
+        try await onThread { () throws in
+            _ = #expect(throws: ConnectionError.self) { try stream.blockingFinal() }
+        }
+        await #expect(throws: ConnectionError.self) { try await stream.final }
         await pair.close()
     }
 

@@ -14,7 +14,14 @@ enum Usage {
     /// calls.
     ///
     /// How many the pool keeps depends on how many calls have read at the same time.
-    static var descriptors: Int { own.count - BlockingReaderResources.descriptorsInPool }
+    static var descriptors: Int {
+        while true {
+            let pool = BlockingReaderResources.descriptorsInPool
+            let count = own.count
+            // Both have to be of the same time.
+            if pool == BlockingReaderResources.descriptorsInPool { return count - pool }
+        }
+    }
 
     /// The kernel's names of the open sockets and pipes, without those to a sanitizer's program.
     static var channels: [String] { own.filter { $0.hasPrefix("socket:") || $0.hasPrefix("pipe:") }.sorted() }

@@ -77,12 +77,13 @@ enum StreamsCode {
     }
 
     static func block(
-        _ log: Remote<LogInterface>, _ nextLine: @escaping @Sendable () -> String?, _ show: (String) -> Void
+        _ log: Remote<LogInterface>, patience: Duration, _ nextLine: @escaping @Sendable () -> String?,
+        _ show: (String) -> Void
     ) throws -> [Int] {
         // Streams.md: read
         let found: DistantStream<String>.WithFinal<Summary> = try log.search.blocking("o")
         var iterator = found.makeBlockingIterator()
-        while let line = try iterator.next(deadline: .seconds(10)) { show(line) }
+        while let line = try iterator.next(deadline: patience) { show(line) }
         let searched = try found.blockingFinal().searched
         // end
         // Streams.md: send

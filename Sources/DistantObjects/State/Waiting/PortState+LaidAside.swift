@@ -1,42 +1,76 @@
 import KeyedArchive
 @_spi(Queues) import PortTransport
 
-// The window for large messages, while complete ones wait for something that a later message brings.
+// The window for large messages, while some in it wait for what others would bring.
 extension PortState {
-    /// If a large message is on its way, gives credit back early for complete large messages that wait.
+    /// Enters a message whose fragments follow.
+    mutating func begin(_ partial: PartialMessage, _ frame: borrowing InboundFrame) {
+        partials[frame.number] = partial
+        laidAside.begin(partial)
+    }
+
+    /// If the window is too short for what is arriving, gives room back early that messages take which have come and wait.
     ///
-    /// These messages keep at most `ConnectionLimits.waitingBytes` bytes, or one message. Beyond that, calls are
-    /// refused and streams end.
+    /// They keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that they stay in the window.
     @inline(__always)
     mutating func makeRoom(_ actions: inout [Action<Host>]) {
-        if !partials.isEmpty, !laidAside.isEmpty { layAside(&actions) }
+        if laidAside.isShort(Self.window) { layAside(&actions) }
     }
+
+    private static var window: Int { Int(ChannelConfiguration.defaultWindow) }
 
     @inline(never)
     private mutating func layAside(_ actions: inout [Action<Host>]) {
-        let messages = laidAside.messages
-        var kept = messages.reduce(0) { $1.place == .laidAside ? $0 + ($1.bytes?.bytes.count ?? 0) : $0 }
-        for message in messages where message.place == .waiting && waitsForOthers(message) {
-            guard let count = message.bytes?.bytes.count else { continue }
-            let largeBytes = message.takeLargeBytes()
-            // The reader may just have finished it.
-            guard largeBytes > 0 else { continue }
-            giveBack(largeBytes, &actions)
-            if kept == 0 || kept + count <= limits.waitingBytes {
-                message.place = .laidAside
-                kept += count
-            } else {
-                refuse(message, &actions)
-            }
+        let target = onlyTarget
+        var largeBytes = 0
+        laidAside.makeRoom(
+            in: Self.window, keeping: limits.waitingBytes,
+            mayLay: { message in
+                // If all that is arriving is for the same object, it would only wait as well.
+                if let target, case .call(let export) = message.purpose { return export !== target }
+                return true
+            },
+            giveBack: { largeBytes += $0 })
+        giveBack(largeBytes, &actions)
+        if laidAside.isBlocked, answerFlow.startTicking() { actions.append(.startAnswerTimer) }
+    }
+
+    /// The object that all messages which are arriving are calls to; nil if there is no such.
+    private var onlyTarget: Export? {
+        var target: Export?
+        for partial in partials.values {
+            guard case .call(let export) = partial.purpose, target == nil || export === target else { return nil }
+            target = export
+        }
+        return target
+    }
+
+    /// Counts one tick of the time for which the window may be blocked, and refuses a message at its end.
+    mutating func checkWindow(_ actions: inout [Action<Host>]) {
+        guard laidAside.isBlocked else { return }
+        let ticks = laidAside.tick()
+        makeRoom(&actions)
+        guard laidAside.isBlocked else { return }
+        laidAside.goOn(ticks)
+        guard ticks > AnswerFlow.ticks, isRoomNeeded,
+            let message = laidAside.firstWaiting(where: { waitsForOthers($0) })
+        else { return }
+        giveBack(message.takeLargeBytes(), &actions)
+        refuse(message, &actions)
+    }
+
+    /// Whether anything waits for a message that is arriving.
+    private var isRoomNeeded: Bool {
+        partials.values.contains { partial in
+            if case .stream(let stream) = partial.purpose { (stream as? StreamInbox)?.waiter != nil } else { true }
         }
     }
 
-    /// Whether a complete message waits for more than the start of the messages before it.
+    /// Whether a message that has come waits for something else than its turn.
     private func waitsForOthers(_ message: PartialMessage) -> Bool {
         switch message.purpose {
-        case .call(let export):
-            KeptAnswer.isPending(export) || export.mailbox.waitsForAnswers
-        case .stream(let stream): (stream as? StreamInbox)?.reading != .done
+        case .call(let export): KeptAnswer.isPending(export) || export.mailbox.waitsForAnswers
+        case .stream: true
         case .reply: false
         }
     }

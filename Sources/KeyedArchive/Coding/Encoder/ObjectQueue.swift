@@ -131,7 +131,7 @@ struct ObjectQueue<Kind>: ~Copyable {
         run = 0
         lastType = nil
         lastKeeper = nil
-        runs.removeAll(keepingCapacity: true)
+        runs.removeAll(keepingCapacity: runs.count <= 1 << 10)
     }
 
     private func releaseObjects() {
