@@ -45,7 +45,8 @@ int port_pipe(int ends[2]) {
 #else
     if (pipe2(ends, O_CLOEXEC) < 0) return -1;
     // Four times the usual length: data of 1 MiB then takes a fifth less time on one core, because the two sides take turns
-    // less often. Longer ones are slower on two cores. A user's pipes are bounded together; beyond that it stays as it is.
+    // less often. Longer ones are slower on two cores. A user's pipes are bounded together, by 16,384 pages: beyond that, with
+    // some 128 helpers, this fails, and new pipes of that user are short.
     (void)fcntl(ends[1], F_SETPIPE_SZ, 256 * 1024);
     return 0;
 #endif
