@@ -28,6 +28,27 @@ struct StateUnreadTests {
         #expect(server.start()?.obstacle == Obstacle.none)
     }
 
+    @Test("Calls that wait start again when half of the limit is unread, not before")
+    func half() throws {
+        var limits = ConnectionLimits()
+        limits.unreadAnswers = 2_048
+        let (client, server) = try StateSide.pair(limits: limits)
+        try client.call(1)
+        try server.receive(client.takeFrames())
+        let text = String(repeating: "x", count: 3_000)
+        try server.answer(try #require(server.start()), StateSide.message("") { try $0.encode(text) })
+        try client.call(2)
+        try server.receive(client.takeFrames())
+        for unsent in [2_049, 2_048, 1_025] {
+            server.host.unsentAnswers = unsent
+            server.endTurn()
+            #expect(server.start() == nil, "\(unsent)")
+        }
+        server.host.unsentAnswers = 1_024
+        server.endTurn()
+        #expect(server.start()?.obstacle == Obstacle.none)
+    }
+
     @Test("A large result is replaced by an error when too many answers are unread")
     func tooManyAnswers() throws {
         var limits = ConnectionLimits()
