@@ -57,21 +57,29 @@ struct OneWayCreditTests {
         await pair.close()
     }
 
-    @Test("A method that serves a one-way message does not wait for room for another")
-    func nested() async throws {
+    @Test(
+        "A method that serves a one-way message does not wait for room for another, wherever it runs",
+        arguments: Resender.kinds.indices)
+    func nested(kind: Int) async throws {
         var client = Connection.Configuration.patient
         client.limits.runningCalls = 3
         let pair = try await Pair(client: client)
-        let (sleeper, echo) = (Sleeper(), Resender())
+        let (sleeper, resender) = (Sleeper(), Resender())
         pair.client.vend(sleeper)
-        pair.server.vend(echo, as: "echo")
-        let remote = try await pair.client.root(named: "echo")
+        Resender.kinds[kind](resender, pair.server)
+        let remote = try await pair.client.root(named: "resender")
         try await remote.fill.oneWay(sleeper)
-        await echo.refused.wait()
-        #expect(echo.codes.withLock { $0 } == [.overloaded])
-        #expect(echo.sent.withLock { $0 } == 3)
+        await resender.refused.wait()
+        #expect(resender.codes.withLock { $0 } == [.overloaded])
+        #expect(resender.sent.withLock { $0 } == 3)
+        await sleeper.started.wait(for: 3)
+        // The message that was refused does not come later.
         sleeper.wake.send()
         await eventually("all have run") { sleeper.done.count == 3 }
+        try await pair.server.barrier()
+        #expect(sleeper.started.count == 3)
+        let losses = await pair.server.close()
+        #expect(losses.count == 0)
         await pair.close()
     }
 
@@ -211,7 +219,13 @@ private final class Resender: Vendable {
         Message("fill", Resender.fill)
     }
 
-    func fill(_ other: DistantObject) async {
+    /// Vends the object itself, an actor, or an object of the main actor.
+    static let kinds: [@Sendable (Resender, Connection) -> Void] = [
+        { $1.vend($0, as: "resender") }, { $1.vend(ResendingActor($0), as: "resender") },
+        { $1.vend(MainResender($0), as: "resender") },
+    ]
+
+    nonisolated(nonsending) func fill(_ other: DistantObject) async {
         do {
             while true {
                 try await other.sleep.oneWay(0)
@@ -221,5 +235,33 @@ private final class Resender: Vendable {
             codes.withLock { $0.append((error as? ConnectionError)?.code ?? .outcomeUnknown) }
             refused.send()
         }
+    }
+}
+
+private actor ResendingActor: Vendable {
+    private let resender: Resender
+
+    init(_ resender: Resender) { self.resender = resender }
+
+    static var messages: MessageTable<ResendingActor> {
+        Message("fill") { (actor: ResendingActor) in { (other: DistantObject) in await actor.fill(other) } }
+    }
+
+    func fill(_ other: DistantObject) async { await resender.fill(other) }
+}
+
+@MainActor
+private final class MainResender: Vendable {
+    private let resender: Resender
+
+    nonisolated init(_ resender: Resender) { self.resender = resender }
+
+    nonisolated static var messages: MessageTable<MainResender> {
+        Message("fill") { (object: MainResender) in { (other: DistantObject) in await object.fill(other) } }
+    }
+
+    func fill(_ other: DistantObject) async {
+        MainActor.preconditionIsolated()
+        await resender.fill(other)
     }
 }
