@@ -37,6 +37,22 @@ struct LostOutputTests {
         #expect(outcome.output.isEmpty && outcome.errors.isEmpty)
     }
 
+    @Test(
+        "A program that logs and goes on does so if standard error cannot be written",
+        arguments: losses.filter { !$0.contains(" >&-") })
+    func noLog(loss: String) async throws {
+        let scratch = try TemporaryFolder()
+        let words = ["--in", scratch.path]
+        let added = try await Program.run("ItemStore", words + ["add", "Clock", "B 2", "45"], in: scratch)
+        let key = try #require(added.output.firstMatch(of: /added ([0-9A-F-]{36}):/)).1
+        // Its image is missing, which is logged.
+        let script = #""$0" "$@" "# + loss
+        let outcome = try await Program.run(
+            "/bin/sh", ["-c", script, try builtProgram("ItemStore")] + words + ["show", String(key)], in: scratch)
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.status)")
+        #expect(outcome.output.hasPrefix("Clock"), "\(outcome.output)")
+    }
+
     @Test("A closed standard output is reported, and no file gets its descriptor", arguments: ["AppState", "distant"])
     func closed(program: String) async throws {
         let scratch = try TemporaryFolder()

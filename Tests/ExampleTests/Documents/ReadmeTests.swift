@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("README")
+@Suite("README", .bounded())
 struct ReadmeTests {
     @Test("The sender and the receiver of the README work")
     func sample() async {
@@ -13,11 +13,13 @@ struct ReadmeTests {
             try #require(FileManager.default.changeCurrentDirectoryPath(scratch.path))
             let receiving = Task { try await ReadmeCode.receive() }
             var count: Int?
+            let deadline = ContinuousClock.now + TestTimeout.wait
             while count == nil {
                 do {
                     count = try await ReadmeCode.send()
                 } catch let error as ConnectionError where [.transport, .handshakeTimeout].contains(error.code) {
                     // The receiver is not ready yet, or the machine is busy.
+                    guard ContinuousClock.now < deadline else { throw error }
                     try await Task.sleep(for: .milliseconds(10))
                 }
             }
