@@ -17,7 +17,7 @@ import Synchronization
 /// Called by libFuzzer with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzConnection(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
-    guard count >= 2 else { return 0 }
+    guard count >= 3 else { return 0 }
     let plan = Plan(UnsafeRawBufferPointer(start: start, count: count))
     plan.isOverSocket ? fuzzOverSocket(plan) : fuzzInMemory(plan)
     return 0

@@ -14,6 +14,8 @@ final class Party {
     final class Counts: Sendable {
         let begun = Atomic<Int>(0)
         let ended = Atomic<Int>(0)
+        /// Objects of the peer that fit the interface.
+        let typed = Atomic<Int>(0)
 
         func attempt(_ body: () async throws -> Void) async {
             begun.add(1, ordering: .relaxed)
@@ -62,6 +64,18 @@ final class Party {
         try await connection.handshake()
         let root = try await connection.root
         await counts.attempt { let _: Int = try await root.echo(7) }
+        await counts.attempt {
+            let typed = try Remote<FuzzInterface>(root)
+            counts.typed.add(1, ordering: .relaxed)
+            let _: String? = try await typed.later(1)
+        }
+        await counts.attempt {
+            let given: DistantObject = try await CallContext.with(metadata: ["trace": "1", "": "é"]) {
+                try await root.note.oneWay(8)
+                return try await root.give()
+            }
+            _ = try Remote<FuzzInterface>(given).later.isAvailable
+        }
         counts.spawn(on: loop) { try await root.message("wait").call(deadline: .seconds(2)) }
         await counts.attempt { try await root.note.oneWay(3) }
         await counts.attempt { try await root.fail("why") }

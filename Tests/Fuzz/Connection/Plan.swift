@@ -1,3 +1,5 @@
+@testable import DistantObjects
+
 /// The content of an input: the options of the run, and the peer's stream.
 struct Plan {
     var isInitiator: Bool
@@ -39,8 +41,7 @@ struct Plan {
     }
 
     init(_ input: UnsafeRawBufferPointer) {
-        let first = input[0]
-        let second = input[1]
+        let (first, second, third) = (input[0], input[1], input[2])
         isInitiator = first & 1 != 0
         isSplit = first & 8 != 0
         isOverSocket = first & 64 != 0
@@ -48,11 +49,10 @@ struct Plan {
         waits = first & 32 != 0
         closes = second & 3 == 1
         cuts = second & 3 == 2
-        let rest = input[2...]
+        let rest = input[3...]
         let form: Form = first & 6 == 0 ? .raw : first & 6 == 2 ? .greeted : .framed
-        // Bit 7 stands for what came after the sixth feature.
-        let hello = Piece(
-            bytes: Self.frame(1, 0, Self.hello(features: second >> 2 & 63 | (first & 128 != 0 ? 64 : 0))))
+        let features = UInt64(second >> 2) | UInt64(third) << 6
+        let hello = Piece(bytes: Self.frame(1, 0, Self.hello(features: features)))
         pieces = form == .raw ? [] : [hello]
         guard form == .framed else {
             pieces.append(Piece(bytes: Array(rest)))
@@ -82,16 +82,33 @@ struct Plan {
         (0..<4).map { UInt8(truncatingIfNeeded: body.count >> (8 * $0)) } + [kind, flags, 0, 0] + body
     }
 
+    /// All features but the bit of the initiator.
+    static let features = ProtocolLimits.blobs * 2 - 1 - ProtocolLimits.initiator
+
     /// A greeting that accepts messages of up to a mebibyte, and 200 calls.
-    static func hello(features: UInt8) -> [UInt8] {
-        [0x44, 0x4F, 0x42, 0x4A, 1, features, 0xC8, 1, 0xC8, 1, 0x80, 0x80, 0x40, 1, 0x78]
+    static func hello(features: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = [0x44, 0x4F, 0x42, 0x4A, 1]
+        var rest = features
+        while rest >= 128 {
+            bytes.append(UInt8(rest & 127) | 128)
+            rest >>= 7
+        }
+        return bytes + [UInt8(rest), 0xC8, 1, 0xC8, 1, 0x80, 0x80, 0x40, 1, 0x78]
+    }
+
+    /// The first bytes of an input, which are the options of the run.
+    ///
+    /// - Parameter second: The lowest two bits of the second byte; the others hold features.
+    static func options(_ first: UInt8, _ second: UInt8 = 0, features: UInt64) -> [UInt8] {
+        [first, second | UInt8(features & 63) << 2, UInt8(features >> 6)]
     }
 
     /// The input that produces these frames.
-    static func input(frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isInitiator: Bool, second: UInt8) -> [UInt8]
-    {
-        // With streams, of which a recorded conversation has some.
-        var bytes: [UInt8] = [isInitiator ? 133 : 132, second]
+    static func input(
+        frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isInitiator: Bool, second: UInt8 = 0
+    ) -> [UInt8] {
+        // With all features, of which a recorded conversation uses most.
+        var bytes = options(isInitiator ? 5 : 4, second, features: features)
         for frame in frames {
             var body = frame.body
             var extra: [UInt8] = [0, 0]

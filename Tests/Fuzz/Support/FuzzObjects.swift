@@ -40,6 +40,21 @@ struct FuzzError: Error, Codable {
     var object: DistantObject?
 }
 
+/// What is asked of objects of the peer, of which it gives the classes.
+struct FuzzInterface: Extending {
+    typealias Base = FuzzBaseInterface
+
+    let text = Signature<Int, [String: [String?]]>("text")
+    let give = Signature<DistantObject>("give")
+    let numbers = Signature<DistantStream<[Int]>, Int>("numbers")
+    let later = Signature<String?, Int>("later", since: 2, olderTypeNames: ["Optional<String>": "String"])
+}
+
+struct FuzzBaseInterface: Interface {
+    let echo = Signature<Int, Int>("echo")
+    let note = Signature<Void, Int>("note")
+}
+
 /// The object that the peer calls, with a method of each kind.
 final class FuzzDirectory: Vendable {
     private struct State {
@@ -111,7 +126,10 @@ final class FuzzDirectory: Vendable {
     }
 
     func keep(_ object: DistantObject) -> DistantObject? {
-        state.withLock { state in
+        // Reads the description of its class.
+        let typed = try? Remote<FuzzInterface>(object)
+        _ = typed?.later.isAvailable
+        return state.withLock { state in
             state.kept.append(object)
             return state.kept.count > 4 ? state.kept.removeFirst() : nil
         }
@@ -119,7 +137,8 @@ final class FuzzDirectory: Vendable {
 
     @concurrent func tell(_ object: DistantObject, _ number: Int) async throws -> Int {
         try await object.note.oneWay(number)
-        return try await object.echo(number)
+        // Both pass on the metadata of this call, and what is added.
+        return try await CallContext.with(metadata: ["tell": "\(number)"]) { try await object.echo(number) }
     }
 
     @concurrent func think(_ pauses: Int) async -> Int {
