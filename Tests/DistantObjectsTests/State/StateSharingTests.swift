@@ -5,16 +5,9 @@ import Testing
 
 @Suite("The state: from the socket to shared memory")
 struct StateSharingTests {
-    private static let always: BusyTraffic = {
-        var busy = BusyTraffic()
-        busy.frames = 1
-        busy.nanoseconds = .max
-        return busy
-    }()
-
     /// The frame with which the initiator asks.
     private func asked() throws -> (client: StateSide, server: StateSide, frame: StateFrame) {
-        let (client, server) = try StateSide.pair(busy: Self.always)
+        let (client, server) = try StateSide.pair(busy: .onEachFrame)
         #expect(try client.receive(StateFrame(.ping, 1)) == .expectMemory)
         client.state.askForMemory()
         let frame = try #require(client.takeFrames().last)
@@ -69,24 +62,24 @@ struct StateSharingTests {
 
     @Test("A side does not ask an untrusted peer, on slow traffic, or after its Goodbye")
     func doesNotAsk() throws {
-        let (client, _) = try StateSide.pair(busy: Self.always)
+        let (client, _) = try StateSide.pair(busy: .onEachFrame)
         client.host.isPeerTrusted = false
         #expect(try client.receive(StateFrame(.ping, 1)) == .none)
         #expect(client.state.sharing.phase == .never)
-        var slow = Self.always
+        var slow = BusyTraffic.onEachFrame
         slow.nanoseconds = 10
         let (other, _) = try StateSide.pair(busy: slow)
         #expect(try other.receive(StateFrame(.ping, 1)) == .none)
         other.host.now += 5
         #expect(try other.receive(StateFrame(.ping, 1)) == .expectMemory)
-        let (closing, _) = try StateSide.pair(busy: Self.always)
+        let (closing, _) = try StateSide.pair(busy: .onEachFrame)
         closing.state.writeGoodbye(.closed, "")
         #expect(try closing.receive(StateFrame(.ping, 1)) == .none)
     }
 
     @Test("Each step out of order is refused", arguments: [0, 1, 2, 3, 4] as [UInt8])
     func outOfOrder(flags: UInt8) throws {
-        let (client, server) = try StateSide.pair(busy: Self.always)
+        let (client, server) = try StateSide.pair(busy: .onEachFrame)
         #expect(throws: ProtocolViolation.self) { try client.receive(StateFrame(.share, flags: flags)) }
         guard flags != ShareStep.ask.rawValue else { return }
         #expect(throws: ProtocolViolation.self) { try server.receive(StateFrame(.share, flags: flags)) }
