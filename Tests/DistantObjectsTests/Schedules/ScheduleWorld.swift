@@ -145,7 +145,12 @@ final class ScheduleWorld: @unchecked Sendable {
         guard let target = known.randomElement(using: &random.value), target.object.connection != nil else { return }
         switch Int.random(in: 0..<24, using: &random.value) {
         case 0, 14...17: if known.count > 1 { known.removeLast() }
-        case 1: if Int.random(in: 0..<10, using: &random.value) == 0 { link.invalidate() }
+        case 1:
+            switch Int.random(in: 0..<10, using: &random.value) {
+            case 0: link.invalidate()
+            case 1: close(link)
+            default: break
+            }
         case 2...6: spawn(target, sender) { try await self.send($0, sender + Self.besides) }
         case 7...9: await attempt { try await target.object.note.oneWay(sender, self.next(sender)) }
         case 10...12: await attempt { if let gift = try await self.ask(target, sender) { known.append(gift) } }
@@ -153,6 +158,16 @@ final class ScheduleWorld: @unchecked Sendable {
         default: await attempt { try await self.send(target, sender) }
         }
         if known.count > 6 { known.remove(at: 1) }
+    }
+
+    /// Closes a connection in order, whatever is under way, while its client goes on.
+    private func close(_ link: Connection) {
+        let limit = Duration.milliseconds(Int.random(in: 1..<300, using: &random.value))
+        begun.value += 1
+        Task(executorPreference: loop) { [self] in
+            await link.close(within: limit)
+            finished.value += 1
+        }
     }
 
     /// A call that runs in parallel, and may be cancelled.
@@ -175,6 +190,8 @@ final class ScheduleWorld: @unchecked Sendable {
         } catch is CancellationError {
         } catch is ConnectionError {
         } catch is NotFound {
+        } catch let error as RemoteError where error.code != nil {
+            // The method has called back, or read a stream, while its side closes.
         } catch {
             complain("\(error)")
         }

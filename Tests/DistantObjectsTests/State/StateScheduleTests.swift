@@ -17,14 +17,23 @@ import Testing
 struct StateScheduleTests {
     static let seeds: [UInt64] = {
         if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }
+        let count = ProcessInfo.processInfo.environment["DISTANT_SEEDS"].flatMap { UInt64($0) } ?? 60
         let start = UInt64.random(in: 0..<1 << 40)
-        return (0..<60).map { start + $0 }
+        return (0..<count).map { start + $0 }
     }()
 
     @Test("Each call ends once, in its object's order, and every table is empty at the end", arguments: seeds)
     func schedule(seed: UInt64) throws {
         var schedule = try Schedule(seed: seed)
         try schedule.run()
+    }
+
+    @Test(
+        "A close while anything is under way ends each call once, and what failed as not taken never starts",
+        arguments: seeds)
+    func closing(seed: UInt64) throws {
+        var schedule = try Schedule(seed: seed)
+        try schedule.runClosing()
     }
 }
 
@@ -53,6 +62,17 @@ private struct Schedule {
     /// The items that were sent and taken, by their stream's source or its inbox.
     private var itemsTaken = 0
     private var itemsSent = 0
+    /// Whether each side has written its Goodbye.
+    ///
+    /// The channel drops what is written later.
+    private var hasEnded = [false, false]
+    /// The openers of each side's calls that were written at once, by waiter.
+    private var openers: [[Int: UInt64]] = [[:], [:]]
+    /// The openers of the calls that each side has started.
+    private var startedOpeners: [Set<UInt64>] = [[], []]
+    /// The one-way messages that each side has sent, and those it has started.
+    private var oneWays = [0, 0]
+    private var startedOneWays = [0, 0]
 
     init(seed: UInt64) throws {
         self.seed = seed
@@ -73,12 +93,24 @@ private struct Schedule {
         try close()
     }
 
+    /// A run in which a side, or both, begin to close in the middle.
+    mutating func runClosing() throws {
+        let closings = (0..<Int.random(in: 1...2, using: &random)).map { _ in Int.random(in: 0..<400, using: &random) }
+        for index in 0..<400 {
+            for _ in closings.filter({ $0 == index }) { beginClosing(Int.random(in: 0...1, using: &random)) }
+            try step()
+        }
+        promises = [[], []]
+        while try settle() {}
+        for index in sides.indices { checkClosed(index) }
+    }
+
     private mutating func step() throws {
         let index = Int.random(in: 0...1, using: &random)
         let side = sides[index]
         switch Int.random(in: 0..<19, using: &random) {
         case 0, 1, 2: try call(index)
-        case 3: _ = try side.offer()
+        case 3: if !side.state.isEnded, try side.offer() { oneWays[index] += 1 }
         case 4: giveUp(index)
         case 5, 6, 7: try deliver(to: index)
         case 8: start(index)
@@ -88,11 +120,14 @@ private struct Schedule {
         case 12: promises[index].indices.randomElement(using: &random).map { _ = promises[index].remove(at: $0) }
         case 13, 14: try produce(index)
         case 15, 16: try read(index)
-        default: side.state.writeControl(Bool.random(using: &random) ? .ping : .barrier, ControlWait())
+        default:
+            let kind: FrameKind = Bool.random(using: &random) ? .ping : .barrier
+            if !side.state.ending.saidGoodbye { side.state.writeControl(kind, ControlWait()) }
         }
     }
 
     private mutating func call(_ index: Int) throws {
+        guard !sides[index].state.isEnded else { return }
         let waiter = begun[index]
         begun[index] += 1
         let message: OutboundMessage
@@ -111,10 +146,13 @@ private struct Schedule {
         } else {
             message = try StateSide.message(waiter)
         }
-        open[index].append((waiter, try sides[index].call(waiter, message)))
+        let ticket = try sides[index].call(waiter, message)
+        open[index].append((waiter, ticket))
+        if sides[index].state.questions.phase(of: ticket) == .sent { openers[index][waiter] = sides[index].state.sent }
     }
 
     private mutating func promise(_ index: Int) throws {
+        guard !sides[index].state.isEnded else { return }
         let message: OutboundMessage
         if let promise = promises[index].randomElement(using: &random), Bool.random(using: &random) {
             message = try StateSide.message("promise \(promise.number)", toPromise: promise.proxy)
@@ -156,7 +194,7 @@ private struct Schedule {
         guard let reader = readers.randomElement(using: &random) else { return }
         switch (reader.inbox.reading, Int.random(in: 0..<8, using: &random)) {
         case (_, 0): side.stop(reader.inbox)
-        case (.unread, 1...3):
+        case (.unread, 1...3) where !side.state.isEnded:
             let waiter = begun[index]
             begun[index] += 1
             open[index].append((waiter, try side.call(waiter, StateSide.message(streams: [reader]))))
@@ -178,17 +216,45 @@ private struct Schedule {
         guard let place = open[index].indices.randomElement(using: &random) else { return }
         let call = open[index].remove(at: place)
         sides[index].transition { state, actions in state.giveUp(call.ticket, CancellationError(), &actions) }
+        react(index)
     }
 
     /// Delivers some of the other side's frames as one read.
     @discardableResult
     private mutating func deliver(to index: Int) throws -> Bool {
-        streams[index] += sides[1 - index].takeFrames()
+        streams[index] += written(by: 1 - index)
         let count = min(streams[index].count, Int.random(in: 1...6, using: &random))
         for frame in streams[index].prefix(count) { try sides[index].receive(frame) }
         streams[index].removeFirst(count)
         sides[index].endIteration()
+        react(index)
         return count > 0
+    }
+
+    /// The frames that a side's channel sends of those that were written.
+    private mutating func written(by index: Int) -> [StateFrame] {
+        let frames = sides[index].takeFrames()
+        guard !hasEnded[index] else { return [] }
+        guard let last = frames.firstIndex(where: { $0.form == .last }) else { return frames }
+        hasEnded[index] = true
+        return Array(frames[...last])
+    }
+
+    /// What a host does after a transition that concerns the close.
+    private func react(_ index: Int) {
+        let side = sides[index]
+        let done = side.done
+        side.done = []
+        if done.contains("goodbye") {
+            side.transition { state, actions in state.failUnanswered(side.host, "x", &actions) }
+            beginClosing(index)
+        }
+        if done.contains("close if idle") { _ = side.sayGoodbyeIfIdle() }
+    }
+
+    private func beginClosing(_ index: Int) {
+        sides[index].beginClosing()
+        _ = sides[index].sayGoodbyeIfIdle()
     }
 
     @discardableResult
@@ -199,6 +265,8 @@ private struct Schedule {
         let route = name.hasPrefix("promise") ? Route.promise(name) : .object(ObjectIdentifier(call.export.object))
         #expect(lastStarted[route] ?? 0 < call.number, "seed \(seed): messages to \(route) changed their order")
         lastStarted[route] = call.number
+        startedOpeners[index].insert(call.number)
+        if call.question == nil { startedOneWays[index] += 1 }
         return true
     }
 
@@ -211,6 +279,7 @@ private struct Schedule {
             let kept = call.flags.contains(.keepAnswer) ? outcome(sides[index]) : nil
             try sides[index].answer(call, keeping: kept)
         }
+        if sides[index].state.phase == .closing { _ = sides[index].sayGoodbyeIfIdle() }
         return true
     }
 
@@ -249,17 +318,38 @@ private struct Schedule {
         #expect(side.state.imports.count == 0 && side.state.exports.count == 0, "seed \(seed): a reference is left")
     }
 
-    private mutating func close() throws {
-        sides[0].beginClosing()
-        #expect(sides[0].sayGoodbyeIfIdle(), "seed \(seed)")
-        try deliver(to: 1)
-        sides[1].beginClosing()
-        #expect(sides[1].sayGoodbyeIfIdle(), "seed \(seed)")
-        try deliver(to: 0)
-        for side in sides {
-            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
-            side.transition { state, actions in state.end(&actions) }
-            #expect(side.state.exports.count == 0 && side.state.phase == .ended, "seed \(seed)")
+    /// Checks a side after both have closed.
+    private func checkClosed(_ index: Int) {
+        let side = sides[index]
+        #expect(side.state.ending.saidGoodbye && side.state.ending.peerSaidGoodbye, "seed \(seed): no Goodbye came")
+        end(side)
+        // Promises have no waiter.
+        let failures = side.failures.filter { $0.key >= 0 }
+        #expect(side.answers.count + failures.count == begun[index], "seed \(seed): a call ended twice or never")
+        #expect(Set(side.answers.keys).isDisjoint(with: failures.keys), "seed \(seed)")
+        for (waiter, code) in failures {
+            // Each side answers all that it has entered before its Goodbye.
+            let isExpected = [.cancelled, .notSent, .notDelivered].contains(code)
+            #expect(isExpected, "seed \(seed): call \(waiter) failed by \(code)")
+            guard code != .cancelled, let opener = openers[index][waiter] else { continue }
+            #expect(!startedOpeners[1 - index].contains(opener), "seed \(seed): call \(waiter) was started: \(code)")
         }
+        let lost = oneWays[index] - startedOneWays[1 - index]
+        #expect(side.state.oneWays.losses.count == lost, "seed \(seed): \(lost) one-way messages are lost")
+    }
+
+    private mutating func close() throws {
+        beginClosing(0)
+        for index in [1, 0] { try deliver(to: index) }
+        for side in sides {
+            #expect(side.state.ending.saidGoodbye && side.state.ending.peerSaidGoodbye, "seed \(seed)")
+            end(side)
+        }
+    }
+
+    private func end(_ side: StateSide) {
+        _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
+        side.transition { state, actions in state.end(&actions) }
+        #expect(side.isAtRest && side.state.phase == .ended, "seed \(seed): something is left")
     }
 }

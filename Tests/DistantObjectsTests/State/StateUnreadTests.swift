@@ -41,11 +41,11 @@ struct StateUnreadTests {
         try server.receive(client.takeFrames())
         for unsent in [2_049, 2_048, 1_025] {
             server.host.unsentAnswers = unsent
-            server.endTurn()
+            server.endIteration()
             #expect(server.start() == nil, "\(unsent)")
         }
         server.host.unsentAnswers = 1_024
-        server.endTurn()
+        server.endIteration()
         #expect(server.start()?.obstacle == Obstacle.none)
     }
 
