@@ -66,12 +66,15 @@ struct StateHandshakeTests {
         #expect((error?.reason == .outOfStep) == !isAllowed)
     }
 
-    @Test("Only Call and Return come in fragments", arguments: kinds.filter { $0 != .call && $0 != .return })
+    @Test(
+        "Only Call, Return, Item and End come in fragments",
+        arguments: kinds.filter { ![.call, .return, .item, .end].contains($0) })
     func fragments(kind: FrameKind) throws {
         let (_, server) = try StateSide.pair()
         var frame = StateFrame(kind, 0)
         frame.fragments = [1, 2, 3]
-        #expect(throws: ProtocolViolation.self) { try server.receive(frame) }
+        let error = #expect(throws: ProtocolViolation.self) { try server.receive(frame) }
+        #expect(error?.message.contains("cannot come in fragments") == true)
     }
 
     @Test("Kinds without flags are refused with a flag", arguments: kinds)
