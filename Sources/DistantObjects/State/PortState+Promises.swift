@@ -21,7 +21,8 @@ extension PortState {
         try checkOpen(message)
         guard knowsPromises else {
             throw ConnectionError(
-                .notAvailable, "the other process is of a version without promises; await the result instead",
+                .notAvailable,
+                "the other process does not know promises (bit 32 of the features in its Hello); await the result instead",
                 context: message.name)
         }
         guard Int(questions.promises) < ProtocolLimits.keptAnswers else {
