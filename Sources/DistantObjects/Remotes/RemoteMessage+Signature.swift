@@ -66,14 +66,6 @@ extension SignatureRecord {
             "the other process does not answer version \(version ?? 0) of the interface: \(reason)", context: name,
             underlying: underlying)
     }
-
-    /// A peer that does not describe its classes refuses what it does not know.
-    fileprivate func explained(_ error: any Error) -> any Error {
-        guard mayBeMissing, let refusal = error as? ConnectionError, refusal.code == .noSuchMessage else {
-            return error
-        }
-        return notAvailable(refusal.message, refusal)
-    }
 }
 
 extension MessagePlace {
