@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Glibc)
     import Glibc
 #else
@@ -5,18 +7,24 @@
 #endif
 
 /// Shows on a terminal how many blocks are finished, in one line that is written again and again.
-struct Progress: Sendable {
+final class Progress: Sendable {
     private let total: Int
     private let isShown = isatty(2) == 1
+    /// The most that was shown: of two workers that finish at a time, the later one may come first.
+    private let most = Mutex(0)
 
     init(of total: Int) { self.total = total }
 
     func show(_ finished: Int) {
         guard isShown else { return }
-        let width = 40
-        let filled = width * finished / total
-        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: width - filled)
-        put("\r[\(bar)] \(finished) of \(total)")
+        most.withLock { most in
+            guard finished > most else { return }
+            most = finished
+            let width = 40
+            let filled = width * finished / total
+            let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: width - filled)
+            put("\r[\(bar)] \(finished) of \(total)")
+        }
     }
 
     func end() { if isShown { put("\n") } }
