@@ -56,6 +56,16 @@ extension Remote where I: Extending, I.Base: Extending, I.Base.Base: Extending {
 }
 
 extension Remote {
+    /// Not for use: it says what to write where no interface of the remote's is the wanted one.
+    @available(
+        *, unavailable,
+        message:
+            "the interface of this Remote does not extend that one; `try Remote<…>(remote.object)` checks whether the object answers it"
+    )
+    public init<Other: Interface>(_ remote: Remote<Other>) {
+        fatalError("the compiler refuses each use")
+    }
+
     /// The same object, used by an interface that its own extends.
     public init<Extended: Extending>(_ remote: Remote<Extended>) where Extended.Base == I {
         self.init(remote.object, remote.shape.base)

@@ -31,7 +31,9 @@ private struct WrongUse {
         WrongUse("try await admin.foo(1)", "reference to member 'foo' cannot be resolved without a contextual type"),
         WrongUse(
             "_ = Remote<DirectoryInterface>(vending: PersonObject())", "'DirectoryInterface' and 'PersonObject.I'"),
-        WrongUse("_ = Remote<AdminInterface>(directory)", "no exact matches in call to initializer"),
+        WrongUse(
+            "_ = Remote<AdminInterface>(directory)",
+            "the interface of this Remote does not extend that one; `try Remote<…>(remote.object)` checks whether"),
         WrongUse("_ = try await connection.root(as: Person.self)", "requires that 'Person' conform to 'Interface'"),
         WrongUse("connection.vend(PersonObject())", "call can throw but is not marked with 'try'"),
         WrongUse(
