@@ -10,14 +10,25 @@ package enum PeakMemory {
     /// The most bytes that were resident while `body` ran, minus those at its start; 0 if the system does not report
     /// them.
     package static func growth(during body: () throws -> Void) rethrows -> Int {
-        // Resets the kernel's record of the peak. If that is not allowed, the result is at least as large.
-        if let file = FileHandle(forWritingAtPath: "/proc/self/clear_refs") {
-            try? file.write(contentsOf: Data("5".utf8))
-            try? file.close()
-        }
+        resetPeak()
         let before = resident
         try body()
         return max(0, peak - before)
+    }
+
+    /// As the synchronous form.
+    package static func growth(during body: () async throws -> Void) async rethrows -> Int {
+        resetPeak()
+        let before = resident
+        try await body()
+        return max(0, peak - before)
+    }
+
+    /// Resets the kernel's record of the peak; if that is not allowed, `growth` is at least as large.
+    private static func resetPeak() {
+        guard let file = FileHandle(forWritingAtPath: "/proc/self/clear_refs") else { return }
+        try? file.write(contentsOf: Data("5".utf8))
+        try? file.close()
     }
 
     private static func status(_ name: String) -> Int {

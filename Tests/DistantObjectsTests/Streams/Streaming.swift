@@ -1,7 +1,8 @@
-import DistantObjects
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import DistantObjects
 
 /// An object whose messages return and take streams.
 final class Streaming: Vendable {
@@ -237,6 +238,17 @@ struct StreamPair {
         remote = try await self.client.root
         while transport == .memory, !self.client.isInSharedMemory || !self.server.isInSharedMemory {
             try await self.client.ping()
+        }
+    }
+
+    /// Waits until the writer of the object's stream waits for its reader, which does not read meanwhile.
+    func suspendWriter() async throws {
+        // All credit that the reader has given until now comes before this.
+        try await client.ping()
+        await eventually("the writer is suspended") {
+            server.state.withLock { state in
+                state.streams.all.outgoing.contains { $0.allowance == 0 && !$0.waiters.isEmpty }
+            }
         }
     }
 
