@@ -17,7 +17,7 @@ struct RoomTests {
         private let loop = ManualLoop()
         private let recorder = Recorder()
         private let end: MemoryLink.End
-        private let turnsAtStart: Int
+        private let deliveriesAtStart: Int
 
         init(unsentFrames: Int = 1 << 20, unsentMessages: Int = 1 << 20) throws {
             let (ours, theirs) = MemoryLink.pair(capacity: RoomTests.linkCapacity)
@@ -29,13 +29,13 @@ struct RoomTests {
             channel = Channel(endpoint: ours, loop: loop, configuration: configuration)
             channel.start(recorder)
             loop.runUntilIdle()
-            turnsAtStart = recorder.state.withLock { $0.turns }
+            deliveriesAtStart = recorder.state.withLock { $0.deliveries }
         }
 
         /// How often the handler was notified.
         var notices: Int {
             loop.runUntilIdle()
-            return recorder.state.withLock { $0.turns } - turnsAtStart
+            return recorder.state.withLock { $0.deliveries } - deliveriesAtStart
         }
 
         var unsentMessages: Int { channel.queueLock.withLock { channel.writing.queue.unsentOwnMessages } }
@@ -88,7 +88,7 @@ struct RoomTests {
     func answersApart() throws {
         let side = try Side(unsentFrames: 10_000, unsentMessages: 100_000)
         for _ in 0..<30 { side.sendFrame(isAnswer: true) }
-        side.channel.sendBulk(pattern(200_000), kind: 1)
+        side.channel.sendLarge(pattern(200_000), kind: 1)
         #expect(!side.channel.isFrameQueueFull)
         #expect(side.channel.hasMessageRoom(for: 100_000))
         for _ in 0..<10 { side.sendFrame() }
@@ -101,7 +101,7 @@ struct RoomTests {
         arguments: [(400_000, 500_000), (900_000, 100_000), (2_000_000, 0)])
     func largeMessages(wanted: Int, mark: Int) throws {
         let side = try Side(unsentMessages: 1_000_000)
-        for _ in 0..<2 { side.channel.sendBulk(pattern(400_000)) }
+        for _ in 0..<2 { side.channel.sendLarge(pattern(400_000)) }
         #expect(!side.channel.hasMessageRoom(for: wanted))
         var before = side.unsentMessages
         while side.notices == 0 {
@@ -139,7 +139,7 @@ struct RoomTests {
     @Test("The same for answers in fragments, each byte of which counts as soon as it is written")
     func largeAnswers() throws {
         let side = try Side()
-        for _ in 0..<2 { side.channel.sendBulk(pattern(100_000), kind: 1) }
+        for _ in 0..<2 { side.channel.sendLarge(pattern(100_000), kind: 1) }
         side.channel.notifyWhenAnswers(areAtMost: 100_000)
         var before = side.channel.unsentAnswers
         while side.notices == 0 {

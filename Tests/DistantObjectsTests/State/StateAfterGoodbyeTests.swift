@@ -7,7 +7,8 @@ import Testing
 struct StateAfterGoodbyeTests {
     /// A frame that crosses the Goodbye, by its kind and what it is for.
     enum Late: CaseIterable {
-        case call, oneWay, answer, cancel, drop, release, callCredit, oneWayCredit, largeMessageCredit, streamCredit, item,
+        case call, oneWay, answer, cancel, drop, release, callCredit, oneWayCredit, largeMessageCredit, streamCredit,
+            item,
             producersEnd, readersEnd, failed, ask, ping, pong, barrier
 
         var kind: FrameKind {
