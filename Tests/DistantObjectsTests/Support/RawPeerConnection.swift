@@ -20,11 +20,18 @@ struct RawPeerConnection {
     let opened: Signal
     let ended: Signal
 
-    /// - Parameter hello: The `Hello` of the peer.
-    init(_ transport: Transport, hello: [UInt8] = RawPeer.hello, server: Bool = false) async throws {
+    /// - Parameters:
+    ///   - hello: The `Hello` of the peer.
+    ///   - limits: The limits of the connection.
+    init(
+        _ transport: Transport, hello: [UInt8] = RawPeer.hello, server: Bool = false,
+        limits: Connection.Limits = .init()
+    ) async throws {
         let (raw, ours) = try Self.ends(transport)
         let (opened, ended) = (Signal(), Signal())
-        var configuration = Connection.Configuration.patient
+        var configuration = Connection.Configuration()
+        configuration.limits = limits
+        configuration = configuration.withLongTimeouts
         configuration.onEvent = { event in
             switch event.code {
             case .opened: opened.send()
