@@ -5,14 +5,16 @@ import Testing
 
 @Suite("Lost one-way messages", .bounded())
 struct OneWayLossTests {
-    @Test("Messages that are unwritten when the connection is cut are counted as lost, each once")
-    func unwritten() async throws {
+    @Test(
+        "Messages that are unwritten when the connection is cut are counted as lost, each once, many small ones too",
+        arguments: [4_000, 10])
+    func unwritten(size: Int) async throws {
         let pair = try await RawPeerConnection(
             .socketpair, hello: RawPeer.greeting(queuedCalls: 1 << 20, runningCalls: 1 << 20, features: 4))
         let root = try await pair.root()
-        let text = String(repeating: "x", count: 4_000)
+        let text = String(repeating: "x", count: size)
         var sent = 0
-        while sent < 20_000, try root.note.offer(text) { sent += 1 }
+        while sent < 40_000, try root.note.offer(text) { sent += 1 }
         pair.connection.invalidate()
         let losses = await pair.connection.close()
         let raw = pair.raw

@@ -62,6 +62,13 @@ struct Credit {
     /// - Parameter asked: The number of question numbers that the peer has used. It accepts so many calls without credit.
     func mayBorrow(asked: Int) -> Bool { Int(calls) > -asked }
 
+    /// The number of one-way messages that may be under way; if they share the count of calls, also of calls.
+    @inline(__always)
+    func oneWaysUnderWay(_ grants: PeerGrants) -> Int {
+        if let left = oneWays { return Int(grants.runningCalls - left) }
+        return Int(grants.queuedCalls) - Int(calls)
+    }
+
     mutating func use(isOneWay: Bool) {
         if isOneWay, let left = oneWays { oneWays = left - 1 } else { calls -= 1 }
     }

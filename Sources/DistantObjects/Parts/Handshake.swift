@@ -7,7 +7,7 @@ struct Handshake {
     /// Until then its calls wait; they may come right after its `Hello`.
     var isAccepted = false
 
-    /// The most credit that is counted: far more than any sender uses, and far less than the counters can hold.
+    /// The most credit for calls that is counted: far more than any sender uses, and far from what the counters hold.
     private static let mostCredit: UInt64 = 1 << 30
 
     var hasPeersHello: Bool { grants.message > 0 }
@@ -35,7 +35,8 @@ struct Handshake {
             throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
         }
         grants.queuedCalls = Int32(min(try reader.number(), mostCredit))
-        grants.runningCalls = Int32(max(1, min(try reader.number(), mostCredit)))
+        let runningCalls = try reader.number()
+        grants.runningCalls = Int32(max(1, min(runningCalls, UInt64(ProtocolLimits.mostOneWayCredit))))
         grants.message = max(ProtocolLimits.smallestMessage, try reader.number())
         let name = try reader.text(limit: ProtocolLimits.nameBytes)
         guard grants.queuedCalls >= 1 else {

@@ -1,16 +1,35 @@
 import PortTransport
 
 /// A record of this side's one-way messages, which counts those that did not run.
+///
+/// It knows of the last frames whether they are one-way messages that have not failed: a window with one bit for each frame.
+/// Any message under way may fail, however old it is, and the peer's credit limits how many are under way. So the window is
+/// at least four times their number, and grows if it has to before it forgets one. It is 512 bytes long, unless the peer
+/// grants more credit than usual and this side uses it, and never longer than 512 KiB.
 struct OneWayRecord {
-    /// The number of last frames for which the record knows whether they are one-way messages; a power of two.
-    private static let window: UInt64 = 4_096
+    /// How many frames it knows at first, and at most: powers of two.
+    static let firstWindow: UInt64 = 4_096
+    static let largestWindow = 4 * UInt64(ProtocolLimits.mostOneWayCredit)
+    /// How many of the last failures of forgotten messages it knows.
+    private static let lateFailures = 64
 
-    /// One bit for each of the last frames; empty before the first one-way message.
+    /// The bit of a frame is that of its number modulo the window.
+    ///
+    /// Empty before the first one-way message.
     private var bits: [UInt64] = []
     /// The number of the last one-way message.
     private var last: UInt64 = 0
-    /// The losses that were not reported yet; usually missing.
+    /// The first frame that was in the window when it last grew.
+    private var start: UInt64 = 1
+    /// How many one-way messages are older than the window, without those that have failed.
+    private var forgotten: UInt64 = 0
+    /// The last of those older than the window that have failed.
+    private var late: [UInt64] = []
+    /// Missing as a rule.
     private var unreported = Rare<OneWayLosses>.missing
+
+    /// How many frames it knows.
+    var window: UInt64 { UInt64(bits.count) * 64 }
 
     /// Whether there are losses that were not reported yet.
     var hasLosses: Bool {
@@ -21,23 +40,32 @@ struct OneWayRecord {
     var losses: OneWayLosses { unreported.value ?? OneWayLosses(count: 0, first: nil) }
 
     /// Notes that a one-way message was written.
+    ///
+    /// - Parameter underWay: The number of one-way messages that are under way, with this one.
+    /// - Complexity: O(1) on average in the number of frames.
     @inline(__always)
-    mutating func sent(_ number: UInt64) {
-        // Usually the frame before it was a one-way message as well.
-        guard number == last + 1, last > 0 else { return sentBehindOthers(number) }
+    mutating func sent(_ number: UInt64, underWay: Int) {
+        // As a rule the frame before is one as well.
+        guard number == last + 1, last > 0, !self[number] else { return sentBehindOthers(number, underWay) }
         self[number] = true
         last = number
     }
 
     @inline(never)
-    private mutating func sentBehindOthers(_ number: UInt64) {
-        if bits.isEmpty { bits = Array(repeating: 0, count: Int(Self.window / 64)) }
-        if number - last >= Self.window {
-            for index in bits.indices { bits[index] = 0 }
+    private mutating func sentBehindOthers(_ number: UInt64, _ underWay: Int) {
+        if bits.isEmpty { bits = Array(repeating: 0, count: Int(Self.firstWindow / 64)) }
+        // What leaves the window now may be under way.
+        let wanted = 4 * min(UInt64(clamping: underWay), Self.largestWindow / 4)
+        if number > window, wanted > window { grow(to: wanted) }
+        if number - last >= window {
+            for index in bits.indices {
+                forgotten += UInt64(bits[index].nonzeroBitCount)
+                bits[index] = 0
+            }
         } else {
             var next = last + 1
-            while next < number {
-                self[next] = false
+            while next <= number {
+                forget(next)
                 next += 1
             }
         }
@@ -45,28 +73,78 @@ struct OneWayRecord {
         last = number
     }
 
+    /// Takes out of the window what has the place of a frame.
+    private mutating func forget(_ number: UInt64) {
+        guard self[number] else { return }
+        forgotten += 1
+        self[number] = false
+    }
+
+    private mutating func grow(to wanted: UInt64) {
+        var count = bits.count
+        while UInt64(count) * 64 < wanted { count *= 2 }
+        var grown = [UInt64](repeating: 0, count: count)
+        var number = oldest
+        while let next = first(from: number) {
+            grown[Self.index(of: next, in: count)] |= 1 << (next % 64)
+            number = next + 1
+        }
+        // What came before is forgotten, though there would be room for it now.
+        start = oldest
+        bits = grown
+    }
+
+    /// The word that has the bit of a frame, among a number of words that is a power of two.
+    @inline(__always)
+    private static func index(of number: UInt64, in count: Int) -> Int {
+        Int(truncatingIfNeeded: number / 64) & (count - 1)
+    }
+
     private subscript(number: UInt64) -> Bool {
-        get { bits[Int(number % Self.window / 64)] & 1 << (number % 64) != 0 }
+        @inline(__always) get { bits[Self.index(of: number, in: bits.count)] & 1 << (number % 64) != 0 }
         @inline(__always) set {
             let bit = UInt64(1) << (number % 64)
             if newValue {
-                bits[Int(number % Self.window / 64)] |= bit
+                bits[Self.index(of: number, in: bits.count)] |= bit
             } else {
-                bits[Int(number % Self.window / 64)] &= ~bit
+                bits[Self.index(of: number, in: bits.count)] &= ~bit
             }
         }
     }
 
+    /// The first frame in the window.
+    var oldest: UInt64 { last < window ? start : max(start, last - window + 1) }
+
+    /// The first message in the record from a frame of the window on.
+    private func first(from number: UInt64) -> UInt64? {
+        var number = number
+        while number <= last {
+            let rest = bits[Self.index(of: number, in: bits.count)] >> (number % 64)
+            if rest != 0 {
+                let found = number + UInt64(rest.trailingZeroBitCount)
+                return found <= last ? found : nil
+            }
+            number += 64 - number % 64
+        }
+        return nil
+    }
+
     /// Counts a failure that the peer reports.
     ///
-    /// Each message can fail once.
+    /// Each message can fail once. Of messages that are older than the window the record knows only how many there are, and
+    /// the last ones that have failed.
     ///
-    /// - Returns: False if no one-way message has that number. For frames older than the window the answer is true.
+    /// - Returns: False if no one-way message has that number, or it has failed before.
     mutating func failed(_ number: UInt64, _ error: ConnectionError) -> Bool {
         guard number > 0, number <= last else { return false }
-        if last - number < Self.window {
+        if number >= oldest {
             guard self[number] else { return false }
             self[number] = false
+        } else {
+            guard forgotten > 0, !late.contains(number) else { return false }
+            forgotten -= 1
+            if late.count == Self.lateFailures { late.removeFirst() }
+            late.append(number)
         }
         // A message whose method threw has run and is not lost.
         if error.code != .methodFailed { lose(1, error) }
@@ -84,7 +162,7 @@ struct OneWayRecord {
     ///
     /// - Parameter mayBeWritten: Whether the whole message with that number may have reached the peer. Those messages are not
     ///   counted, because they may have run.
-    /// - Complexity: O(*n*) in the frames in the window, at most 4,096.
+    /// - Complexity: O(*n*) in the frames in the window.
     mutating func ended(_ end: ConnectionEnd, mayBeWritten: (UInt64) -> Bool) {
         lose(ConnectionError(.notSent, "\(end); the message was not sent"), after: 0) { !mayBeWritten($0) }
     }
@@ -94,14 +172,14 @@ struct OneWayRecord {
         _ error: ConnectionError, after number: UInt64, where isLost: (UInt64) -> Bool = { _ in true }
     ) {
         guard number < last else { return }
-        var next = max(number, last - min(last, Self.window - 1)) + 1
         var count = 0
-        while next <= last {
-            if self[next], isLost(next) {
+        var from = max(number + 1, oldest)
+        while let next = first(from: from) {
+            if isLost(next) {
                 self[next] = false
                 count += 1
             }
-            next += 1
+            from = next + 1
         }
         lose(count, error)
     }

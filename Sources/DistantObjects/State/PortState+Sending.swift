@@ -158,7 +158,7 @@ extension PortState {
     mutating func writeOneWay(_ message: OutboundMessage, _ host: Host) {
         credit.use(isOneWay: true)
         writeMessage(message, .oneWay, host)
-        oneWays.sent(sent)
+        oneWays.sent(sent, underWay: credit.oneWaysUnderWay(handshake.grants))
     }
 
     @inline(__always)

@@ -41,6 +41,8 @@ enum ProtocolLimits {
     static let headers = 16
     /// Every side takes messages of this size, whatever its `Hello` says.
     static let smallestMessage: UInt64 = 4_096
+    /// The most credit for one-way messages that is used, however much a peer grants.
+    static let mostOneWayCredit: Int32 = 1 << 20
     static let barriers = 256
     /// The answers that each side keeps for later messages of the other.
     static let keptAnswers = 4_096
