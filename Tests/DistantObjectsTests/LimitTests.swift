@@ -77,6 +77,21 @@ struct LimitTests {
         await other.close()
     }
 
+    @Test("A limit of messages above that of archives is lowered, and the peer is told the lower one")
+    func messageOverArchive() async throws {
+        var server = Connection.Configuration.patient
+        server.limits.message = 1 << 30
+        server.limits.archive.bytes = 100_000
+        let pair = try await Pair(server: server)
+        let directory = try await pair.client.root
+        let error = await #expect(throws: ConnectionError.self) {
+            let _: [UInt8] = try await directory.bytes([UInt8](repeating: 1, count: 200_000))
+        }
+        #expect(error?.code == .tooLarge)
+        #expect(error?.message.contains("at most 100000") == true, "\(String(describing: error))")
+        await pair.close()
+    }
+
     @Test(
         "A peer that sends a message larger than granted is cut off before memory is allocated",
         arguments: [false, true])
@@ -144,7 +159,11 @@ struct LimitTests {
             let directory = try await pair.client.root
             var held: [DistantObject] = []
             for _ in 0..<3 { held.append(try await directory.fresh()) }
-            await expectCode(.notEncodable) { let _: DistantObject = try await directory.fresh() }
+            let error = await #expect(throws: ConnectionError.self) {
+                let _: DistantObject = try await directory.fresh()
+            }
+            // The method has run.
+            #expect(error?.code == .overloaded && error?.isSafeToRetry == false)
             // An object that it already has uses no further place.
             let again = try await pair.client.root
             #expect(again === directory)

@@ -160,7 +160,8 @@ extension ConnectionError.Code {
     public static let notAvailable = Self(rawValue: "notAvailable")
     /// A promise has no object: the result that it stands for is nil or no reference.
     ///
-    /// Nothing that was sent to it has run.
+    /// The method with that result has run. What was sent to the promise has not, and would fail the same way again.
+    /// `isSafeToRetry` is false, because a new promise runs the method once more.
     public static let noObject = Self(rawValue: "noObject")
     /// A stream was iterated, sent or received again: it is read once.
     ///

@@ -77,9 +77,9 @@ extension PortCoder {
                 .tooLarge, "\(sentence); Connection.Limits.archive bounds it, on both sides", context: call,
                 mayHaveRun: true)
         }
-        return ConnectionError(
-            own.flatMap { [.tooLarge, .interfaceMismatch].contains($0.code) ? $0.code : nil } ?? .notEncodable,
-            sentence, context: call, mayHaveRun: true)
+        let told: Set<ConnectionError.Code> = [.tooLarge, .overloaded, .interfaceMismatch]
+        let code = own.flatMap { told.contains($0.code) ? $0.code : nil } ?? .notEncodable
+        return ConnectionError(code, sentence, context: call, mayHaveRun: true)
     }
 
     /// The error of a one-way message in the form its sender gets: a code and a text, without references or content.

@@ -19,7 +19,7 @@ public struct ConnectionLimits: Sendable, Equatable {
     public var references = 65_536
     /// Objects of this process that the peer may refer to at a time, with one of the connection's own.
     ///
-    /// Default: 65,536. A message that would exceed the limit is not sent.
+    /// Default: 65,536. A message that would exceed the limit is not sent (`overloaded`).
     public var exports = 65_536
     /// Streams of this process that the peer may have open at a time.
     ///

@@ -1,3 +1,4 @@
+import DistantObjects
 import Foundation
 import TestSupport
 import Testing
@@ -38,6 +39,24 @@ struct DocumentTests {
             let place = (DocumentedCode.root as NSString).appendingPathComponent(file)
             #expect(FileManager.default.fileExists(atPath: place), "\(document) names \(file)")
         }
+    }
+
+    @Test("The table of errors names each code, and says of each whether the call may have run")
+    func codes() throws {
+        let source = try DocumentedCode.text(of: "Sources/DistantObjects/Errors/ConnectionError.swift")
+        let declared = source.matches(of: #/static let (\w+) = Self\(rawValue: "(\w+)"\)/#).map { String($0.2) }
+        #expect(declared.count > 20)
+        let path = try #require(DocumentedCode.documents["Failures.md"])
+        var answers: [String: Substring] = [:]
+        for row in try DocumentedCode.text(of: path).matches(of: #/\n\| (`[a-z].*?) \| (.*?) \|/#) {
+            for code in row.1.matches(of: #/`(\w+)`/#) { answers[String(code.1)] = row.2 }
+        }
+        for code in declared {
+            let answer = try #require(answers[code], "Failures.md does not name \(code)")
+            let hasRun = answer.prefixMatch(of: #/no\b/#) == nil
+            #expect(ConnectionError(.init(rawValue: code), "").isSafeToRetry == !hasRun, "\(code): \(answer)")
+        }
+        #expect(answers.keys.filter { !declared.contains($0) } == [])
     }
 
     @Test(
