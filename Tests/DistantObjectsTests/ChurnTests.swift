@@ -10,7 +10,7 @@ struct ChurnTests {
     @Test("Many clients that connect, call and are cut from either side leave nothing behind")
     func churn() async {
         await #expect(processExitsWith: .success) {
-            let seed = UInt64.random(in: 0..<1 << 40)
+            let seed = TestSeed.next()
             try await Churn(seed: seed).run(clients: 8, rounds: 40)
         }
     }
@@ -18,7 +18,7 @@ struct ChurnTests {
     @Test("Connecting while the listener closes either works or fails, and leaves nothing behind")
     func closingListener() async {
         await #expect(processExitsWith: .success) {
-            let seed = UInt64.random(in: 0..<1 << 40)
+            let seed = TestSeed.next()
             let place = try TemporaryFolder()
             try await Churn(seed: seed).measured {
                 for round in 0..<60 { try await Self.closeWhileConnecting(place, seed &+ UInt64(round)) }
@@ -92,7 +92,7 @@ private final class Churn: Sendable {
         }
         #expect(Usage.channels.count <= before.count, "seed \(seed): \(Usage.channels) after \(before)")
         // The rest are the loop's, and a few pollers that are kept for blocking calls.
-        #expect(Usage.descriptors < descriptors + 40)
+        #expect(Usage.descriptors < descriptors + 40, "seed \(seed)")
         // The watchdog, the loop's threads, the task pool's threads and the tests' own.
         #expect(Usage.threads < 64, "seed \(seed)")
     }
@@ -115,7 +115,7 @@ private final class Churn: Sendable {
             await self.openedEnded.wait(for: self.opened.count)
             await self.servedEnded.wait(for: self.served.count)
         }
-        #expect(served.count <= opened.count && opened.count == 2 * clients * rounds)
+        #expect(served.count <= opened.count && opened.count == 2 * clients * rounds, "seed \(seed)")
         listener.close()
         await serving.value
     }

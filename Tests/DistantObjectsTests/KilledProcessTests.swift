@@ -76,33 +76,48 @@ private final class Helper: Sendable {
     /// The outcomes of the calls under way at that time.
     private let outcomes = Mutex<[ConnectionError.Code?: Int]>([:])
 
-    /// The moments at which it is killed.
-    private static let moments: [@Sendable (Helper) async throws -> Void] = [
-        { try await $0.idle() }, { try await $0.withProxy() }, { try await $0.unwritten() }, { try await $0.unread() },
-        { try await $0.running() }, { try await $0.queued() }, { try await $0.closing() }, { try await $0.busy() },
+    /// A moment at which it is killed.
+    private struct Moment: Sendable {
+        let name: String
+        /// Each of them has to occur, though not each time.
+        let outcomes: Set<ConnectionError.Code?>
+        let run: @Sendable (Helper) async throws -> Void
+    }
+
+    private static let moments = [
+        Moment(name: "idle", outcomes: []) { try await $0.idle() },
+        Moment(name: "with a proxy", outcomes: []) { try await $0.withProxy() },
+        Moment(name: "unwritten", outcomes: [.notSent]) { try await $0.unwritten() },
+        Moment(name: "unread", outcomes: [.outcomeUnknown]) { try await $0.unread() },
+        Moment(name: "running", outcomes: [.outcomeUnknown]) { try await $0.running() },
+        Moment(name: "queued", outcomes: [nil, .notSent]) { try await $0.queued() },
+        Moment(name: "closing", outcomes: [.outcomeUnknown]) { try await $0.closing() },
+        // Calls are under way, and a ping fails as closed.
+        Moment(name: "busy", outcomes: [.outcomeUnknown, .closed]) { try await $0.busy() },
     ]
 
     private var connection: Connection { process.connection }
 
     static func killAll(over way: KilledProcess.Way) async throws {
-        let seed = UInt64.random(in: 0..<1 << 40)
+        let seed = TestSeed.next()
         var random = SeededGenerator(seed: seed)
-        var outcomes: [ConnectionError.Code?: Int] = [:]
-        let deadline = ContinuousClock.now + TestTimeout.wait
-        func killOnce() async throws {
+        var outcomes: [String: [ConnectionError.Code?: Int]] = [:]
+        func killOnce(at moments: [Moment]) async throws {
             for moment in moments {
                 let helper = try await Helper(over: way, notes: 1 + random.below(20))
-                try await moment(helper)
-                outcomes.merge(helper.outcomes.withLock { $0 }, uniquingKeysWith: +)
+                try await moment.run(helper)
+                outcomes[moment.name, default: [:]].merge(helper.outcomes.withLock { $0 }, uniquingKeysWith: +)
             }
         }
         // After the first round, all cached resources exist.
-        try await killOnce()
+        try await killOnce(at: moments)
         let usage = await UsageRecord()
-        for _ in 0..<2 { try await killOnce() }
-        // Which calls are under way is random. After enough rounds, one caller was within a call.
-        while outcomes[.outcomeUnknown] == nil, ContinuousClock.now < deadline { try await killOnce() }
-        #expect(outcomes[.outcomeUnknown] != nil, "seed \(seed): \(outcomes)")
+        for _ in 0..<2 { try await killOnce(at: moments) }
+        // Which calls are under way is random. After enough rounds, each outcome has occurred.
+        func incomplete() -> [Moment] { moments.filter { !$0.outcomes.isSubset(of: (outcomes[$0.name] ?? [:]).keys) } }
+        let deadline = ContinuousClock.now + TestTimeout.wait
+        while !incomplete().isEmpty, ContinuousClock.now < deadline { try await killOnce(at: incomplete()) }
+        #expect(incomplete().map(\.name) == [], "seed \(seed): \(outcomes)")
         await usage.expectNoMore()
     }
 
@@ -112,6 +127,12 @@ private final class Helper: Sendable {
     }
 
     private func kill() { process.kill() }
+
+    /// Checks the outcome of a call that was under way, and notes it.
+    private func expect(_ call: CountedCall, _ expected: ConnectionError.Code?...) async {
+        let code = await call.expect(oneOf: expected)
+        outcomes.withLock { $0[code, default: 0] += 1 }
+    }
 
     private func expectEnd(_ isExpected: (ConnectionEnd) -> Bool = RawPeerConnection.isLost) async {
         await process.expectEnd(isExpected)
@@ -139,7 +160,7 @@ private final class Helper: Sendable {
         let call = CountedCall { try await root.note(String(repeating: "x", count: 8 << 20)) }
         await eventually("it is committed") { self.connection.statistics.framesOut > frames }
         kill()
-        await call.expect(.notSent)
+        await expect(call, .notSent)
         await expectEnd()
     }
 
@@ -153,7 +174,7 @@ private final class Helper: Sendable {
         await eventually("all are committed") { self.connection.statistics.framesOut >= before + 11 }
         kill()
         // The call is queued, but may not be written yet.
-        for call in calls + [blocking] { await call.expect(oneOf: [.outcomeUnknown, .notSent]) }
+        for call in calls + [blocking] { await expect(call, .outcomeUnknown, .notSent) }
         await expectEnd()
     }
 
@@ -163,7 +184,7 @@ private final class Helper: Sendable {
         try await root.watch(killer)
         // The server's method waits for the observer when it dies.
         let call = CountedCall { let _: Int = try await root.add(Foo(name: "a", age: 1)) }
-        await call.expect(.outcomeUnknown)
+        await expect(call, .outcomeUnknown)
         await expectEnd()
         #expect(killer.calls.count == 1)
     }
@@ -175,7 +196,7 @@ private final class Helper: Sendable {
         let messages = (0..<1_100).map { number in CountedCall { try await root.note.oneWay("\(number)") } }
         await eventually("some wait") { self.connection.statistics.pending >= 50 }
         kill()
-        for message in messages { await message.expect(oneOf: [nil, .notSent, .closed]) }
+        for message in messages { await expect(message, nil, .notSent, .closed) }
         await expectEnd()
     }
 
@@ -188,7 +209,7 @@ private final class Helper: Sendable {
         let close = CountedCall { await connection.close(within: TestTimeout.wait) }
         await connection.awaitClosing()
         kill()
-        await call.expect(oneOf: [.outcomeUnknown, .notSent])
+        await expect(call, .outcomeUnknown, .notSent)
         await close.expect(nil)
         await expectEnd { if case .closedHere = $0 { true } else { false } }
     }
@@ -214,10 +235,7 @@ private final class Helper: Sendable {
         }
         await observer.noted.wait(for: notes)
         kill()
-        for call in calls {
-            let code = await call.expect(oneOf: [.outcomeUnknown, .notSent, .closed])
-            outcomes.withLock { $0[code, default: 0] += 1 }
-        }
+        for call in calls { await expect(call, .outcomeUnknown, .notSent, .closed) }
         await expectEnd()
     }
 }

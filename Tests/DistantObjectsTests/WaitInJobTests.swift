@@ -269,7 +269,7 @@ struct WaitInJobTests {
         "Random calls, callbacks, errors and cancellations from tasks and threads on both sides end correctly",
         arguments: [1, 3, 1_024])
     func random(queuedCalls: Int) async throws {
-        let seed = UInt64.random(in: 0..<1 << 40)
+        let seed = TestSeed.next()
         let pair = try await pair(queuedCalls: queuedCalls)
         let nodes = (Node(), Node())
         pair.server.vend(nodes.0, as: "node")

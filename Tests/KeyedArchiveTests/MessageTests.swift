@@ -1,5 +1,6 @@
 import Foundation
 import PortTransport
+import TestSupport
 import Testing
 
 @testable import KeyedArchive
@@ -79,7 +80,7 @@ struct MessageTests {
             var x: Int
             var name: String?
         }
-        let seed = UInt64.random(in: 0..<1 << 40)
+        let seed = TestSeed.next()
         var random = SeededGenerator(seed: seed)
         let (encoder, decoder) = (ObjectEncoder(), ObjectDecoder())
 

@@ -180,7 +180,7 @@ struct PollingPolicyTests {
 
     @Test("In random schedules polls that fail are few", arguments: 0..<50)
     func random(round: Int) {
-        let seed = UInt64.random(in: .min ... .max)
+        let seed = TestSeed.next()
         var generator = SeededGenerator(seed: seed)
         var place = Place()
         var (waits, answered, failed) = (0, 0, 0)

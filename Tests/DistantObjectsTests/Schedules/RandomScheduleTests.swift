@@ -16,10 +16,10 @@ import Testing
 @Suite("Random schedules", .serialized, .bounded())
 struct RandomScheduleTests {
     static let seeds: [UInt64] = {
-        if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }
+        if let one = TestSeed.given { return [one] }
         let count = ProcessInfo.processInfo.environment["DISTANT_SEEDS"].flatMap { UInt64($0) } ?? 60
         // Each run uses other seeds. A failure prints its seed.
-        let start = UInt64.random(in: 0..<1 << 40)
+        let start = TestSeed.next()
         return (0..<count).map { start + $0 }
     }()
 

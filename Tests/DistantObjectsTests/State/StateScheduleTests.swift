@@ -1,13 +1,8 @@
+import TestSupport
 import Testing
 
 @testable import DistantObjects
 @testable import PortTransport
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// Two states, and the frames between them in any order that a stream allows.
 ///
@@ -16,9 +11,9 @@ import Testing
 @Suite("The state: random schedules")
 struct StateScheduleTests {
     static let seeds: [UInt64] = {
-        if let one = ProcessInfo.processInfo.environment["DISTANT_SEED"].flatMap({ UInt64($0) }) { return [one] }
+        if let one = TestSeed.given { return [one] }
         let count = ProcessInfo.processInfo.environment["DISTANT_SEEDS"].flatMap { UInt64($0) } ?? 60
-        let start = UInt64.random(in: 0..<1 << 40)
+        let start = TestSeed.next()
         return (0..<count).map { start + $0 }
     }()
 
