@@ -4,6 +4,12 @@ import Testing
 @testable import DistantObjects
 @testable import PortTransport
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Two states, and the frames between them in any order that a stream allows.
 ///
 /// The seed determines everything. A failing test prints its seed; `DISTANT_SEED=n swift test --filter StateSchedule`
