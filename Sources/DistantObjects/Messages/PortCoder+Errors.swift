@@ -77,8 +77,8 @@ extension PortCoder {
                 .tooLarge, "\(sentence); Connection.Limits.archive bounds it, on both sides", context: call,
                 mayHaveRun: true)
         }
-        let told: Set<ConnectionError.Code> = [.tooLarge, .overloaded, .interfaceMismatch]
-        let code = own.flatMap { told.contains($0.code) ? $0.code : nil } ?? .notEncodable
+        let passedOn: Set<ConnectionError.Code> = [.tooLarge, .overloaded, .interfaceMismatch]
+        let code = own.flatMap { passedOn.contains($0.code) ? $0.code : nil } ?? .notEncodable
         return ConnectionError(code, sentence, context: call, mayHaveRun: true)
     }
 
