@@ -113,6 +113,27 @@ struct SeedNameTests {
         }
     }
 
+    @Test("A URL with a text that only NSURL takes is an error, also as a base", arguments: ["", "http://-]"])
+    func unreadableURLs(text: String) throws {
+        let url = try #require(NSURL(string: "b/c", relativeTo: URL(string: "http://a/")))
+        let data = try NSCodingArchiver.archivedData(withRootObject: url)
+        let graph = try ArchivedGraph(data)
+        let urls = graph.objects.indices.filter { graph.objects[$0].record?.keys.contains("NS.relative") == true }
+        #expect(urls.count == 2)
+        let whole = try NSCodingUnarchiver.unarchivedObject(ofClass: NSURL.self, from: data)
+        #expect(whole?.absoluteString == "http://a/b/c")
+        for index in urls {
+            var broken = graph
+            try broken.setValue(.string(text), forKey: "NS.relative", of: index)
+            // An empty text after a base is the base itself.
+            let isRead = text.isEmpty && index == urls.first
+            let bytes = Data(try broken.bytes(format: .binary))
+            let back = try? NSCodingUnarchiver.unarchivedObject(ofClass: NSURL.self, from: bytes)
+            #expect((back != nil) == isRead)
+            if let back { #expect((back as URL).absoluteString == "http://a/") }
+        }
+    }
+
     @Test("Archived Foundation classes open without secure coding")
     func otherClasses() throws {
         let interval = NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 5), duration: 3)

@@ -117,6 +117,11 @@ extension NativeDecoding {
         guard let text = try unarchiver.text("NS.relative"),
             let url = NSURL(string: text, relativeTo: base.map { $0 as URL })
         else { throw ArchiveError(.corrupt, "a URL without text") }
+        // On Linux NSURL takes texts that URL does not, such as an empty one, and the conversion ends the program. So does
+        // each later one: as a base, in a request, and in the user's code.
+        guard URL(string: url.absoluteString) != nil else {
+            throw ArchiveError(.corrupt, "the text of a URL is not that of a URL")
+        }
         return url
     }
 
