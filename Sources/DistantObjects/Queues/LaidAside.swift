@@ -20,7 +20,8 @@ struct LaidAside {
     private var kept = 0
     private var waiters: [Entry] = []
     private var laid: [Entry] = []
-    /// The number of laid entries from which on those that are no longer needed are removed.
+    /// The numbers of entries from which on those that are no longer needed are removed.
+    private var mostWaiters = 16
     private var mostLaid = 16
     /// For how many ticks the window has been blocked without progress; nil if it is not blocked.
     private var blockedTicks: UInt8?
@@ -41,9 +42,15 @@ struct LaidAside {
         hasProgress = true
     }
 
+    /// The entries, also of messages that were started since.
+    var count: Int { waiters.count + laid.count }
+
     /// Adds a message that has come and may wait.
+    ///
+    /// - Complexity: O(1) on average.
     mutating func add(_ message: PartialMessage) {
         guard let bytes = message.bytes else { return }
+        if waiters.count >= mostWaiters { removeStartedWaiters() }
         waiting += bytes.bytes.count
         waiters.append(Entry(message: message))
     }
@@ -62,15 +69,10 @@ struct LaidAside {
     mutating func makeRoom(
         in window: Int, keeping most: Int, mayLay: (PartialMessage) -> Bool, giveBack: (Int) -> Void
     ) {
-        var left: [Entry] = []
-        waiting = 0
-        for entry in waiters {
-            guard let message = entry.message, message.place == .waiting, message.creditDue > 0 else { continue }
-            waiting += message.creditDue
-            left.append(entry)
-        }
+        removeStartedWaiters()
+        let candidates = waiters
         waiters = []
-        for entry in left {
+        for entry in candidates {
             guard let message = entry.message, arriving > window - waiting, !isBlocked, mayLay(message) else {
                 waiters.append(entry)
                 continue
@@ -93,12 +95,24 @@ struct LaidAside {
     }
 
     private mutating func hasMemory(for count: Int, _ most: Int) -> Bool {
-        if laid.count >= mostLaid || (kept > 0 && kept > most - count) { removeStarted() }
+        if laid.count >= mostLaid || (kept > 0 && kept > most - count) { removeStartedLaid() }
         return kept == 0 || kept <= most - count
     }
 
-    /// Counts those laid aside again.
-    private mutating func removeStarted() {
+    /// Counts again those that wait in the window.
+    private mutating func removeStartedWaiters() {
+        var sum = 0
+        waiters.removeAll { entry in
+            guard let message = entry.message, message.place == .waiting, message.creditDue > 0 else { return true }
+            sum += message.creditDue
+            return false
+        }
+        waiting = sum
+        mostWaiters = max(16, 2 * waiters.count)
+    }
+
+    /// Counts again those laid aside.
+    private mutating func removeStartedLaid() {
         let before = kept
         laid.removeAll { $0.message?.place != .laidAside }
         kept = laid.reduce(0) { $0 + ($1.message?.bytes?.bytes.count ?? 0) }
@@ -113,7 +127,7 @@ struct LaidAside {
     /// - Returns: The ticks without progress.
     mutating func tick() -> UInt8 {
         guard let ticks = blockedTicks else { return 0 }
-        removeStarted()
+        removeStartedLaid()
         defer { hasProgress = false }
         blockedTicks = nil
         return hasProgress ? 0 : ticks + 1
@@ -127,7 +141,9 @@ struct LaidAside {
     /// The oldest message in the window for which `condition` holds.
     func firstWaiting(where condition: (PartialMessage) -> Bool) -> PartialMessage? {
         for entry in waiters {
-            if let message = entry.message, message.place == .waiting, condition(message) { return message }
+            if let message = entry.message, message.place == .waiting, message.creditDue > 0, condition(message) {
+                return message
+            }
         }
         return nil
     }

@@ -76,6 +76,24 @@ struct StateWindowTests {
         #expect(streams.ended == [1])
     }
 
+    @Test("Large messages that were read are not remembered")
+    func forgotten() throws {
+        let (client, server) = try StateSide.pair()
+        let text = String(repeating: "x", count: 100_000)
+        var most = 0
+        for waiter in 1...200 {
+            _ = try client.call(waiter, StateSide.message("take") { try $0.encode(text) })
+            try server.receive(client.takeFrames())
+            let call = try #require(server.start())
+            #expect(call.body.takeLargeBytes() > 0)
+            try server.answer(call)
+            try client.receive(server.takeFrames())
+            client.endIteration()
+            most = max(most, server.state.laidAside.count)
+        }
+        #expect(most <= 32)
+    }
+
     @Test("Calls to one object that wait for their turn are not kept for others to the same object")
     func sameObject() throws {
         let (client, server) = try StateSide.pair()
