@@ -152,18 +152,13 @@ extension Connection {
         _ message: OutboundMessage, from scope: Unmanaged<CallScope>
     ) -> SendOutcome<Ticket> {
         let (outcome, hasCalls) = state.withLock { state -> (SendOutcome<Ticket>, Bool) in
-            do {
-                try state.checkOpen(message)
-                if scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
-            } catch {
-                return (.failed(error), false)
+            let outcome = send(message, from: scope, .scope(scope), &state)
+            if case .failed = outcome { return (outcome, false) }
+            // The answer may depend on the object's next message, so the wait counts as the end of the task's first job.
+            if let served = scope._withUnsafeGuaranteedRef({ $0.served }) {
+                served._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
             }
-            let ticket = state.questions.reserve(in: scope.id)
-            scope._withUnsafeGuaranteedRef {
-                $0.willWait(&state)
-                $0.ticket = ticket
-            }
-            return (state.sendCall(message, ticket, .scope(scope), self), state.hasStartable)
+            return (outcome, state.hasStartable)
         }
         // Calls are user code, which must not run inside another task's job.
         if hasCalls { loop.perform { self.drain() } }
@@ -246,20 +241,27 @@ extension Connection {
         _ message: OutboundMessage, _ reserved: Ticket?, in scope: Unmanaged<CallScope>?, _ waiter: AnswerWaiter
     ) -> SendOutcome<Ticket> {
         state.withLock { state in
-            do {
-                guard let ticket = reserved else {
-                    try state.checkOpen(message)
-                    if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { throw CancellationError() }
-                    let ticket = state.questions.reserve(in: scope?.id)
-                    scope?._withUnsafeGuaranteedRef { $0.ticket = ticket }
-                    return state.sendCall(message, ticket, waiter, self)
-                }
-                try state.checkReserved(ticket)
-                return state.sendCall(message, ticket, waiter, self)
-            } catch {
-                return .failed(error)
-            }
+            guard let reserved else { return send(message, from: scope, waiter, &state) }
+            do { try state.checkReserved(reserved) } catch { return .failed(error) }
+            return state.sendCall(message, reserved, waiter, self)
         }
+    }
+
+    /// Sends a call with the lock held.
+    ///
+    /// - Parameter scope: The scope that cancels the call together with its task.
+    @inline(__always)
+    private func send(
+        _ message: OutboundMessage, from scope: Unmanaged<CallScope>?, _ waiter: consuming AnswerWaiter,
+        _ state: inout PortState<Connection>
+    ) -> SendOutcome<Ticket> {
+        if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { return .failed(CancellationError()) }
+        let outcome = state.sendCall(message, in: scope?.id, waiter, self)
+        switch outcome {
+        case .written(let ticket), .waiting(let ticket): scope?._withUnsafeGuaranteedRef { $0.ticket = ticket }
+        case .failed: break
+        }
+        return outcome
     }
 
     private func startTimer(_ ticket: Ticket, _ deadline: Deadline, _ name: String) {

@@ -35,7 +35,6 @@ extension RemoteMessage {
 
     @usableFromInline
     func promised(_ message: consuming OutboundMessage) throws -> DistantObject {
-        let message = try finished(message)
         guard let connection = place.heldConnection else {
             if case .failed(let error) = place.promise { throw error }
             return localPromise(of: message)

@@ -21,7 +21,7 @@ extension RemoteMessage {
     func tail<Result>(_ message: OutboundMessage) -> TailCall<Result> {
         TailCall { answer in
             guard let connection = place.connection else {
-                return try await LocalCall.run(finished(message), at: place.localObject(), answer)
+                return try await LocalCall.run(message, at: place.localObject(), answer)
             }
             defer { withExtendedLifetime(place) {} }
             let reply = try await reply(to: message, over: connection)

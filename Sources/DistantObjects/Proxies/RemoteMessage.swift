@@ -164,7 +164,7 @@ public struct RemoteMessage: Sendable {
         // An error is rare, so the message is dropped and not recycled.
         let message = begun(deadline: deadline)
         do {
-            repeat try message.encode(each argument)
+            try message.encode(arguments: repeat each argument)
         } catch {
             throw unsent(error, in: message)
         }
@@ -183,7 +183,7 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func unsent(_ error: any Error, in message: OutboundMessage) -> ConnectionError {
-        ConnectionError.unsent(error, name, position: message.argumentCount + 1)
+        ConnectionError.unsent(error, name, position: message.position)
     }
 
     /// Adds the message's name to an error that the end of the connection caused.
@@ -193,12 +193,6 @@ public struct RemoteMessage: Sendable {
         case .notSent, .notDelivered, .outcomeUnknown: return error.about(name)
         default: return error
         }
-    }
-
-    @inline(__always)
-    func finished(_ message: consuming OutboundMessage) throws -> OutboundMessage {
-        do { try message.finish() } catch { throw ConnectionError.unsent(error, name, position: nil) }
-        return message
     }
 
     /// Gives a call without a deadline the connection's `callDeadline`, and what the call passes on that is served.
@@ -244,7 +238,6 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func result<Result: Codable>(of message: consuming OutboundMessage) async throws -> Result {
         guard let connection = place.connection else {
-            let message = try finished(message)
             return try await LocalCall.result(of: message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
@@ -255,7 +248,6 @@ public struct RemoteMessage: Sendable {
     /// Sends the message over a connection, and returns its answer as it came.
     @inline(__always)
     func reply(to message: consuming OutboundMessage, over connection: Unmanaged<Connection>) async throws -> Reply {
-        let message = try finished(message)
         connection._withUnsafeGuaranteedRef { prepare(message, for: $0) }
         do { return try await Connection.sendCall(consume message, over: connection) } catch { throw named(error) }
     }
@@ -263,7 +255,6 @@ public struct RemoteMessage: Sendable {
     @usableFromInline
     func completion(of message: consuming OutboundMessage) async throws {
         guard let connection = place.connection else {
-            let message = try finished(message)
             return try await LocalCall.run(message, at: place.localObject())
         }
         defer { withExtendedLifetime(place) {} }
@@ -273,7 +264,6 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func sendOneWay(_ message: consuming OutboundMessage, within limit: Duration?) async throws {
-        let message = try finished(message)
         guard let connection = place.heldConnection else {
             return try await LocalCall.runOneWay(message, at: place.localObject())
         }
@@ -284,7 +274,6 @@ public struct RemoteMessage: Sendable {
     /// - Parameter reportsLosses: Whether to throw if messages sent earlier are lost.
     @usableFromInline
     func offer(_ message: consuming OutboundMessage, reportsLosses: Bool) throws -> Bool {
-        let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         passContext(onOneWay: message, over: connection)
         if try connection.offerOneWay(message, reportsLosses: reportsLosses) { return true }
@@ -294,7 +283,6 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func blockingResult<Result: Codable>(of message: consuming OutboundMessage) throws -> Result {
-        let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         prepare(message, for: connection)
         let reply: Reply
@@ -304,7 +292,6 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func blockingCompletion(of message: consuming OutboundMessage) throws {
-        let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         prepare(message, for: connection)
         let reply: Reply
@@ -314,7 +301,6 @@ public struct RemoteMessage: Sendable {
 
     @usableFromInline
     func sendOneWayBlocking(_ message: consuming OutboundMessage, within limit: Duration?) throws {
-        let message = try finished(message)
         guard let connection = place.heldConnection else { throw place.cannotBlock(name) }
         let limit = passContext(onOneWay: message, over: connection, within: limit)
         do { try connection.sendOneWayBlocking(message, within: limit) } catch { throw named(error) }

@@ -43,7 +43,18 @@ extension PortState {
 
     // MARK: Calls
 
-    /// Writes a call, or queues it if there is no credit or room.
+    /// Asks a question: writes the call, or queues it if there is no credit or room.
+    ///
+    /// - Parameter scope: What the question belongs to; see `QuestionTable.isOpen(_:in:)`.
+    @inline(__always)
+    mutating func sendCall(
+        _ message: OutboundMessage, in scope: ObjectIdentifier?, _ waiter: consuming Waiter, _ host: Host
+    ) -> SendOutcome<Ticket> {
+        do { try checkOpen(message) } catch { return .failed(error) }
+        return sendCall(message, questions.reserve(in: scope), waiter, host)
+    }
+
+    /// Writes the call of a reserved question, or queues it if there is no credit or room.
     mutating func sendCall(
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {

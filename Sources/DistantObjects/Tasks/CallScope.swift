@@ -38,6 +38,11 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
     /// Only the task uses it.
     @exclusivity(unchecked) private final var suspending = 0
     @exclusivity(unchecked) private final var handover = Handover.nothing
+    /// The call of the peer that the task serves, until its method has returned or thrown; only of a `ServingTask`.
+    ///
+    /// Retained by hand, so that each argument does not retain it again. Only the task uses it; before a call runs, the thread
+    /// that starts it.
+    @exclusivity(unchecked) final var served: Unmanaged<InboundCall>?
 
     init(_ connection: Connection) {
         self.connection = connection
@@ -99,14 +104,11 @@ class CallScope: TaskExecutor, JobRunner, @unchecked Sendable {
         return continuation
     }
 
-    /// Called when the task is about to wait for an answer inside its job, with the connection's lock held.
-    func willWait(_ state: inout PortState<Connection>) {}
-
     /// The connection whose call the task serves; nil if it serves none.
-    var serves: Connection? { nil }
+    final var serves: Connection? { served == nil ? nil : connection }
 
     /// Whether the task serves a one-way message.
-    var servesOneWay: Bool { false }
+    final var servesOneWay: Bool { served?._withUnsafeGuaranteedRef { $0.question == nil } ?? false }
 
     func enqueue(_ job: consuming ExecutorJob) {
         connection.channel.enqueue(UnownedJob(job), by: self)

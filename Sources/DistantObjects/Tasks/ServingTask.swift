@@ -18,10 +18,6 @@ import Synchronization
 final class ServingTask: CallScope, Serving, @unchecked Sendable {
     // `progress` has its own lock. The rest belongs to the task; before a call runs, to the thread that starts it.
 
-    /// The call, until the method has returned or thrown.
-    ///
-    /// Retained by hand, so that each argument does not retain it again.
-    private var served: Unmanaged<InboundCall>?
     /// The result, from the method's return until the answer is written.
     private var result: OutboundMessage?
     /// The decoder, from the first argument to the last.
@@ -177,10 +173,6 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
         if let firstJob = firstJob.take() { run(firstJob) }
     }
 
-    override var serves: Connection? { served == nil ? nil : connection }
-
-    override var servesOneWay: Bool { served?._withUnsafeGuaranteedRef { $0.question == nil } ?? false }
-
     override func enqueue(_ job: consuming ExecutorJob) {
         // Keeps only the job that the starting thread enqueues. Other threads may enqueue other jobs of this executor.
         if let thread = ThreadTasks.current,
@@ -203,12 +195,6 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// Cancels a call because the peer has cancelled it or the connection has ended.
     func cancel(_ call: UInt64) { progress.withLock { $0.cancel(call) }?.cancel() }
-
-    /// A wait inside the job counts as the end of the first job, because the answer may depend on the object's next
-    /// message.
-    override func willWait(_ state: inout PortState<Connection>) {
-        served?._withUnsafeGuaranteedRef { state.firstJobReturned($0) }
-    }
 }
 
 /// A call of the peer and the task that serves or served it.

@@ -9,6 +9,8 @@ final class OutboundMessage: @unchecked Sendable {
     // With one owner at a time, no two accesses overlap.
     let encoder: ObjectEncoder
     @exclusivity(unchecked) var argumentCount = 0
+    /// Whether all arguments are encoded.
+    @exclusivity(unchecked) private var isFinishing = false
     /// The object it is sent to.
     ///
     /// The caller holds the proxy until the message is written or withdrawn. The caller of a promise does not wait for that,
@@ -55,6 +57,16 @@ final class OutboundMessage: @unchecked Sendable {
         return true
     }
 
+    /// Encodes the arguments and completes the archive.
+    ///
+    /// It is inlined into the caller's module, where their types are known.
+    @inlinable
+    @inline(__always)
+    func encode<each Argument: Encodable>(arguments argument: repeat each Argument) throws {
+        repeat try encode(each argument)
+        try finish()
+    }
+
     @usableFromInline
     func encode<Argument: Encodable>(_ argument: Argument) throws {
         try encoder.encodeTop(argument)
@@ -77,7 +89,14 @@ final class OutboundMessage: @unchecked Sendable {
     var mayBorrow: Bool { isNested || role == .passedOn }
 
     /// Completes the archive.
-    func finish() throws { try encoder.finish() }
+    @usableFromInline
+    func finish() throws {
+        isFinishing = true
+        try encoder.finish()
+    }
+
+    /// The argument that is being encoded, counted from one; nil behind the last.
+    var position: Int? { isFinishing ? nil : argumentCount + 1 }
 
     /// Whether the message's size has to be checked against the peer's limits.
     ///
@@ -111,6 +130,7 @@ final class OutboundMessage: @unchecked Sendable {
     func reset() {
         encoder.reset()
         argumentCount = 0
+        isFinishing = false
         // Answers have no name but are measured with it: a long one left over would count.
         name = ""
         deadline = nil
