@@ -19,12 +19,13 @@ struct RoomTests {
         private let end: MemoryLink.End
         private let deliveriesAtStart: Int
 
-        init(unsentFrames: Int = 1 << 20, unsentMessages: Int = 1 << 20) throws {
+        init(unsentFrames: Int = 1 << 20, unsentMessages: Int = 1 << 20, mostUnsentFrames: Int = 1 << 30) throws {
             let (ours, theirs) = MemoryLink.pair(capacity: RoomTests.linkCapacity)
             guard case .memory(let end)? = theirs.take() else { throw TransportError(.cancelled, "The end is taken.") }
             var configuration = ChannelConfiguration(answerKind: 1)
             configuration.unsentFrames = unsentFrames
             configuration.unsentMessages = unsentMessages
+            configuration.mostUnsentFrames = mostUnsentFrames
             self.end = end
             channel = Channel(endpoint: ours, loop: loop, configuration: configuration)
             channel.start(recorder)
@@ -36,6 +37,12 @@ struct RoomTests {
         var notices: Int {
             loop.runUntilIdle()
             return recorder.state.withLock { $0.deliveries } - deliveriesAtStart
+        }
+
+        /// Why the channel has ended; nil if it has not.
+        var reason: ChannelEnd? {
+            loop.runUntilIdle()
+            return recorder.state.withLock { $0.ends.first }
         }
 
         var unsentMessages: Int { channel.queueLock.withLock { channel.writing.queue.unsentOwnMessages } }
@@ -82,6 +89,20 @@ struct RoomTests {
         #expect(side.channel.queuedBytes == 5_000)
         side.readToEnd()
         #expect(side.notices == 1)
+    }
+
+    @Test("A channel whose peer reads nothing ends when too many small frames are unsent")
+    func unread() throws {
+        let side = try Side(unsentFrames: 10_000, mostUnsentFrames: 50_000)
+        // The link takes the first one.
+        for _ in 0..<51 { side.sendFrame() }
+        #expect(side.reason == nil)
+        side.sendFrame()
+        guard case .failed(let error)? = side.reason else { throw TransportError(.cancelled, "The channel goes on.") }
+        #expect(error.code == .limitExceeded)
+        let queued = side.channel.queuedBytes
+        side.sendFrame()
+        #expect(side.channel.queuedBytes <= queued)
     }
 
     @Test("Answers neither fill the queue of whole frames nor take room from it")

@@ -41,8 +41,10 @@ extension Channel {
         let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.queue.unsentOwnFrames >= Int(unsentFrames) { markFrameQueueFull(held) }
+        let unsent = writing.queue.unsentOwnFrames
+        if unsent >= Int(unsentFrames) { frameQueueIsFull.store(true, ordering: .relaxed) }
         queueLock.unlock(held)
+        if unsent > Int(mostUnsentFrames) { endUnread() }
         return number
     }
 
@@ -60,14 +62,17 @@ extension Channel {
         let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, segments: segments, descriptors: descriptors,
             isAnswer: isAnswer)
-        if writing.queue.unsentOwnFrames >= Int(unsentFrames) { markFrameQueueFull(held) }
+        let unsent = writing.queue.unsentOwnFrames
+        if unsent >= Int(unsentFrames) { frameQueueIsFull.store(true, ordering: .relaxed) }
         queueLock.unlock(held)
+        if unsent > Int(mostUnsentFrames) { endUnread() }
         return number
     }
 
     @inline(never)
-    private func markFrameQueueFull(_ held: borrowing Held<WriteState>) {
-        frameQueueIsFull.store(true, ordering: .relaxed)
+    private func endUnread() {
+        let what = "The peer does not read: more than \(mostUnsentFrames) bytes of frames are unsent."
+        end(.failed(TransportError(.limitExceeded, what)))
     }
 
     /// Whether too many bytes of this side's own whole frames are unsent, so that the owner should wait before it adds

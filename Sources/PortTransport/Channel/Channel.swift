@@ -153,6 +153,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let countedKinds: UInt32
     let unsentFrames: Int32
     let unsentMessages: Int32
+    let mostUnsentFrames: Int32
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
@@ -246,6 +247,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         countedKinds = configuration.countedKinds
         unsentFrames = Int32(clamping: configuration.unsentFrames)
         unsentMessages = Int32(clamping: configuration.unsentMessages)
+        mostUnsentFrames = Int32(clamping: configuration.mostUnsentFrames)
         forkCount = port_fork_count()
         places = withUnsafeMutablePointer(to: &locks) { $0 }
         writing = WriteState(window: configuration.window)

@@ -27,6 +27,11 @@ package struct ChannelConfiguration: Sendable {
     /// messages.
     package var unsentFrames = 4 << 20
     package var unsentMessages = 32 << 20
+    /// How many of this side's own bytes may be unsent in whole frames at all.
+    ///
+    /// Some frames do not wait for room, such as credit and releases. They are small, but a peer that does not read can
+    /// cause any number of them. Above this the channel ends.
+    package var mostUnsentFrames = 16 << 20
 
     package static let defaultWindow: UInt64 = 8 << 20
     package static var largestFrame: Int { ReadBuffer.size / 2 - FrameHeader.size }

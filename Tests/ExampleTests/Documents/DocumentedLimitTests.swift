@@ -48,6 +48,7 @@ struct DocumentedLimitTests {
         let limits = Connection.Limits()
         for sentence in [
             "while \(channel.unsentFrames >> 20) MiB of whole frames are unsent",
+            "when more than \(channel.mostUnsentFrames >> 20) MiB of whole frames other than answers are unsent",
             "have more than \(channel.unsentMessages >> 20) MiB, unless it is the only one",
             "while more than \(limits.unreadAnswers >> 20) MiB of its answers are unsent",
             "starts such calls again at \(limits.unreadAnswers >> 21) MiB",
