@@ -11,7 +11,7 @@ enum ItemsOutcome {
     case stopped(ConnectionError)
 }
 
-// Streams that the peer reads. See “Streams” in WireProtocol.md.
+// Streams that the peer reads. See “Streams” in WireFeatures.md.
 extension PortState {
     /// Whether both sides know streams.
     var knowsStreams: Bool { handshake.grants.features & ProtocolLimits.streams != 0 }

@@ -43,7 +43,7 @@ extension Channel {
                 continue
             }
             if mayRead, !gated.blockingReader.isReading, !gated.input.isEnded {
-                guard let resources = enterAndUnlock(held) else {
+                guard let resources = enter(unlocking: held) else {
                     mayRead = false
                     continue
                 }
@@ -68,7 +68,7 @@ extension Channel {
     /// Makes the calling thread the blocking reader.
     ///
     /// - Returns: Nil if the system has no descriptor left for a poller; the channel is then as it was.
-    func enterAndUnlock(_ held: consuming Held<GateState>) -> BlockingReaderResources? {
+    func enter(unlocking held: consuming Held<GateState>) -> BlockingReaderResources? {
         let action = gated.blockingReader.enter()
         // With shared memory the loop goes on reading beside this thread.
         let isAlone = !gated.input.isShared
@@ -235,7 +235,7 @@ extension Channel {
     /// block, only this thread can find the end.
     private func lookForEnd(_ resources: BlockingReaderResources) -> Wait {
         let held = readLock.lock()
-        guard let (outcome, handler) = readSocketAndUnlock(resources.context, held) else { return .input }
+        guard let (outcome, handler) = readSocket(resources.context, unlocking: held) else { return .input }
         handler?.deliveryEnded(onLoop: false)
         settle(outcome)
         return handler == nil ? .input : .changed

@@ -28,7 +28,7 @@ extension Channel {
         let queueHeld = queueLock.lock()
         switch writing.output.close() {
         case .none, .leaveToWriter: queueLock.unlock(queueHeld)
-        case .discard: settleClosedAndUnlock(queueHeld)
+        case .discard: settleClosed(unlocking: queueHeld)
         }
         guard let readHeld = lockReading(or: .end) else { return }
         reading.input.end()

@@ -73,26 +73,26 @@ extension Channel {
         // The poller may have been asked for room after it had reported it. With this flag the end of the flush
         // withdraws that.
         if isWritable { writing.hasInterest = true }
-        guard case .write = action else { return settleAndUnlock(held) }
+        guard case .write = action else { return settle(unlocking: held) }
         var budget = portion(held)
         while true {
             if !writing.blobOffers.isEmpty {
                 sendBlobOffers(&held)
                 if writing.output.isClosed || !writing.queue.canWrite {
                     writing.output.endFlush()
-                    return settleAndUnlock(held)
+                    return settle(unlocking: held)
                 }
             }
             let outcome =
                 writing.hasOnlyFrames
-                ? writeFramesAndUnlock(held, &budget) : writeOnceAndUnlock(held, &budget)
+                ? writeFrames(unlocking: held, &budget) : writeOnce(unlocking: held, &budget)
             switch outcome {
             case .more:
                 held = queueLock.lock()
                 // After the end of the channel nothing is written.
                 if !writing.output.isClosed, budget > 0 { continue }
                 writing.output.endFlush()
-                if writing.output.isClosed { return settleAndUnlock(held) }
+                if writing.output.isClosed { return settle(unlocking: held) }
                 queueLock.unlock(held)
                 loop.schedule(.flush, on: self)
             case .done: break
@@ -103,9 +103,9 @@ extension Channel {
         }
     }
 
-    /// `writeOnceAndUnlock` for the most frequent case: only whole frames, in one piece of memory.
+    /// `writeOnce` for the most frequent case: only whole frames, in one piece of memory.
     @inline(__always)
-    private func writeFramesAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
+    private func writeFrames(unlocking held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let frames = writing.queue.planOnlyFrames()
         let shared = writing.output.isShared ? sharedMemory : nil
         let content = writing.content
@@ -124,7 +124,7 @@ extension Channel {
         let spent = writing.queue.takeSpent()
         defer { withExtendedLifetime(spent) {} }
         budget -= max(Self.smallestCost, written)
-        return settleWriteAndUnlock(held, written, frames.count)
+        return settleWrite(unlocking: held, written, frames.count)
     }
 
     /// The result of a write, and objects that the caller frees without the lock.
@@ -142,7 +142,7 @@ extension Channel {
     /// Makes one system call.
     ///
     /// Unless the result is `.more`, the flush is over and is no longer marked.
-    private func writeOnceAndUnlock(_ held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
+    private func writeOnce(unlocking held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let attempt = withUnsafeTemporaryAllocation(of: iovec.self, capacity: OutboundQueue.maximumVectors) { buffer in
             attemptWrite(&held, buffer.baseAddress.unsafelyUnwrapped)
         }
@@ -155,7 +155,7 @@ extension Channel {
             return .more
         }
         if writing.queue.passBoundary() { shareOutput(held) }
-        let outcome = settleWriteAndUnlock(held, attempt.written, attempt.planned)
+        let outcome = settleWrite(unlocking: held, attempt.written, attempt.planned)
         for descriptor in attempt.sent { port_close(descriptor) }
         return outcome
     }
@@ -228,7 +228,7 @@ extension Channel {
     }
 
     /// Settles the result of a write.
-    private func settleWriteAndUnlock(_ held: consuming Held<WriteState>, _ written: Int, _ planned: Int) -> Outcome {
+    private func settleWrite(unlocking held: consuming Held<WriteState>, _ written: Int, _ planned: Int) -> Outcome {
         var notifies = false
         if let mark = writing.answerMark, writing.queue.unsentAnswers <= mark {
             writing.answerMark = nil
@@ -239,7 +239,7 @@ extension Channel {
         if written < 0, written != -Int(EAGAIN), written != -Int(EWOULDBLOCK) {
             writing.output.endFlush()
             if writing.output.isClosed {
-                settleAndUnlock(held)
+                settle(unlocking: held)
                 return .done
             }
             queueLock.unlock(held)
@@ -247,7 +247,7 @@ extension Channel {
         }
         if writing.output.isClosed {
             writing.output.endFlush()
-            settleAndUnlock(held)
+            settle(unlocking: held)
             return .done
         }
         if written < planned {
@@ -270,13 +270,13 @@ extension Channel {
             return .more
         }
         writing.output.endFlush()
-        settleAndUnlock(held)
+        settle(unlocking: held)
         return .done
     }
 
     /// Does what has to follow once no thread writes and nothing more can be written.
-    private func settleAndUnlock(_ held: consuming Held<WriteState>) {
-        if writing.output.isClosed { return settleClosedAndUnlock(held) }
+    private func settle(unlocking held: consuming Held<WriteState>) {
+        if writing.output.isClosed { return settleClosed(unlocking: held) }
         guard writing.queue.isEmpty else {
             // Only large messages that wait for credit are left.
             let hadInterest = writing.hasInterest
@@ -299,7 +299,7 @@ extension Channel {
     /// Discards what is not written.
     ///
     /// Called once.
-    func settleClosedAndUnlock(_ held: consuming Held<WriteState>) {
+    func settleClosed(unlocking held: consuming Held<WriteState>) {
         let descriptors = writing.queue.discard() + writing.takeBlobOffers()
         let spent = writing.queue.takeSpent()
         let timer = writing.large?.regionTimer.take()
@@ -315,7 +315,7 @@ extension Channel {
         let held = queueLock.lock()
         let action = writing.output.fail()
         if case .none = action { return queueLock.unlock(held) }
-        settleAndUnlock(held)
+        settle(unlocking: held)
         settleWriteInterest()
         switch action {
         case .none: break

@@ -29,7 +29,7 @@ extension Channel {
             gate.unlock(held)
             return false
         }
-        guard let resources = enterAndUnlock(held) else { return false }
+        guard let resources = enter(unlocking: held) else { return false }
         // The calling thread must not be blocked for long, even if the mode is to poll for longer.
         let deadline = isFixed ? monotonicNow() + PollingPolicy.bound : nil
         defer { leaveBlockingReader(resources) }

@@ -72,7 +72,7 @@ extension Channel {
         if case .write = action {
             goesOn = queueLock.unlocked(&held) { shared.releaseRegionIfIdle(send: sendRegionByte) }
             writing.output.endFlush()
-            if writing.output.isClosed { return settleClosedAndUnlock(held) }
+            if writing.output.isClosed { return settleClosed(unlocking: held) }
         }
         queueLock.unlock(held)
         if goesOn { watchRegion() }

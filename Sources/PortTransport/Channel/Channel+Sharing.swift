@@ -210,7 +210,7 @@ extension Channel {
     ///
     /// Returns the handler if frames were delivered.
     func readSocket(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
-        guard let held = lockReading(or: .input), let (outcome, handler) = readSocketAndUnlock(context, held) else {
+        guard let held = lockReading(or: .input), let (outcome, handler) = readSocket(context, unlocking: held) else {
             return nil
         }
         // The handler gets the frames before the end.
@@ -224,8 +224,8 @@ extension Channel {
     /// Reads the socket beside shared memory, and, if it has ended, what the peer has left in the memory.
     ///
     /// - Returns: The outcome to settle, and the handler if frames were delivered; nil if the socket has nothing new.
-    func readSocketAndUnlock(
-        _ context: UnsafeMutablePointer<ReadContext>, _ held: consuming Held<ReadState>
+    func readSocket(
+        _ context: UnsafeMutablePointer<ReadContext>, unlocking held: consuming Held<ReadState>
     ) -> (ReadOutcome, (any FrameHandler)?)? {
         // The descriptor may be closed as soon as the input has ended.
         guard !reading.input.isEnded else {

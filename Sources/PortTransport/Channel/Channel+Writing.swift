@@ -36,7 +36,7 @@ extension Channel {
         let size = prefix.count + (optionalBody?.count ?? 0)
         guard !isForked else { return 0 }
         let held = queueLock.lock()
-        guard canAppend(size, descriptors, held) else { return refuseAndUnlock(size, descriptors, held) }
+        guard canAppend(size, descriptors, held) else { return refuse(size, descriptors, unlocking: held) }
         let isAnswer = noteContent(kind, held)
         let number = writing.queue.append(
             kind: kind, flags: flags, prefix: prefix, body: optionalBody, descriptors: descriptors,
@@ -56,7 +56,7 @@ extension Channel {
         guard !isForked else { return 0 }
         let held = queueLock.lock()
         guard canAppend(prefix.count + 8, descriptors, held) else {
-            return refuseAndUnlock(prefix.count, descriptors, held)
+            return refuse(prefix.count, descriptors, unlocking: held)
         }
         let isAnswer = noteContent(kind, held)
         let number = writing.queue.append(
@@ -119,8 +119,8 @@ extension Channel {
     }
 
     @inline(never)
-    private func refuseAndUnlock(
-        _ size: Int, _ descriptors: [CInt], _ held: consuming Held<WriteState>
+    private func refuse(
+        _ size: Int, _ descriptors: [CInt], unlocking held: consuming Held<WriteState>
     ) -> UInt64 {
         let isOver = !writing.output.isOpen
         let number = writing.queue.appendNothing()

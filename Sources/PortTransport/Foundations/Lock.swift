@@ -43,9 +43,9 @@ struct Lock: @unchecked Sendable {  // The pointer never changes; what it points
 
 /// Proof that the calling thread holds the lock that protects a `State`.
 ///
-/// A function that needs the lock borrows one, a function that gives the lock back consumes one, and a function that
-/// releases the lock for a while and takes it again has one as `inout`. So the compiler checks what a comment would
-/// only say. It has no size, and passing it on costs nothing. It does not tell two locks of the same `State` apart.
+/// A function that needs the lock borrows one; a function that releases the lock consumes one, labelled `unlocking`; and a
+/// function that releases the lock for a while and takes it again has one as `inout`. So the compiler checks what a
+/// comment would only say. It has no size, and passing it on costs nothing. It does not tell two locks of the same `State` apart.
 struct Held<State: ~Copyable>: ~Copyable {
     @inline(__always)
     fileprivate init() {}

@@ -11,8 +11,8 @@ extension EventLoop {
     /// Writes what was enqueued in this iteration.
     ///
     /// - Returns: False if the thread no longer leads; its successor writes the rest.
-    func flushDirtyAndUnlock(
-        _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
+    func flushDirty(
+        _ thread: UnsafeMutablePointer<LoopThread>, unlocking held: consuming Held<State>
     ) -> Bool {
         guard let first = state.pointee.dirty.popFirst() else {
             lock.unlock(held)
@@ -92,7 +92,7 @@ extension EventLoop {
     func endIteration(
         _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
     ) -> (any FrameHandler)? {
-        let preparation = prepareAndUnlock(thread, held)
+        let preparation = prepare(thread, unlocking: held)
         let found = poll(preparation, thread)
         held = lock.lock()
         return deliver(found, spins: preparation.spinning != nil, thread, &held)
@@ -100,8 +100,8 @@ extension EventLoop {
 
     /// Decides how long the loop may sleep, and writes what was enqueued.
     @inline(__always)
-    private func prepareAndUnlock(
-        _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
+    private func prepare(
+        _ thread: UnsafeMutablePointer<LoopThread>, unlocking held: consuming Held<State>
     ) -> Preparation {
         let hasReady = !state.pointee.ready.isEmpty
         let wait = hasReady ? 0 : timeToWait(held)
@@ -118,7 +118,7 @@ extension EventLoop {
         state.pointee.sleeping = wait != 0 && spinning == nil
         state.pointee.looking = spinning != nil
         if spinning != nil { hasNews.store(false, ordering: .relaxed) }
-        let leads = flushDirtyAndUnlock(thread, held)
+        let leads = flushDirty(thread, unlocking: held)
         return Preparation(
             next: !leads ? .stop : hasReady ? .deliverReady : .poll, wait: wait, spinning: spinning, memory: memory,
             isUnarmed: isUnarmed)
@@ -267,7 +267,7 @@ extension EventLoop {
         _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>
     ) -> (any FrameHandler)? {
         while !state.pointee.ready.isEmpty {
-            let receiver = deliverNextAndUnlock(thread, held)
+            let receiver = deliverNext(thread, unlocking: held)
             held = lock.lock()
             guard leads(thread, held) else {
                 if let receiver { handOver(receiver, held) }
@@ -283,8 +283,8 @@ extension EventLoop {
     ///
     /// A separate function, so that the source is released without the lock.
     @inline(never)
-    private func deliverNextAndUnlock(
-        _ thread: UnsafeMutablePointer<LoopThread>, _ held: consuming Held<State>
+    private func deliverNext(
+        _ thread: UnsafeMutablePointer<LoopThread>, unlocking held: consuming Held<State>
     ) -> (any FrameHandler)? {
         let next = state.pointee.ready.popFirst()
         begin(.reading, held)

@@ -73,13 +73,13 @@ extension EventLoop {
     private func lead(_ token: UInt64, _ thread: UnsafeMutablePointer<LoopThread>, _ held: inout Held<State>) {
         let executor = asUnownedTaskExecutor()
         // The output of the previous leader must not wait for the jobs of this one.
-        _ = flushDirtyAndUnlock(thread, held)
+        _ = flushDirty(thread, unlocking: held)
         held = lock.lock()
         while state.pointee.token == token {
             let tick = ticks.load(ordering: .relaxed)
             var pieces = 0
             while pieces < Self.piecesBetweenPolls {
-                if let kept = runNextAndUnlock(executor, held) {
+                if let kept = runNext(executor, unlocking: held) {
                     held = kept
                     break
                 }
@@ -160,7 +160,7 @@ extension EventLoop {
     /// is taken again.
     /// - Returns: The lock if the queue was empty; nil if work was run, and then the lock is released.
     @inline(never)
-    private func runNextAndUnlock(_ executor: UnownedTaskExecutor, _ held: consuming Held<State>) -> Held<State>? {
+    private func runNext(_ executor: UnownedTaskExecutor, unlocking held: consuming Held<State>) -> Held<State>? {
         guard let work = state.pointee.queue.popFirst() else { return held }
         begin(.work, held)
         lock.unlock(held)

@@ -103,7 +103,7 @@ extension EventLoop {
             lock.unlock(held)
             return askPoller()
         }
-        return readAndUnlock(thread, bits: UInt32(PORT_POLLED), held)
+        return read(thread, bits: UInt32(PORT_POLLED), unlocking: held)
     }
 
     /// Before the loop sleeps: asks the peer of the channel read last to ring the doorbell again, and reads what came
@@ -114,11 +114,11 @@ extension EventLoop {
             lock.unlock(held)
             return nil
         }
-        return readAndUnlock(thread, bits: 0, held)
+        return read(thread, bits: 0, unlocking: held)
     }
 
-    private func readAndUnlock(
-        _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32, _ kept: consuming Held<State>
+    private func read(
+        _ thread: UnsafeMutablePointer<LoopThread>, bits: UInt32, unlocking kept: consuming Held<State>
     ) -> Found? {
         var held = kept
         let receiver = readLastSource(thread, bits: bits, &held)

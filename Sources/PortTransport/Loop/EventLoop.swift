@@ -232,7 +232,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
             return forward(work)
         }
         state.pointee.queue.append(work)
-        wakeAndUnlock(held)
+        wake(unlocking: held)
     }
 
     /// Passes work on from a loop that no longer runs, so that the callers that wait for it go on.
@@ -247,7 +247,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     }
 
     /// Wakes the leader if it sleeps, starts it if there is none.
-    func wakeAndUnlock(_ held: consuming Held<State>) {
+    func wake(unlocking held: consuming Held<State>) {
         if !state.pointee.started {
             state.pointee.started = true
             startThreads(held)
@@ -300,7 +300,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         let earliest = state.pointee.timers.earliest
         let token = state.pointee.timers.add(deadline: deadline, action)
         // A later timer is seen when the loop wakes for the earlier one.
-        if let earliest, earliest <= deadline { lock.unlock(held) } else { wakeAndUnlock(held) }
+        if let earliest, earliest <= deadline { lock.unlock(held) } else { wake(unlocking: held) }
         return token
     }
 
@@ -317,6 +317,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         state.pointee.stopped = true
         waitingThreads.broadcast()
         watchdogRest.broadcast()
-        wakeAndUnlock(held)
+        wake(unlocking: held)
     }
 }

@@ -9,18 +9,25 @@ import Testing
     import Foundation
 #endif
 
-/// An article that specifies the protocol.
-enum Article: String, Sendable {
-    case wireProtocol = "DistantObjects/DistantObjects.docc/WireProtocol.md"
-    case frames = "PortTransport/PortTransport.docc/Frames.md"
+/// What specifies the protocol.
+enum Article: Sendable {
+    case wireProtocol, exchange, frames
+
+    private var files: [String] {
+        switch self {
+        case .wireProtocol: ["WireProtocol", "WireFeatures"].map { "DistantObjects/DistantObjects.docc/\($0).md" }
+        case .exchange: ["DistantObjects/DistantObjects.docc/WireExchange.md"]
+        case .frames: ["PortTransport/PortTransport.docc/Frames.md"]
+        }
+    }
 
     func text() throws -> String {
         let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")
-        return try String(contentsOf: sources.appending(path: rawValue), encoding: .utf8)
+        return try files.map { try String(contentsOf: sources.appending(path: $0), encoding: .utf8) }.joined()
     }
 
-    /// Whether the article contains the words, regardless of line breaks.
+    /// Whether it contains the words, regardless of line breaks.
     func says(_ words: String) throws -> Bool {
         try text().split { $0.isWhitespace }.joined(separator: " ").contains(words)
     }

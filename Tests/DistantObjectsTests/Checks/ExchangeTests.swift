@@ -2,7 +2,7 @@ import DistantObjects
 import TestSupport
 import Testing
 
-/// The frames that `WireProtocol.md` shows byte by byte, in their order.
+/// The frames that `WireExchange.md` shows byte by byte, in their order.
 private struct Exchange {
     struct Frame {
         var speaker: String
@@ -13,9 +13,7 @@ private struct Exchange {
 
     /// A line has the sender, if a frame begins there; then bytes in hexadecimal; and after two spaces their meaning.
     init() throws {
-        let lines = try Article.wireProtocol.text().split(separator: "\n")
-        let section = lines[try #require(lines.firstIndex(of: "## One exchange"))...].dropFirst()
-        for line in section.prefix(while: { !$0.hasPrefix("## ") }) where line.hasPrefix("    ") {
+        for line in try Article.exchange.text().split(separator: "\n") where line.hasPrefix("    ") {
             let speaker = line.dropFirst(4).prefix(8).filter { $0 != " " }
             if !speaker.isEmpty { frames.append(Frame(speaker: speaker, bytes: [])) }
             for word in line.dropFirst(12).split(separator: " ", omittingEmptySubsequences: false) {
@@ -57,7 +55,7 @@ private final class People: Vendable {
     func add(_ person: Person) -> Int { person.name == "Ada" && person.age == 36 ? 1 : 0 }
 }
 
-@Suite("The exchange in the wire protocol article", .bounded())
+@Suite("The exchange that an article shows byte by byte", .bounded())
 struct ExchangeTests {
     private func configuration(_ name: String) -> Connection.Configuration {
         var configuration = Connection.Configuration()

@@ -11,7 +11,7 @@ enum BlobPlace {
     case memory
 }
 
-// Byte values in regions of their own. See “Blobs” in WireProtocol.md.
+// Byte values in regions of their own. See “Blobs” in WireFeatures.md.
 extension PortState {
     private var knowsBlobs: Bool {
         sharing.phase == .done && handshake.grants.features & ProtocolLimits.blobs != 0
