@@ -332,6 +332,51 @@ struct EventLoopTests {
 
     #if os(Linux)
         @Test(
+            "A thread that waits briefly for its answers gets each once, also on its peer's processor")
+        func briefWaits() async throws {
+            let (a, b, here, there) = try await channels(.sharedMemory)
+            let rounds = 3_000
+            // Both threads share a processor in every other hundred rounds.
+            async let echo: Void = onPlainThread {
+                for round in 1...rounds {
+                    if round % 200 == 1 { Self.useProcessor(0) }
+                    if round % 200 == 101 { Self.useProcessor(1) }
+                    _ = try? b.readWhileWaiting(until: { there.items.count >= round }, deadline: nil)
+                    b.send([UInt8(round % 256)])
+                }
+            }
+            await onPlainThread {
+                Self.useProcessor(0)
+                for round in 1...rounds {
+                    _ = a.enqueue(kind: 2, flags: 0, prefix: UnsafeRawBufferPointer(start: nil, count: 0))
+                    if !a.flushAndWaitBriefly(until: { here.items.count >= round }) { a.setNeedsFlush() }
+                    _ = try? a.readWhileWaiting(until: { here.items.count >= round }, deadline: nil)
+                }
+            }
+            await echo
+            #expect(here.items.map(\.firstByte) == (1...rounds).map { UInt8($0 % 256) })
+            await end(a, b, here, there)
+        }
+
+        /// Keeps the calling thread on the processor with that index among those that it may use, if there are so many.
+        private static func useProcessor(_ index: Int) {
+            // Swift does not import these functions.
+            typealias Mask = @convention(c) (pid_t, Int, UnsafeMutableRawPointer?) -> CInt
+            guard let getter = dlsym(nil, "sched_getaffinity"), let setter = dlsym(nil, "sched_setaffinity") else {
+                return
+            }
+            var mask = [UInt8](repeating: 0, count: 128)
+            guard unsafeBitCast(getter, to: Mask.self)(getpid(), mask.count, &mask) >= 0 else { return }
+            let bits = (0..<mask.count * 8).filter { mask[$0 / 8] & (1 << ($0 % 8)) != 0 }
+            guard index < bits.count else { return }
+            mask = mask.map { _ in 0 }
+            mask[bits[index] / 8] = 1 << (bits[index] % 8)
+            _ = unsafeBitCast(setter, to: Mask.self)(0, mask.count, &mask)
+        }
+    #endif
+
+    #if os(Linux)
+        @Test(
             "After a fork the child's copy is dead: nothing hangs, and the parent's connection is left alone",
             .disabled(if: Sanitizer.isThread, "it ends a forked process that starts a thread"))
         func forking() async throws {

@@ -85,7 +85,7 @@ extension Connection {
         let polls = message.deadline == nil
         writeOrQueueCall(message, ticket, in: nil, waiter, isBlocking: polls)
         // Suspending the task and waking a thread for it costs more than a whole call whose answer comes at once.
-        if polls, !channel.flushAndPoll(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
+        if polls, !channel.flushAndWaitBriefly(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
     }
 
     private func isAnswered(_ ticket: Ticket) -> Bool { state.withLock { !$0.questions.isOpen(ticket) } }

@@ -1,35 +1,35 @@
 internal import Synchronization
 
 extension Channel {
-    /// The most polls of one `flushAndPoll`: frames that are not answers must not keep its thread.
+    /// The most polls of one `flushAndWaitBriefly`: frames that are not answers must not keep its thread.
     private static let pollsForAnswer = 4
 
-    /// Flushes, and reads on the calling thread while it polls; it never sleeps.
+    /// Flushes, and reads on the calling thread for a short time: it polls, or sleeps where the peer needs its processor.
     ///
     /// For a thread that has other work and can be woken for the answer: waking it costs more than finding the answer
     /// here. Only for shared memory, where reading needs no descriptor. As in `readWhileWaiting`, `done` is called with
     /// no lock held.
     ///
     /// - Parameter done: Whether the thread has its answer.
-    /// - Returns: False if the thread may not poll; then nothing was flushed.
-    package func flushAndPoll(until done: () -> Bool) -> Bool {
+    /// - Returns: False if the thread may not wait; then nothing was flushed.
+    package func flushAndWaitBriefly(until done: () -> Bool) -> Bool {
         guard !isForked, readsSharedMemory.load(ordering: .acquiring), LoopThread.current == nil,
             let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
         else { return false }
         let isFixed = PollingMode.nanoseconds(code) != nil
-        guard isFixed || Processors.sufficed else { return false }
         let held = gate.lock()
-        let (input, isRead) = (gated.input, gated.blockingReader.isReading)
-        guard input.isShared, !input.isEnded, !isRead, !gated.life.hasEnd else {
-            gate.unlock(held)
-            return false
-        }
         // While there is no blocking reader, the policy is used under the gate.
-        guard isFixed || gated.blockingReader.calls.policy.isPromising() else {
+        guard gated.input.isShared, !gated.input.isEnded, !gated.life.hasEnd,
+            gated.blockingReader.mayWaitBriefly(isFixed)
+        else {
             gate.unlock(held)
             return false
         }
         guard let resources = enter(unlocking: held) else { return false }
+        guard isFixed || Processors.sufficed && !peerIsHere else {
+            sleepBriefly(resources, until: done)
+            return true
+        }
         // The calling thread must not be blocked for long, even if the mode is to poll for longer.
         let deadline = isFixed ? monotonicNow() + PollingPolicy.bound : nil
         defer { leaveBlockingReader(resources) }
@@ -40,6 +40,22 @@ extension Channel {
             guard case .changed? = poll(resources, signals, until: deadline) else { break }
         }
         return true
+    }
+
+    /// Flushes, reads and sleeps, as long as a poll may take; for a process with one processor, or one that it shares
+    /// with its peer.
+    ///
+    /// The policy of polls decides, so that a thread does so only where an answer usually comes soon, and alone. A call of
+    /// the peer that has to be served first needs another thread, and then this one had better be suspended.
+    private func sleepBriefly(_ resources: BlockingReaderResources, until done: () -> Bool) {
+        defer { leaveBlockingReader(resources) }
+        let frames = framesRead.load(ordering: .relaxed)
+        flush()
+        let now = monotonicNow()
+        guard let policy = resources.session.policy, policy.pointee.polls(at: now) else { return }
+        let isAnswered = read(with: resources, until: done, now &+ PollingPolicy.bound) == .done
+        let isAlone = framesRead.load(ordering: .relaxed) &- frames <= 1
+        _ = policy.pointee.polled(isAnswered: isAnswered && isAlone, time: 0, isQuick: false)
     }
 
     /// Polls for input without sleeping, if the loop's mode says so; nil once the time for that is over.
