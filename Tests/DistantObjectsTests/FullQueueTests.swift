@@ -89,7 +89,8 @@ import Testing
         @Test("Opening succeeds once there is room")
         func room() async throws {
             let clogged = try FullListener()
-            async let opened = Connection.open(.path(clogged.place.socket), waitingUpTo: .seconds(3_600))
+            async let opened = Connection.open(
+                .path(clogged.place.socket), waitingUpTo: .seconds(3_600), configuration: .patient)
             let server = try await Connection.adopt(
                 socket: try await clogged.acceptNext(), isInitiator: false, configuration: .patient)
             server.vend(Directory())
