@@ -187,7 +187,7 @@ extension Channel {
         case ended
     }
 
-    func read(
+    private func read(
         with resources: BlockingReaderResources, until done: () -> Bool, _ deadline: UInt64?
     ) -> BlockingReadResult {
         /// When the thread last checked whether the peer is gone; at first, when it first found nothing to read.

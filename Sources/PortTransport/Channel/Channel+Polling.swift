@@ -1,10 +1,16 @@
+internal import CPortShims
 internal import Synchronization
 
 extension Channel {
     /// The most polls of one `flushAndWaitBriefly`: frames that are not answers must not keep its thread.
     private static let pollsForAnswer = 4
+    /// The most frames that one `flushAndWaitBriefly` may read to count as a success: an answer, and a call of the peer
+    /// that it waits for.
+    ///
+    /// More of them show that other tasks wait for answers as well. A thread that suspends its task can send for them.
+    private static let framesForAnswer = 2
 
-    /// Flushes, and reads on the calling thread for a short time: it polls, or sleeps where the peer needs its processor.
+    /// Flushes, and reads on the calling thread for a short time: it polls, or yields to a peer on its processor.
     ///
     /// For a thread that has other work and can be woken for the answer: waking it costs more than finding the answer
     /// here. Only for shared memory, where reading needs no descriptor. As in `readWhileWaiting`, `done` is called with
@@ -17,6 +23,10 @@ extension Channel {
             let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
         else { return false }
         let isFixed = PollingMode.nanoseconds(code) != nil
+        // A poll would keep the peer from running. A yield would not run it if it polls all the time: it has had more than
+        // its share of the processor then.
+        let yields = peerIsHere
+        guard yields ? !isFixed : isFixed || Processors.sufficed else { return false }
         let held = gate.lock()
         // While there is no blocking reader, the policy is used under the gate.
         guard gated.input.isShared, !gated.input.isEnded, !gated.life.hasEnd,
@@ -26,36 +36,47 @@ extension Channel {
             return false
         }
         guard let resources = enter(unlocking: held) else { return false }
-        guard isFixed || Processors.sufficed && !peerIsHere else {
-            sleepBriefly(resources, until: done)
-            return true
-        }
-        // The calling thread must not be blocked for long, even if the mode is to poll for longer.
-        let deadline = isFixed ? monotonicNow() + PollingPolicy.bound : nil
         defer { leaveBlockingReader(resources) }
+        let frames = framesRead.load(ordering: .relaxed)
         flush()
-        for _ in 0..<Self.pollsForAnswer {
-            let signals = readerSignals.load(ordering: .acquiring)
-            if done() { break }
-            guard case .changed? = poll(resources, signals, until: deadline) else { break }
+        if yields {
+            readAndYield(resources, until: done)
+        } else {
+            // The calling thread must not be blocked for long, even if the mode is to poll for longer.
+            let deadline = isFixed ? monotonicNow() + PollingPolicy.bound : nil
+            for _ in 0..<Self.pollsForAnswer {
+                let signals = readerSignals.load(ordering: .acquiring)
+                if done() { break }
+                guard case .changed? = poll(resources, signals, until: deadline) else { break }
+            }
+        }
+        if framesRead.load(ordering: .relaxed) &- frames > Self.framesForAnswer {
+            _ = resources.session.policy?.pointee.polled(isAnswered: false, time: 0, isQuick: false)
         }
         return true
     }
 
-    /// Flushes, reads and sleeps, as long as a poll may take; for a process with one processor, or one that it shares
-    /// with its peer.
+    /// Reads, and yields the processor while there is nothing to read, as long as a poll may take.
     ///
-    /// The policy of polls decides, so that a thread does so only where an answer usually comes soon, and alone. A call of
-    /// the peer that has to be served first needs another thread, and then this one had better be suspended.
-    private func sleepBriefly(_ resources: BlockingReaderResources, until done: () -> Bool) {
-        defer { leaveBlockingReader(resources) }
-        let frames = framesRead.load(ordering: .relaxed)
-        flush()
-        let now = monotonicNow()
-        guard let policy = resources.session.policy, policy.pointee.polls(at: now) else { return }
-        let isAnswered = read(with: resources, until: done, now &+ PollingPolicy.bound) == .done
-        let isAlone = framesRead.load(ordering: .relaxed) &- frames <= 1
-        _ = policy.pointee.polled(isAnswered: isAnswered && isAlone, time: 0, isQuick: false)
+    /// A sleep for so short a time would often cost more than the call: to set the timer of a virtual processor and to
+    /// stop it takes 8 µs each.
+    private func readAndYield(_ resources: BlockingReaderResources, until done: () -> Bool) {
+        guard let policy = resources.session.policy, let memory = sharedMemory?.look else { return }
+        let start = monotonicNow()
+        guard policy.pointee.polls(at: start) else { return }
+        while true {
+            let isAnswered = done()
+            let isLate = monotonicNow() &- start >= PollingPolicy.bound
+            if isAnswered || isLate {
+                _ = policy.pointee.polled(isAnswered: isAnswered && !isLate, time: 0, isQuick: false)
+                return
+            }
+            if !memory.hasChanged {
+                port_yield()
+            } else if case .ended = readOnThread(resources, isPolling: true) {
+                return
+            }
+        }
     }
 
     /// Polls for input without sleeping, if the loop's mode says so; nil once the time for that is over.
