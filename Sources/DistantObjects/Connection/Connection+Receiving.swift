@@ -98,9 +98,8 @@ extension Connection: FrameHandler {
         // Flushes now, because the method of a call may block.
         if read.owesFlush { channel.setNeedsFlush() }
         perform(read, onLoop: onLoop)
-        guard onLoop else { return }
-        flushReleases()
-        channel.setNeedsFlush()
+        flushReleases(onLoop: onLoop)
+        if onLoop { channel.setNeedsFlush() }
     }
 
     @inline(__always)

@@ -34,10 +34,12 @@ public final class Connection: Sendable {
     ///
     /// They have a separate lock, because a proxy may be freed anywhere, even under the connection's lock.
     private let dying = Mutex(DyingReferences())
-    /// Whether `dying` has any ids.
+    /// The number of ids in `dying`.
     ///
-    /// Checked in each loop iteration.
-    private let hasDying = Atomic<Bool>(false)
+    /// Checked in each loop iteration, and after each read.
+    private let dyingCount = Atomic<Int>(0)
+    /// A thread that reads writes the releases itself from so many on, because the loop's may wait for a processor.
+    private static let manyReleases = 64
     /// The helper process that `launch` started.
     public let child: ChildProcess?
 
@@ -155,7 +157,7 @@ public final class Connection: Sendable {
     func died(_ target: ProxyTarget) {
         if case .object(.rootDirectory) = target { return }
         let isFirst = dying.withLock { dying in
-            hasDying.store(true, ordering: .relaxed)
+            defer { dyingCount.store(dying.count, ordering: .relaxed) }
             return dying.append(target)
         }
         // Uses the end of a loop iteration, because a job would need a closure.
@@ -165,8 +167,8 @@ public final class Connection: Sendable {
     /// Has the loop end a stream of the peer whose reader was freed.
     func streamReaderDied(_ inbox: StreamInbox) {
         dying.withLock { dying in
-            hasDying.store(true, ordering: .relaxed)
             dying.append(inbox)
+            dyingCount.store(dying.count, ordering: .relaxed)
         }
         // A job, because the channel notifies nobody once the connection has ended. What waits for the final value must learn
         // then, too, that nobody reads the stream.
@@ -176,15 +178,15 @@ public final class Connection: Sendable {
         }
     }
 
-    /// Writes Release and Drop frames for the proxies that were freed.
+    /// Writes Release and Drop frames for the proxies that were freed, and ends the streams that nobody reads any more.
     ///
-    /// Runs on the loop.
-    func flushReleases() {
-        guard hasDying.load(ordering: .relaxed) else { return }
+    /// Off the loop it writes only if there are many, and leaves the streams alone, which may run user code.
+    func flushReleases(onLoop: Bool = true) {
+        guard dyingCount.load(ordering: .relaxed) >= (onLoop ? 1 : Self.manyReleases) else { return }
         let dead = dying.withLock { dying in
-            defer { dying = DyingReferences() }
-            hasDying.store(false, ordering: .relaxed)
-            return dying
+            let dead = onLoop ? dying.takeAll() : dying.takeReferences()
+            dyingCount.store(dying.count, ordering: .relaxed)
+            return dead
         }
         state.withLock { state in
             state.writeReleases(dead)

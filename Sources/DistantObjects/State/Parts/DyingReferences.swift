@@ -14,6 +14,11 @@ struct DyingReferences {
     /// Streams of the peer whose readers were freed.
     var streams: [StreamInbox] { others?.streams ?? [] }
 
+    var count: Int {
+        guard let others else { return first == nil ? 0 : 1 }
+        return (first == nil ? 0 : 1) + others.rest.count + others.promises.count + others.streams.count
+    }
+
     var isEmpty: Bool { first == nil && promises.isEmpty }
 
     /// Adds an id.
@@ -34,6 +39,21 @@ struct DyingReferences {
 
     /// Adds a stream whose reader was freed.
     mutating func append(_ stream: StreamInbox) { madeOthers().streams.append(stream) }
+
+    /// Removes and returns everything.
+    mutating func takeAll() -> DyingReferences {
+        defer { self = DyingReferences() }
+        return self
+    }
+
+    /// Removes and returns everything but the streams.
+    mutating func takeReferences() -> DyingReferences {
+        let streams = streams
+        let taken = takeAll()
+        for stream in streams { append(stream) }
+        taken.others?.streams = []
+        return taken
+    }
 
     private mutating func madeOthers() -> Others {
         if let others { return others }
