@@ -285,8 +285,7 @@ extension Channel {
             if hadInterest { settleWriteInterest() }
             return
         }
-        writing.content = []
-        writing.large?.pacing.rest(link)
+        writing.rest(link)
         let actions = writing.output.queueIsEmpty()
         let hadInterest = writing.hasInterest
         writing.hasInterest = false

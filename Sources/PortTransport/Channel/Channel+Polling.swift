@@ -38,6 +38,8 @@ extension Channel {
         guard let resources = enter(unlocking: held) else { return false }
         defer { leaveBlockingReader(resources) }
         let frames = framesRead.load(ordering: .relaxed)
+        let policy = resources.session.policy
+        let mark = policy?.pointee.mark
         flush()
         if yields {
             readAndYield(resources, until: done)
@@ -50,8 +52,8 @@ extension Channel {
                 guard case .changed? = poll(resources, signals, until: deadline) else { break }
             }
         }
-        if framesRead.load(ordering: .relaxed) &- frames > Self.framesForAnswer {
-            _ = resources.session.policy?.pointee.polled(isAnswered: false, time: 0, isQuick: false)
+        if let policy, let mark, framesRead.load(ordering: .relaxed) &- frames > Self.framesForAnswer {
+            policy.pointee.reject(since: mark)
         }
         return true
     }

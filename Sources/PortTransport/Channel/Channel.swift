@@ -22,14 +22,33 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var isQuiet: Bool { !pacing.isNarrow && mark == nil }
     }
 
+    /// What may have to follow a complete write.
+    struct FollowUps: OptionSet {
+        let rawValue: UInt8
+
+        /// The poller reports room, and need not go on.
+        static let interest = FollowUps(rawValue: 1)
+        /// The handler waits until fewer bytes of answers are unsent.
+        static let answerMark = FollowUps(rawValue: 2)
+        static let blobOffers = FollowUps(rawValue: 4)
+        /// Large messages were written since the queue was last empty.
+        static let largeMessages = FollowUps(rawValue: 8)
+
+        subscript(_ part: FollowUps) -> Bool {
+            get { contains(part) }
+            set { if newValue { insert(part) } else { remove(part) } }
+        }
+    }
+
     struct WriteState: ~Copyable {
         // The order of the properties leaves few gaps.
         var queue: OutboundQueue
         /// The handler is notified once at most this many bytes of answers are unsent.
-        var answerMark: Int?
+        var answerMark: Int? {
+            didSet { followUps[.answerMark] = answerMark != nil }
+        }
         var output = OutputLifecycle()
-        /// The poller reports room.
-        var hasInterest = false
+        private var followUps: FollowUps = []
         /// Why the channel ends once no thread writes.
         var endAfterFlush: ChannelEnd?
         var sendsCredentials = false
@@ -41,7 +60,9 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// The descriptors of regions for blobs that are yet to be offered, in this order.
         ///
         /// A negative number stands for a descriptor that could not be sent.
-        var blobOffers: [CInt] = []
+        var blobOffers: [CInt] = [] {
+            didSet { followUps[.blobOffers] = !blobOffers.isEmpty }
+        }
 
         init(window: UInt64) { queue = OutboundQueue(window: window) }
 
@@ -54,12 +75,24 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
         /// Whether a complete write has no further consequence.
         @inline(__always)
-        var isQuiet: Bool {
-            queue.isIdle && output.isQuiet && !hasInterest && answerMark == nil && blobOffers.isEmpty
-                && large?.isQuiet ?? true
+        var isQuiet: Bool { queue.isIdle && output.isQuiet && followUps.isEmpty }
+
+        /// The poller reports room.
+        var hasInterest: Bool {
+            get { followUps[.interest] }
+            set { followUps[.interest] = newValue }
+        }
+
+        /// Everything is written.
+        mutating func rest(_ link: Link) {
+            content = []
+            guard followUps[.largeMessages], let large else { return }
+            large.pacing.rest(link)
+            followUps[.largeMessages] = !large.isQuiet
         }
 
         mutating func madeLarge() -> LargeWriting {
+            followUps.insert(.largeMessages)
             if let large { return large }
             let made = LargeWriting()
             large = made

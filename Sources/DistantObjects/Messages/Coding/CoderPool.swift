@@ -7,7 +7,7 @@ import Synchronization
 enum CoderPool {
     @inline(__always)
     static func message(for coder: PortCoder) -> OutboundMessage {
-        if let thread = ThreadState.current, let message = thread.pointee.message.take() {
+        if let thread = ThreadState.current, let message = thread.pointee.spare.message.take() {
             if message.isDriven(by: coder) || message.adapt(to: coder.settings, owner: coder) { return message }
             pool(message)
         }
@@ -16,8 +16,8 @@ enum CoderPool {
 
     @inline(__always)
     static func put(_ message: consuming OutboundMessage) {
-        if let thread = ThreadState.current, thread.pointee.message == nil {
-            thread.pointee.message = consume message
+        if let thread = ThreadState.current, thread.pointee.spare.message == nil {
+            thread.pointee.spare.message = consume message
         } else {
             pool(message)
         }
@@ -25,9 +25,9 @@ enum CoderPool {
 
     @inline(__always)
     static func decoder(for coder: PortCoder) -> ObjectDecoder {
-        if let thread = ThreadState.current, let decoder = thread.pointee.decoder.take() {
+        if let thread = ThreadState.current, let decoder = thread.pointee.spare.decoder.take() {
             if decoder.isDriven(by: coder) { return decoder }
-            let spare = SpareDecoder(decoder: decoder, settings: thread.pointee.decoderSettings ?? coder.settings)
+            let spare = SpareDecoder(decoder: decoder, settings: thread.pointee.spare.decoderSettings ?? coder.settings)
             if spare.adapt(to: coder.settings, owner: coder) { return decoder }
             pool(spare)
         }
@@ -37,9 +37,9 @@ enum CoderPool {
     /// Returns a decoder that is unloaded and has no other owner.
     @inline(__always)
     static func put(_ decoder: consuming ObjectDecoder, _ settings: CoderSettings) {
-        if let thread = ThreadState.current, thread.pointee.decoder == nil {
-            thread.pointee.decoder = consume decoder
-            if thread.pointee.decoderSettings !== settings { thread.pointee.decoderSettings = settings }
+        if let thread = ThreadState.current, thread.pointee.spare.decoder == nil {
+            thread.pointee.spare.decoder = consume decoder
+            if thread.pointee.spare.decoderSettings !== settings { thread.pointee.spare.decoderSettings = settings }
         } else {
             pool(SpareDecoder(decoder: decoder, settings: settings))
         }

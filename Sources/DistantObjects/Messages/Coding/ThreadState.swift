@@ -3,16 +3,19 @@ import KeyedArchive
 
 /// State that each thread has for itself, so that it needs no lock.
 struct ThreadState {
-    /// A message to reuse, set up for the connection that used it last.
+    /// An encoder and a decoder to reuse, set up for the connection that used them last.
     ///
     /// The next use is usually for the same connection.
-    var message: OutboundMessage?
-    /// A decoder to reuse, as `message`.
-    var decoder: ObjectDecoder?
-    /// The settings of `decoder`.
-    ///
-    /// They stay here while the decoder is in use. They seldom change, so they are not retained for each use.
-    var decoderSettings: CoderSettings?
+    struct SpareCoders {
+        var message: OutboundMessage?
+        var decoder: ObjectDecoder?
+        /// The settings of `decoder`.
+        ///
+        /// They stay here while the decoder is in use. They seldom change, so they are not retained for each use.
+        var decoderSettings: CoderSettings?
+    }
+
+    var spare = SpareCoders()
     /// The last class that was looked up for an object by reference.
     var lastClass: (type: ObjectIdentifier, messages: Unmanaged<ClassMessages>)?
     /// Storage for `ThreadTasks`, as four words: the folder `Messages` does not know the types in it.
