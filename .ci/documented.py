@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""documented.py [DIR...]: public declarations whose documentation does not say what they throw or take.
+"""documented.py [DIR...]: public declarations whose documentation does not say what they throw, take or cost.
 
 Looks at the Swift files below Sources, or below the folders given. A function, initializer, subscript or property that is
 public or open, or a requirement of a public protocol, needs a line "- Throws:" if it throws. Where the documentation lists
-parameters it has to list all of them, and no others. Prints a line for each finding. Exits with 1 if there are any."""
+parameters it has to list all of them, and no others. A function or initializer whose body has a loop needs a line
+"- Complexity:", since its cost is not constant, and so does one that archives, unarchives, finishes or copies. Prints a line
+for each finding. Exits with 1 if there are any."""
 import os
 import re
 import sys
@@ -13,6 +15,9 @@ MODIFIERS = (r'(?:@\w+(?:\([^()]*\))?\s+|(?:public|open|package|internal|private
              r'indirect|optional|distributed|sending)(?:\([^()]*\))?\s+)*')
 DECLARATION = re.compile(r'^[ \t]*(?P<modifiers>' + MODIFIERS + r')(?P<kind>func|init|subscript|var|protocol|extension)\b', re.M)
 PUBLIC = re.compile(r'\b(?:public|open)\b(?!\()')
+LOOPS = re.compile(r'\bfor\s+(?:try\s+)?(?:await\s+)?(?:case\s+)?[\w(]|\bwhile\s|\.(?:compactMap|filter|reduce|forEach|sorted|'
+                   r'allSatisfy)\b')
+COSTLY = re.compile(r'(?:un)?archive(?!r)|deepCopy$|finish$')
 THROWS = re.compile(r'\s*(?:async\s+)?throws\b')
 
 
@@ -152,6 +157,13 @@ def check(path):
         comment = documentation(lines, number - 1)
         if throws and (comment is None or not any(re.match(r'\s*- [Tt]hrows\s*:', line) for line in comment)):
             yield number, name, 'throws, and its documentation has no "- Throws:"'
+        brace = re.match(r'[^{}]*\{', code[end:]) if kind in ('func', 'init') else None
+        # Not the body of the next declaration, if this one has none.
+        if brace and not re.search(r'\b(?:func|var|let|init|subscript|case)\b', brace.group()):
+            body = code[end + brace.end():closing(code, end + brace.end() - 1)]
+            says = comment and any(re.match(r'\s*- [Cc]omplexity\s*:', line) for line in comment)
+            if not says and (COSTLY.match(name) or LOOPS.search(body)):
+                yield number, name, 'its cost is not constant, and its documentation has no "- Complexity:"'
         names = comment and listed(comment)
         if names and taken is not None:
             for missing in [one for one in taken if one not in names]:

@@ -4,6 +4,8 @@ public enum MessageTableBuilder<Target: AnyObject> {
     /// One message.
     public static func buildExpression(_ message: Message<Target>) -> [Message<Target>] { [message] }
     /// All of them in order.
+    ///
+    /// - Complexity: Linear in the number of messages.
     public static func buildBlock(_ messages: [Message<Target>]...) -> [Message<Target>] {
         var all: [Message<Target>] = []
         // Going through them one by one costs no search of conformances when a program starts.

@@ -28,6 +28,7 @@ public struct DistantStream<Element: Codable & Sendable>: AsyncSequence, Sendabl
     ///
     /// - Parameter sequence: Iterated once, in a task of its own that prefers the connection's event loop, if the stream is
     ///   sent and read.
+    /// - Complexity: O(1); the sequence is not read here.
     public init<Elements: AsyncSequence & Sendable>(_ sequence: Elements) where Elements.Element == Element {
         content = StreamContent { writer in
             for try await element in sequence { try await writer.send(element) }
@@ -38,6 +39,7 @@ public struct DistantStream<Element: Codable & Sendable>: AsyncSequence, Sendabl
     /// A stream of the elements of a sequence that does not wait.
     ///
     /// - Parameter sequence: Iterated once, if the stream is sent and read.
+    /// - Complexity: O(1); the sequence is not read here.
     public init<Elements: Sequence & Sendable>(_ sequence: Elements) where Elements.Element == Element {
         content = StreamContent { writer in
             for element in sequence { try await writer.send(element) }

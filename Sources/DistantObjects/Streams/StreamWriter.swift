@@ -16,6 +16,7 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
     /// - Throws: `ConnectionError.cancelled` if the reader has stopped or the stream has ended, `.closed` if the connection has
     ///   ended or is closing; `.tooLarge` or `.notEncodable` if the element cannot be sent, in which case the next one can;
     ///   `CancellationError`.
+    /// - Complexity: Linear in the size of the element, besides the wait for room.
     public func send(_ element: Element) async throws {
         while true {
             switch try sink.offer(element) {
@@ -30,6 +31,7 @@ public struct StreamWriter<Element: Codable & Sendable>: Sendable {
     ///
     /// - Throws: As `send`; `ConnectionError.wouldBlock` on an event loop's thread and in a task, `.deadlineExceeded` if the
     ///   element could not be sent in that time. If it throws, the element was not sent.
+    /// - Complexity: Linear in the size of the element, besides the wait for room.
     public func blockingSend(_ element: Element, deadline: Duration? = nil) throws {
         try Connection.checkMayBlock("a stream's writer")
         // The room that the element waits for may have come while this thread had the batch.

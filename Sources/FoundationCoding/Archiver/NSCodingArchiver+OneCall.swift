@@ -12,6 +12,7 @@ extension NSCodingArchiver {
     ///   - requiringSecureCoding: Whether all objects must be of `NSSecureCoding` classes.
     ///   - format: The format to write.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public class func archivedData(
         withRootObject root: Any?, requiringSecureCoding: Bool = false, format: ArchiveFormat = .binary
     ) throws -> Data {
@@ -26,6 +27,7 @@ extension NSCodingArchiver {
     ///   - requiringSecureCoding: Whether all objects must be of `NSSecureCoding` classes.
     ///   - format: The format to write.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public class func archivedData(
         withRoots roots: KeyValuePairs<String, Any?>, requiringSecureCoding: Bool = false,
         format: ArchiveFormat = .binary
@@ -42,6 +44,7 @@ extension NSCodingArchiver {
     /// Archives one object into a file, which is replaced as a whole or not at all.
     ///
     /// - Throws: `ArchiveError`, which names the file if it cannot be written.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public class func archive(_ root: Any?, to file: URL, format: ArchiveFormat = .binary) throws {
         let data =
             self is NSCodingSequentialArchiver.Type
@@ -53,6 +56,7 @@ extension NSCodingArchiver {
     /// Archives one object into a file, which is replaced as a whole or not at all.
     ///
     /// - Returns: Whether it succeeded; `archive(_:to:format:)` throws the reason.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     @discardableResult
     public class func archiveRootObject(_ root: Any, toFile path: String) -> Bool {
         (try? archive(root, to: URL(fileURLWithPath: path))) != nil
@@ -63,6 +67,7 @@ extension NSCodingSequentialArchiver {
     /// Archives one object without keys.
     ///
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public static func archivedData(withRootObject root: Any?, format: ArchiveFormat = .binary) throws -> Data {
         let archiver = NSCodingSequentialArchiver()
         archiver.outputFormat = format

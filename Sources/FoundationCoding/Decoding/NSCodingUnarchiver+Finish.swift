@@ -14,6 +14,8 @@ extension NSCodingUnarchiver {
     public var keys: [String] { graph.lentRoots.keys }
 
     /// Decodes an array of objects of one class.
+    ///
+    /// - Complexity: Linear in the number of objects that the array reaches and that are not decoded yet.
     public func decodeArrayOfObjects<T: NSObject & NSCoding>(ofClass type: T.Type, forKey key: String) -> [T]? {
         let object = decodeObject(of: [NSArray.self, type], forKey: key)
         return (object as? NSArray).flatMap { array in
@@ -23,6 +25,8 @@ extension NSCodingUnarchiver {
     }
 
     /// Decodes a dictionary with keys of one class and values of another.
+    ///
+    /// - Complexity: Linear in the number of objects that the dictionary reaches and that are not decoded yet.
     public func decodeDictionary<Key: NSObject & NSCoding, Value: NSObject & NSCoding>(
         withKeysOfClass keyType: Key.Type, objectsOfClass valueType: Value.Type, forKey key: String
     ) -> [Key: Value]? {

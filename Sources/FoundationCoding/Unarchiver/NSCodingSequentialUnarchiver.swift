@@ -29,6 +29,7 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
     /// Decodes the only root of a sequential archive.
     ///
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the number of objects that the object reaches and that are not decoded yet.
     public static func unarchivedObject(with data: Data, allowing classes: [AnyClass]? = nil) throws -> Any? {
         let unarchiver = try NSCodingSequentialUnarchiver(forReadingFrom: data, allowing: classes)
         let object = unarchiver.decodeObject()

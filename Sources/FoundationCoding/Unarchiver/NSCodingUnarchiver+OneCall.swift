@@ -11,6 +11,7 @@ extension NSCodingUnarchiver {
     ///   - limits: The bounds of what is read.
     /// - Returns: The object; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the size of the archive.
     public class func unarchivedObject<T: NSObject & NSCoding>(
         ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true,
         limits: ArchiveLimits = ArchiveLimits()
@@ -29,6 +30,7 @@ extension NSCodingUnarchiver {
     ///   - limits: The bounds of what is read.
     /// - Returns: The object; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the size of the archive.
     public class func unarchivedObject(
         ofClasses classes: [AnyClass], from data: Data, requiringSecureCoding: Bool = true,
         limits: ArchiveLimits = ArchiveLimits()
@@ -49,6 +51,7 @@ extension NSCodingUnarchiver {
     ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
     /// - Returns: The array; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the size of the archive.
     public class func unarchivedArrayOfObjects<T: NSObject & NSCoding>(
         ofClass type: T.Type, from data: Data, requiringSecureCoding: Bool = true
     ) throws -> [T]? {
@@ -66,6 +69,7 @@ extension NSCodingUnarchiver {
     ///   - requiringSecureCoding: Whether classes must support `NSSecureCoding`.
     /// - Returns: The dictionary; nil if the archive contains nil.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the size of the archive.
     public class func unarchivedDictionary<Key: NSObject & NSCoding, Value: NSObject & NSCoding>(
         withKeysOfClass keyType: Key.Type, objectsOfClass valueType: Value.Type, from data: Data,
         requiringSecureCoding: Bool = true
@@ -82,6 +86,7 @@ extension NSCodingUnarchiver {
     ///
     /// Only for your own archives: the archive chooses the classes.
     /// - Throws: `ArchiveError`.
+    /// - Complexity: Linear in the size of the archive.
     public class func unarchiveObject(with data: Data) throws -> Any? {
         if self is NSCodingSequentialUnarchiver.Type {
             return try NSCodingSequentialUnarchiver.unarchivedObject(with: data)
@@ -96,6 +101,7 @@ extension NSCodingUnarchiver {
     /// Only for your own files: the archive chooses the classes.
     /// - Returns: The object; nil if there is no file, or it is not such an archive. `unarchiveObject(with:)` throws
     ///   the reason.
+    /// - Complexity: Linear in the size of the archive.
     public class func unarchiveObject(withFile path: String) -> Any? {
         guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return nil }
         return try? unarchiveObject(with: data)

@@ -11,6 +11,7 @@ extension KeyedArchiver {
     /// gets its permissions from the process's umask.
     /// - Parameter url: The file, in a folder that exists.
     /// - Throws: `ArchiveError`, which names the file, if it cannot be written.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public func finish(to url: URL) throws {
         let file = try ArchiveFile(url)
         try file.write { try writer.finish(to: $0) }
@@ -25,6 +26,7 @@ extension KeyedArchiver {
     ///   - limits: Bounds beyond which encoding throws.
     ///   - classes: Class names other than the classes' own.
     /// - Throws: What the classes' coding code throws, and `ArchiveError`; if the file cannot be written it names it.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public static func archive<T: Encodable>(
         _ root: T, to url: URL, format: ArchiveFormat = .compact, limits: ArchiveLimits = ArchiveLimits(),
         classes: ClassRegistry = ClassRegistry()
@@ -57,6 +59,7 @@ extension KeyedUnarchiver {
     ///
     /// - Throws: `ArchiveError` with the code `noSuchFile` if the file does not exist; other errors name the file or
     ///   the path to the value.
+    /// - Complexity: Linear in the size of the archive.
     public static func unarchive<T: Decodable>(
         _ type: T.Type, from url: URL, limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()
     ) throws -> T {

@@ -68,6 +68,7 @@ public final class SequentialArchiver {
     ///
     /// - Parameter url: The file, in a folder that exists.
     /// - Throws: `ArchiveError`, which names the file if it cannot be written.
+    /// - Complexity: Linear in the number of objects and the size of their values.
     public func finish(to url: URL) throws {
         let file = try ArchiveFile(url)
         try file.write { try writer.finish(to: $0) }

@@ -11,6 +11,8 @@ extension ArchivedGraph: Hashable {
     }
 
     /// Hashes the classes of the objects and the keys at the top.
+    ///
+    /// - Complexity: Linear in the number of objects.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(archiver)
         hasher.combine(lentRoots.storedKeys)

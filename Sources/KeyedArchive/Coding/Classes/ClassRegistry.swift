@@ -10,6 +10,8 @@ public struct ClassRegistry: @unchecked Sendable {
     public init() {}
 
     /// Makes a registry that allows `classes` where they, or the objects that replace them on awaking, fit the type.
+    ///
+    /// - Complexity: Linear in the number of classes.
     public init(allowing classes: [any ObjectCoding.Type]) {
         for type in classes { allow(type) }
     }
