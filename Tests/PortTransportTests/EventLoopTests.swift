@@ -356,6 +356,11 @@ struct EventLoopTests {
             await echo
             #expect(here.items.map(\.firstByte) == (1...rounds).map { UInt8($0 % 256) })
             await end(a, b, here, there)
+            // The memory is unmapped now.
+            await onPlainThread {
+                #expect(!a.flushAndWaitBriefly(until: { false }))
+                #expect(!b.flushAndWaitBriefly(until: { false }))
+            }
         }
 
         /// Keeps the calling thread on the processor with that index among those that it may use, if there are so many.

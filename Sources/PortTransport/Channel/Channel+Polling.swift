@@ -23,13 +23,14 @@ extension Channel {
             let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
         else { return false }
         let isFixed = PollingMode.nanoseconds(code) != nil
+        let held = gate.lock()
+        // The memory stays while the channel has no end, and then while this thread is the blocking reader.
+        let isOpen = gated.input.isShared && !gated.input.isEnded && !gated.life.hasEnd
         // A poll would keep the peer from running. A yield would not run it if it polls all the time: it has had more than
         // its share of the processor then.
-        let yields = peerIsHere
-        guard yields ? !isFixed : isFixed || Processors.sufficed else { return false }
-        let held = gate.lock()
+        let yields = isOpen && peerIsHere
         // While there is no blocking reader, the policy is used under the gate.
-        guard gated.input.isShared, !gated.input.isEnded, !gated.life.hasEnd,
+        guard isOpen, yields ? !isFixed : isFixed || Processors.sufficed,
             gated.blockingReader.mayWaitBriefly(isFixed)
         else {
             gate.unlock(held)
