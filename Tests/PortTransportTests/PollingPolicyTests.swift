@@ -79,20 +79,6 @@ struct PollingPolicyTests {
         expect(place.polls(), false)
     }
 
-    @Test("A poll whose result was not worth the thread's time counts as one that was not answered")
-    func rejected() {
-        var place = Place()
-        _ = place.waitsUntilPoll()
-        for waits in [2, 4, 8].map({ Int(PollingPolicy.waitsForProbe) * $0 }) {
-            let mark = place.policy.mark
-            place.end(true)
-            place.end(true)
-            place.policy.reject(since: mark)
-            #expect(place.policy.credit == 0)
-            #expect(place.waitsUntilPoll() == waits)
-        }
-    }
-
     @Test("A thread that prepares for a poll learns that there will be none, and its wait counts")
     func promising() {
         var place = Place()

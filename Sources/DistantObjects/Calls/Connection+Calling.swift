@@ -62,14 +62,15 @@ extension Connection {
     private static func sendCallOutsideScope(
         _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
     ) async throws -> Reply {
-        let ticket = try connection._withUnsafeGuaranteedRef { try $0.reserve(message) }
+        let (ticket, isCrowded) = try connection._withUnsafeGuaranteedRef { try $0.reserve(message) }
         let handed = Unmanaged.passRetained(consume message)
         // These forms of the functions do not switch executors; see “Workarounds”. They pay in the row `null-call` with the
         // API `task`.
         return try await _unsafeInheritExecutor_withTaskCancellationHandler {
             try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
                 connection._withUnsafeGuaranteedRef {
-                    $0.sendReserved(handed.takeRetainedValue(), ticket, .task(continuation))
+                    $0.sendReserved(
+                        handed.takeRetainedValue(), ticket, isCrowded: isCrowded, .task(continuation))
                 }
             }
         } onCancel: {
@@ -78,14 +79,17 @@ extension Connection {
     }
 
     /// Sends a call of a task that has no scope and suspends for the answer.
+    ///
+    /// - Parameter isCrowded: Whether many calls are open.
     @inline(__always)
-    private func sendReserved(_ message: consuming OutboundMessage, _ ticket: Ticket, _ waiter: consuming AnswerWaiter)
-    {
+    private func sendReserved(
+        _ message: consuming OutboundMessage, _ ticket: Ticket, isCrowded: Bool, _ waiter: consuming AnswerWaiter
+    ) {
         // With a deadline the call needs a timer, and a timer can only end a call whose task is suspended.
-        let polls = message.deadline == nil
-        writeOrQueueCall(message, ticket, in: nil, waiter, isBlocking: polls)
+        let waits = message.deadline == nil && !isCrowded
+        writeOrQueueCall(message, ticket, in: nil, waiter, isBlocking: waits)
         // Suspending the task and waking a thread for it costs more than a whole call whose answer comes at once.
-        if polls, !channel.flushAndWaitBriefly(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
+        if waits, !channel.flushAndWaitBriefly(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
     }
 
     private func isAnswered(_ ticket: Ticket) -> Bool { state.withLock { !$0.questions.isOpen(ticket) } }
@@ -192,11 +196,17 @@ extension Connection {
 
     // MARK: Questions
 
-    private func reserve(_ message: OutboundMessage) throws -> Ticket {
+    /// The most open calls with which a task's thread waits briefly for an answer.
+    ///
+    /// With more of them it had better be free to send for other tasks.
+    private static let fewQuestions = 8
+
+    /// - Returns: The question, and whether many are open.
+    private func reserve(_ message: OutboundMessage) throws -> (Ticket, Bool) {
         do {
             return try state.withLock { state in
                 try state.checkOpen(message)
-                return state.questions.reserve()
+                return (state.questions.reserve(), state.questions.count > Self.fewQuestions)
             }
         } catch {
             coder.recycle(message)

@@ -4,11 +4,6 @@ internal import Synchronization
 extension Channel {
     /// The most polls of one `flushAndWaitBriefly`: frames that are not answers must not keep its thread.
     private static let pollsForAnswer = 4
-    /// The most frames that one `flushAndWaitBriefly` may read to count as a success: an answer, and a call of the peer
-    /// that it waits for.
-    ///
-    /// More of them show that other tasks wait for answers as well. A thread that suspends its task can send for them.
-    private static let framesForAnswer = 2
 
     /// Flushes, and reads on the calling thread for a short time: it polls, or yields to a peer on its processor.
     ///
@@ -38,9 +33,6 @@ extension Channel {
         }
         guard let resources = enter(unlocking: held) else { return false }
         defer { leaveBlockingReader(resources) }
-        let frames = framesRead.load(ordering: .relaxed)
-        let policy = resources.session.policy
-        let mark = policy?.pointee.mark
         flush()
         if yields {
             readAndYield(resources, until: done)
@@ -52,9 +44,6 @@ extension Channel {
                 if done() { break }
                 guard case .changed? = poll(resources, signals, until: deadline) else { break }
             }
-        }
-        if let policy, let mark, framesRead.load(ordering: .relaxed) &- frames > Self.framesForAnswer {
-            policy.pointee.reject(since: mark)
         }
         return true
     }

@@ -93,20 +93,6 @@ struct PollingPolicy {
         return polled >= Self.timeBetweenReadings
     }
 
-    /// A place to go back to with `reject`.
-    struct Mark {
-        fileprivate let credit: UInt8
-        fileprivate let waitsForProbe: UInt16
-    }
-
-    var mark: Mark { Mark(credit: credit, waitsForProbe: waitsForProbe) }
-
-    /// Counts the polls since `mark` as one that was not answered: what they found was not worth the thread's time.
-    mutating func reject(since mark: Mark) {
-        (credit, waitsForProbe) = (mark.credit, mark.waitsForProbe)
-        _ = polled(isAnswered: false, time: 0, isQuick: false)
-    }
-
     /// No poll makes sense now: another thread polls, the process has one processor, or the peer needs this one.
     mutating func isPrevented() { isHot = false }
 
