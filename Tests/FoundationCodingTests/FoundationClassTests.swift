@@ -148,6 +148,14 @@ struct FoundationClassTests {
         }
     }
 
+    @Test("A locale whose identifier no locale has is refused", arguments: ["汥", "de CH", "en\u{0}US"])
+    func oddLocale(identifier: String) throws {
+        let data = try NSCodingArchiver.archivedData(withRootObject: NSLocale(localeIdentifier: identifier))
+        #expect(throws: ArchiveError.self) {
+            try NSCodingUnarchiver.unarchivedObject(ofClasses: [NSLocale.self], from: data)
+        }
+    }
+
     @Test("A counted set keeps its counts")
     func countedSet() throws {
         let set = NSCountedSet(array: ["a", "b", "a", "a"])

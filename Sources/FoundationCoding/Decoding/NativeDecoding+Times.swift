@@ -6,12 +6,7 @@ extension NativeDecoding {
         (NSDate.self, date),
         (NSDateInterval.self, interval),
         (NSTimeZone.self, timeZone),
-        (
-            NSLocale.self,
-            { unarchiver, _, _ in
-                NSLocale(localeIdentifier: try unarchiver.text("NS.identifier", orNext: true, longest: 256))
-            }
-        ),
+        (NSLocale.self, locale),
         (NSCalendar.self, calendar),
         (NSDateComponents.self, components),
     ]
@@ -46,6 +41,17 @@ extension NativeDecoding {
             throw ArchiveError(.corrupt, "a time zone that is not known here")
         }
         return zone
+    }
+
+    @Sendable private static func locale(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
+    ) throws -> NSObject {
+        let identifier = try unarchiver.text("NS.identifier", orNext: true, longest: 256)
+        // Foundation makes such a locale, and traps when a calendar that has it is archived.
+        guard identifier.utf8.allSatisfy({ $0 > 32 && $0 < 127 }) else {
+            throw ArchiveError(.corrupt, "a locale whose identifier is not plain ASCII")
+        }
+        return NSLocale(localeIdentifier: identifier)
     }
 
     @Sendable private static func calendar(
