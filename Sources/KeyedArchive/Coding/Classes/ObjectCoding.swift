@@ -22,8 +22,10 @@
 public protocol ObjectCoding: AnyObject, Codable {
     /// Makes the object from what `encode(with:)` wrote. Keys may be read in any order; the order written is fastest.
     ///
+    /// - Parameter coder: The decoder that reads the object. A class may leave `borrowing` out, and must if it has a superclass
+    ///   or subclasses that do; its initializer then retains and releases the decoder for each object.
     /// - Throws: What the coder throws, and the class's own errors for values that do not fit together.
-    init(coder: ObjectDecoder) throws
+    init(coder: borrowing ObjectDecoder) throws
 
     /// Writes the object's state under keys. Subclasses call `super`.
     ///

@@ -10,7 +10,7 @@ final class Foo: ObjectCoding {
         self.age = age
     }
 
-    init(coder: ObjectDecoder) throws {
+    init(coder: borrowing ObjectDecoder) throws {
         name = try coder.decode(String.self, forKey: "name")
         age = try coder.decode(Int.self, forKey: "age")
     }
@@ -30,7 +30,7 @@ final class Bar: ObjectCoding {
         foos = (0..<count).map { Foo(name: "name\(1000 + $0 % 9000)", age: $0 % 100) }
     }
 
-    init(coder: ObjectDecoder) throws {
+    init(coder: borrowing ObjectDecoder) throws {
         foos = try coder.decode([Foo].self, forKey: "foos")
     }
 
