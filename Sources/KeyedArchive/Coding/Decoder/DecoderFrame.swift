@@ -27,7 +27,7 @@ struct DecoderFrame {
     private(set) var shape: Unmanaged<Shape>?
     /// Retained by hand until `dispose()`: frames are copied often, and should not count references.
     private(set) var extras: Unmanaged<FrameExtras>?
-    let serial: Int
+    private(set) var serial: Int
     /// The height of the highest object referred to so far; see `ObjectDecoder+Chains`.
     var height: Int32 = 0
     private(set) var object: Int = -1
@@ -164,6 +164,24 @@ struct DecoderFrame {
         self.shape = shape
         layout = .unopened
         isBody = true
+    }
+
+    /// Opens the values of an object if the frame was used for one of the same shape, whose keys it still has.
+    ///
+    /// - Returns: Whether it did; otherwise the frame is as before.
+    @inline(__always)
+    mutating func reopen(_ shape: Unmanaged<Shape>, at source: ByteSource, serial: Int, object: Int) -> Bool {
+        guard let last = self.shape, last.toOpaque() == shape.toOpaque(), layout == .keyed, index == nil, extras == nil,
+            keys == shape._withUnsafeGuaranteedRef({ $0.keys }), count <= source.remaining
+        else { return false }
+        self.source = source
+        self.serial = serial
+        self.object = object
+        start = source.position
+        cursor = 0
+        height = 0
+        unkeyed = 0
+        return true
     }
 
     /// Opens a shape's values at the source's position; returns whether the keys are inline, for `openInline`.

@@ -23,14 +23,36 @@ extension ObjectDecoder {
     }
 
     /// The object with a number, made if it does not exist yet.
-    ///
-    /// - Parameter isKept: Whether the caller keeps the object alive until the archive is read, should it be made now.
     @inline(__always)
-    func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type, isKept: Bool = false) throws -> T {
+    func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type) throws -> T {
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         let number = Int(truncatingIfNeeded: number)
         if let object = try existing(number) { return try checked(object, type) }
-        return try make(number, type, isKept: isKept)
+        return try make(number, type, in: frame)
+    }
+
+    /// The object that is the next element of a list, made if it does not exist yet.
+    ///
+    /// It may leave another frame than the list's open.
+    ///
+    /// - Parameters:
+    ///   - list: The list's frame.
+    ///   - height: The list's height, which grows with that of the object.
+    ///   - isKept: Whether the caller keeps the object alive until the archive is read, should it be made now.
+    @inline(__always)
+    func element<T: ObjectCoding>(
+        _ number: UInt64, as type: T.Type, in list: DecoderFrame, _ height: inout Int32, isKept: Bool
+    ) throws -> T {
+        guard number < UInt64(state.objectCount) else { throw noSuchObject() }
+        let number = Int(truncatingIfNeeded: number)
+        let object: T
+        if let existing = try existing(number) {
+            object = try checked(existing, type)
+        } else {
+            object = try make(number, type, in: list, isKept: isKept)
+        }
+        if let heights = notes.heights { height = max(height, heights[number] + 1) }
+        return object
     }
 
     @inline(never)
@@ -55,21 +77,33 @@ extension ObjectDecoder {
             .cycle, "an object refers to itself through others: one of the classes must use decodeReference")
     }
 
-    private func make<T: ObjectCoding>(_ number: Int, _ type: T.Type, isKept: Bool) throws -> T {
+    /// Makes an object.
+    ///
+    /// - Parameters:
+    ///   - outer: The frame to open again.
+    ///   - isKept: Whether the caller keeps the object alive; then it also opens the frame again.
+    private func make<T: ObjectCoding>(
+        _ number: Int, _ type: T.Type, in outer: DecoderFrame, isKept: Bool = false
+    ) throws -> T {
         var source = body(number)
         let (shape, shapeNumber) = try readShape(&source)
         let found = try resolve(shapeNumber, type, .coding(type))
         if found.type != type {
+            frame = outer
             return try checked(try make(number, found, shape, source), type)
         }
-        if state.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
-            return try checked(object, type)
+        if state.depth >= Self.deepObjects {
+            frame = outer
+            if try makeFromBelow(number), let object = try existing(number) { return try checked(object, type) }
         }
-        let outer = enter(number, source)
+        enter(number)
+        let serial = state.nextSerial()
+        let isOpen = frame.reopen(shape, at: source, serial: serial, object: number)
+        if !isOpen { frame = DecoderFrame(closedAt: source, serial: serial, object: number) }
         let object: T
         let replacement: (any ObjectCoding)?
         do {
-            try openShape(shape)
+            if !isOpen { try openShape(shape) }
             object = try T(coder: self)
             replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
             if input.remaining > 0 { try frame.checkEnd() }
@@ -83,7 +117,9 @@ extension ObjectDecoder {
         }
         if isKept, notes.heights == nil, notes.waiting.isEmpty {
             // Nothing can fail any more, so the caller gets the object.
-            leave(number, outer, ObjectSlot(borrowing: object))
+            state.slots[number] = ObjectSlot(borrowing: object)
+            frame.dispose()
+            state.depth &-= 1
             return object
         }
         leave(number, outer, owning: object)
@@ -97,7 +133,9 @@ extension ObjectDecoder {
         if state.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
             return object
         }
-        let outer = enter(number, source)
+        let outer = frame
+        enter(number)
+        frame = DecoderFrame(closedAt: source, serial: state.nextSerial(), object: number)
         var result: AnyObject
         do {
             switch type {
@@ -138,12 +176,9 @@ extension ObjectDecoder {
     func body(_ number: Int) -> ByteSource { state.bodies.body(number) }
 
     @inline(__always)
-    private func enter(_ number: Int, _ source: ByteSource) -> DecoderFrame {
-        let outer = frame
+    private func enter(_ number: Int) {
         state.slots[number] = .building
         state.depth &+= 1
-        frame = DecoderFrame(closedAt: source, serial: state.nextSerial(), object: number)
-        return outer
     }
 
     @inline(__always)

@@ -22,6 +22,8 @@ struct EncoderState: ~Copyable {
     var failure: ArchiveError?
     var isFinished = false
     var valuesEnd = 0
+    /// The bytes of values that were given away last: an archive of many objects that comes next is probably as large.
+    private(set) var lastOutput = 0
 
     init(limits: ArchiveLimits) {
         objectLimit = Self.objectLimit(limits)
@@ -46,6 +48,12 @@ struct EncoderState: ~Copyable {
     @inline(__always)
     var isPristine: Bool {
         tables.isPristine && out.isSmall && scope.isPristine && depth == 0 && deferredDepth == 0 && failure == nil
+    }
+
+    /// Starts with memory of its own again, after that of the output was given away.
+    mutating func giveAwayOutput() {
+        lastOutput = min(out.count, 1 << 20)
+        out = ByteSink(capacity: 512)
     }
 
     /// Resets the state after an archive that left it pristine.

@@ -169,7 +169,7 @@ extension ObjectEncoder {
         front.append(tables.lengths.bytes)
         pieces.append(front)
         pieces.append(output, tables.blobs)
-        output = ByteSink(capacity: 512)
+        state.giveAwayOutput()
         tables.takeBlobs()
         return pieces.segments
     }

@@ -92,8 +92,9 @@ struct ObjectQueue<Kind>: ~Copyable {
     @inline(__always)
     mutating func takeNextInRun<T: AnyObject>(_ type: T.Type) -> Unmanaged<T>? {
         guard next < end(of: run) else { return nil }
-        defer { next &+= 1 }
-        return Unmanaged.fromOpaque(places.unsafelyUnwrapped[next])
+        let place = places.unsafelyUnwrapped[next]
+        next &+= 1
+        return Unmanaged.fromOpaque(place)
     }
 
     /// The number after the last object of a run; the last run may still grow.

@@ -307,12 +307,23 @@ extension ObjectDecoder {
     private func readReferences<T: ObjectCoding>(
         into target: UnsafeMutableBufferPointer<T>, _ made: inout Int, isKept: Bool
     ) throws {
+        guard let base = target.baseAddress else { return }
+        // The frame is copied once for the list, not for each element.
+        let list = frame
+        var source = list.source
+        var height = list.height
+        defer {
+            frame = list
+            frame.height = height
+            input = source
+        }
         var expected: Int64 = 0
         while made < target.count {
-            let number = expected &+ (try input.zigzag())
+            let number = expected &+ (try source.zigzag())
             do {
-                let object = try object(UInt64(bitPattern: number), as: T.self, isKept: isKept)
-                target.initializeElement(at: made, to: object)
+                let object = try element(UInt64(bitPattern: number), as: T.self, in: list, &height, isKept: isKept)
+                // A buffer's `initializeElement` would ask the type's metadata how to store a reference.
+                base.advanced(by: made).initialize(to: object)
             } catch {
                 throw ArchiveError.wrapping(error, at: .index(made))
             }
