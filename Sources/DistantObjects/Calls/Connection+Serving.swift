@@ -67,11 +67,22 @@ extension Connection {
     private func serve(_ call: InboundCall) -> InboundCall? {
         if call.needsHelper { loop.perform { self.helpBlockedThread() } }
         if !call.isSynchronous, refusal(of: call) == nil { return startTask(for: call) }
+        var graph: ObjectDecoder?
         // The result of a one-way message is not encoded.
-        guard call.question != nil else { return finishOneWay(call, error: run(call, nil), isFirstJob: true) }
+        guard call.question != nil else {
+            return finishOneWay(call, error: run(call, nil, keeping: &graph), startsNext: true)
+        }
         let message = coder.takeMessage()
-        let failure = run(call, Unmanaged.passUnretained(message.encoder))
-        return finish(call, consume message, error: failure, isFirstJob: true)
+        let failure = run(call, Unmanaged.passUnretained(message.encoder), keeping: &graph)
+        guard let decoder = graph.take() else {
+            return finish(call, consume message, error: failure, startsNext: true)
+        }
+        // The caller goes on while the graph is freed. The loop starts further calls: a `deinit` may wait for one of them.
+        finish(call, consume message, error: failure, startsNext: false)
+        channel.flush()
+        if state.withLock({ $0.hasStartable }) { loop.perform { self.drain() } }
+        coder.recycle(consume decoder)
+        return nil
     }
 
     /// Why a started call must not run; nil if it may.
@@ -82,13 +93,21 @@ extension Connection {
 
     /// Runs a synchronous method, unless the call is refused.
     ///
+    /// - Parameter graph: Is set to the decoder of a call that has an answer if the arguments are many objects. To free
+    ///   them may take as long as the method, so the caller answers first.
     /// - Returns: The refusal, or the error that the method threw.
-    private func run(_ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?) -> (any Error)? {
+    private func run(
+        _ call: InboundCall, _ encoder: Unmanaged<ObjectEncoder>?, keeping graph: inout ObjectDecoder?
+    ) -> (any Error)? {
         if let refusal = refusal(of: call) { return refusal }
         do {
             let decoder = try argumentDecoder(for: call)
             try run(call, decoder, encoder)
-            coder.recycle(consume decoder)
+            if encoder != nil, decoder.hasManyObjects {
+                graph = consume decoder
+            } else {
+                coder.recycle(consume decoder)
+            }
             return nil
         } catch {
             return MethodFailure.from(error)
@@ -174,11 +193,11 @@ extension Connection {
     ///
     /// The caller flushes.
     ///
-    /// - Parameter isFirstJob: Whether the method has not suspended, so that the object's next message may start only now.
-    /// - Returns: The next call, if `isFirstJob`.
+    /// - Parameter startsNext: Whether the calling thread serves the next ready call, of any object.
+    /// - Returns: The next call, if `startsNext`.
     @discardableResult
     func finish(
-        _ call: InboundCall, _ message: consuming OutboundMessage, error: (any Error)?, isFirstJob: Bool
+        _ call: InboundCall, _ message: consuming OutboundMessage, error: (any Error)?, startsNext: Bool
     ) -> InboundCall? {
         var status = message.status
         var failure = error
@@ -197,14 +216,14 @@ extension Connection {
         }
         if let failure { status = encode(failure, of: call, into: message) }
         argumentsAreDecoded(call)
-        var answered = answer(call, with: message, status, keeping: kept, isFirstJob: isFirstJob)
+        var answered = answer(call, with: message, status, keeping: kept, startsNext: startsNext)
         if answered.outcome == .tooMuch {
             failure = ConnectionError(
                 .overloaded,
                 "the method ran, but its result is lost: the answers before it, \(channel.unsentAnswers) bytes, are not read",
                 context: call.message.qualifiedName, mayHaveRun: true)
             if let failure { status = encode(failure, of: call, into: message) }
-            answered = answer(call, with: message, status, keeping: kept, isFirstJob: isFirstJob)
+            answered = answer(call, with: message, status, keeping: kept, startsNext: startsNext)
         }
         let isClosing = answered.next.isClosing
         coder.recycle(consume message)
@@ -232,29 +251,21 @@ extension Connection {
     @inline(__always)
     private func answer(
         _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, keeping kept: KeptAnswer.Outcome?,
-        isFirstJob: Bool
+        startsNext: Bool
     ) -> Answered {
         state.withLock { state in
             var actions: [Action<Connection>] = []
             let outcome = state.answer(call, with: message, status, keeping: kept, self, &actions)
             guard outcome == .written else { return Answered(outcome: outcome, next: NextCall()) }
-            let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
+            state.firstJobReturned(call)
+            let next = startsNext ? state.startCall(self, &actions) : nil
             // Messages to the answer may be ready now.
-            let hasCalls = kept != nil && !isFirstJob && state.hasStartable
+            let hasCalls = kept != nil && !startsNext && state.hasStartable
             return Answered(
                 outcome: .written,
                 next: NextCall(
                     call: next, actions: actions, isClosing: state.phase == .closing, hasCalls: hasCalls))
         }
-    }
-
-    /// Ends the first job of a call, and starts the next ready call, of any object.
-    @inline(__always)
-    private func startNext(
-        after call: InboundCall, _ state: inout PortState<Connection>, _ actions: inout [Action<Connection>]
-    ) -> InboundCall? {
-        state.firstJobReturned(call)
-        return state.startCall(self, &actions)
     }
 
     /// Counts one tick of the time for which calls may wait for the peer to read its answers.
@@ -272,31 +283,32 @@ extension Connection {
 
     /// Ends a one-way message as `finish` ends a call, and notifies its sender if it failed.
     @discardableResult
-    func finishOneWay(_ call: InboundCall, error: (any Error)?, isFirstJob: Bool) -> InboundCall? {
+    func finishOneWay(_ call: InboundCall, error: (any Error)?, startsNext: Bool) -> InboundCall? {
         argumentsAreDecoded(call)
-        if let error { return finishFailedOneWay(call, error, isFirstJob: isFirstJob) }
-        return finishOneWay(call, isFirstJob: isFirstJob) { state, actions in state.oneWayEnded(call, self, &actions) }
+        if let error { return finishFailedOneWay(call, error, startsNext: startsNext) }
+        return finishOneWay(call, startsNext: startsNext) { state, actions in state.oneWayEnded(call, self, &actions) }
     }
 
     @inline(never)
-    private func finishFailedOneWay(_ call: InboundCall, _ error: any Error, isFirstJob: Bool) -> InboundCall? {
+    private func finishFailedOneWay(_ call: InboundCall, _ error: any Error, startsNext: Bool) -> InboundCall? {
         // The error's description is user code, so it is made without the lock.
         let summary = coder.summary(of: error, of: call.message.qualifiedName)
         reportOneWayFailure(error, call.message.qualifiedName)
-        return finishOneWay(call, isFirstJob: isFirstJob) { state, actions in
+        return finishOneWay(call, startsNext: startsNext) { state, actions in
             state.oneWayFailed(call, summary, self, &actions)
         }
     }
 
     @inline(__always)
     private func finishOneWay(
-        _ call: InboundCall, isFirstJob: Bool,
+        _ call: InboundCall, startsNext: Bool,
         _ end: (inout PortState<Connection>, inout [Action<Connection>]) -> Bool
     ) -> InboundCall? {
         let next = state.withLock { state in
             var actions: [Action<Connection>] = []
             guard end(&state, &actions) else { return NextCall(actions: actions) }
-            let next = isFirstJob ? startNext(after: call, &state, &actions) : nil
+            state.firstJobReturned(call)
+            let next = startsNext ? state.startCall(self, &actions) : nil
             return NextCall(call: next, actions: actions, isClosing: state.phase == .closing)
         }
         if next.isClosing { finishClosingIfIdle() }

@@ -124,10 +124,10 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
     private func finish(_ error: (any Error)?) {
         guard let call = served.take()?.takeRetainedValue() else { return }
         if call.question == nil {
-            connection.finishOneWay(call, error: error, isFirstJob: false)
+            connection.finishOneWay(call, error: error, startsNext: false)
         } else {
             connection.finish(
-                call, result.take() ?? connection.coder.takeMessage(), error: error, isFirstJob: false)
+                call, result.take() ?? connection.coder.takeMessage(), error: error, startsNext: false)
         }
         connection.channel.setNeedsFlush()
     }

@@ -48,6 +48,9 @@ public final class ObjectDecoder {
     /// The objects and shapes for which an unloaded decoder has room: enough for most messages.
     private static let smallCount = 16
 
+    /// Whether the archive has so many objects that freeing them takes longer than a system call.
+    package var hasManyObjects: Bool { state.objectCount > 64 }
+
     /// Makes a decoder that has nothing to read until `load`.
     package init(limits: ArchiveLimits = ArchiveLimits(), classes: ClassRegistry = ClassRegistry()) {
         self.limits = limits
