@@ -62,7 +62,7 @@ extension Connection {
     private static func sendCallOutsideScope(
         _ message: consuming OutboundMessage, over connection: Unmanaged<Connection>
     ) async throws -> Reply {
-        let (ticket, isCrowded) = try connection._withUnsafeGuaranteedRef { try $0.reserve(message) }
+        let (ticket, mayWait) = try connection._withUnsafeGuaranteedRef { try $0.reserve(message) }
         let handed = Unmanaged.passRetained(consume message)
         // These forms of the functions do not switch executors; see “Workarounds”. They pay in the row `null-call` with the
         // API `task`.
@@ -70,7 +70,7 @@ extension Connection {
             try await _unsafeInheritExecutor_withUnsafeThrowingContinuation { continuation in
                 connection._withUnsafeGuaranteedRef {
                     $0.sendReserved(
-                        handed.takeRetainedValue(), ticket, isCrowded: isCrowded, .task(continuation))
+                        handed.takeRetainedValue(), ticket, mayWait: mayWait, .task(continuation))
                 }
             }
         } onCancel: {
@@ -80,13 +80,13 @@ extension Connection {
 
     /// Sends a call of a task that has no scope and suspends for the answer.
     ///
-    /// - Parameter isCrowded: Whether many calls are open.
+    /// - Parameter mayWait: Whether the calling thread may wait for the answer first.
     @inline(__always)
     private func sendReserved(
-        _ message: consuming OutboundMessage, _ ticket: Ticket, isCrowded: Bool, _ waiter: consuming AnswerWaiter
+        _ message: consuming OutboundMessage, _ ticket: Ticket, mayWait: Bool, _ waiter: consuming AnswerWaiter
     ) {
         // With a deadline the call needs a timer, and a timer can only end a call whose task is suspended.
-        let waits = message.deadline == nil && !isCrowded
+        let waits = mayWait && message.deadline == nil
         writeOrQueueCall(message, ticket, in: nil, waiter, isBlocking: waits)
         // Suspending the task and waking a thread for it costs more than a whole call whose answer comes at once.
         if waits, !channel.flushAndWaitBriefly(until: { isAnswered(ticket) }) { channel.setNeedsFlush() }
@@ -196,17 +196,14 @@ extension Connection {
 
     // MARK: Questions
 
-    /// The most open calls with which a task's thread waits briefly for an answer.
-    ///
-    /// With more of them it had better be free to send for other tasks.
-    private static let fewQuestions = 8
-
-    /// - Returns: The question, and whether many are open.
+    /// - Returns: The question, and whether the calling thread may wait for its answer.
     private func reserve(_ message: OutboundMessage) throws -> (Ticket, Bool) {
         do {
-            return try state.withLock { state in
-                try state.checkOpen(message)
-                return (state.questions.reserve(), state.questions.count > Self.fewQuestions)
+            return try state.withContent { content in
+                try content.port.checkOpen(message)
+                let ticket = content.port.questions.reserve()
+                let mayWait = content.callers.mayWait(open: content.port.questions.count, task: currentTask())
+                return (ticket, mayWait)
             }
         } catch {
             coder.recycle(message)

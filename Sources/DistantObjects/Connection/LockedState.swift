@@ -11,6 +11,7 @@ struct LockedState: ~Copyable, Sendable {
         /// The actions of the frames received in this read.
         var delivered = Actions<Connection>()
         var rest = RestingTask()
+        var callers = CallingTasks()
         /// Whether frames were written during this read that are not flushed.
         var owesFlush = false
     }

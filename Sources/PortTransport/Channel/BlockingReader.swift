@@ -79,8 +79,6 @@ struct BlockingReader: ~Copyable {
         fileprivate var condition: Condition?
         /// Decides whether the blocking reader polls before it sleeps; see `Session`.
         var policy = PollingPolicy()
-        /// How often a thread with other work has waited since it last was refused.
-        fileprivate var briefWaits: UInt16 = 0
     }
 
     private(set) var reader = EndpointReader.loop
@@ -123,20 +121,8 @@ struct BlockingReader: ~Copyable {
 
     mutating func enter() -> EndpointReader.EnterAction { reader.enter() }
 
-    /// The number of brief waits after which one is refused.
-    ///
-    /// A task whose calls are all answered while its thread waits never suspends. So the other tasks of its pool get the
-    /// thread now and then.
-    private static let briefWaitsInARow: UInt16 = 1_024
-
-    /// Whether a thread with other work may wait briefly; counts the wait.
-    mutating func mayWaitBriefly(_ isFixed: Bool) -> Bool {
-        guard !isReading, isFixed || calls.policy.isPromising() else { return false }
-        calls.briefWaits += 1
-        guard calls.briefWaits > Self.briefWaitsInARow else { return true }
-        calls.briefWaits = 0
-        return false
-    }
+    /// Whether a thread with other work may wait briefly.
+    mutating func mayWaitBriefly(_ isFixed: Bool) -> Bool { !isReading && (isFixed || calls.policy.isPromising()) }
 
     /// Counts consecutive calls.
     mutating func countCall(at now: UInt64) {
