@@ -171,8 +171,8 @@ struct DecoderFrame {
     /// - Returns: Whether it did; otherwise the frame is as before.
     @inline(__always)
     mutating func reopen(_ shape: Unmanaged<Shape>, at source: ByteSource, serial: Int, object: Int) -> Bool {
-        guard let last = self.shape, last.toOpaque() == shape.toOpaque(), layout == .keyed, index == nil, extras == nil,
-            keys == shape._withUnsafeGuaranteedRef({ $0.keys }), count <= source.remaining
+        guard let last = self.shape, last.toOpaque() == shape.toOpaque(), layout == .keyed, !isBody, index == nil,
+            extras == nil, keys == shape._withUnsafeGuaranteedRef({ $0.keys }), count <= source.remaining
         else { return false }
         self.source = source
         self.serial = serial

@@ -22,8 +22,8 @@ struct EncoderState: ~Copyable {
     var failure: ArchiveError?
     var isFinished = false
     var valuesEnd = 0
-    /// The bytes of values that were given away last: an archive of many objects that comes next is probably as large.
-    private(set) var lastOutput = 0
+    /// The bytes of values for each object of the archive that was given away last: the next one's are probably as large.
+    private(set) var bytesPerObject = 0
 
     init(limits: ArchiveLimits) {
         objectLimit = Self.objectLimit(limits)
@@ -52,9 +52,12 @@ struct EncoderState: ~Copyable {
 
     /// Starts with memory of its own again, after that of the output was given away.
     mutating func giveAwayOutput() {
-        lastOutput = min(out.count, 1 << 20)
+        bytesPerObject = tables.objects.isEmpty ? 0 : out.count / tables.objects.count + 1
         out = ByteSink(capacity: 512)
     }
+
+    /// Reserves memory for the values of many objects.
+    mutating func reserveOutput(objects count: Int) { out.reserve(min(count * bytesPerObject, 1 << 20)) }
 
     /// Resets the state after an archive that left it pristine.
     @inline(__always)

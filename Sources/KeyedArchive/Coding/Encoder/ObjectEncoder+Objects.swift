@@ -130,7 +130,7 @@ extension ObjectEncoder {
         let more = min(count, state.objectLimit - known)
         tables.objects.reserve(more)
         tables.identity.reserve(more)
-        output.reserve(state.lastOutput)
+        state.reserveOutput(objects: more)
     }
 
     func checkCount(_ count: Int) throws {
