@@ -106,6 +106,18 @@ struct LoopPollingTests {
         }
     }
 
+    @Test("A loop leaves out as many polls for a channel as it was told to")
+    func skipped() async throws {
+        let (a, b, here, there) = try await channels(.memory)
+        #expect(!a.skipsPoll())
+        a.skipPolls(2)
+        #expect(a.skipsPoll())
+        #expect(a.skipsPoll())
+        #expect(!a.skipsPoll())
+        #expect(!b.skipsPoll())
+        await end(a, b, here, there)
+    }
+
     @Test("A blocking reader that never sleeps finds the same as one that does", arguments: BlockingReaderTests.kinds)
     func sleeplessDriver(kind: ChannelTests.Kind) async throws {
         try await spinning(.seconds(600)) {

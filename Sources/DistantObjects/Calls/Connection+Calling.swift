@@ -203,6 +203,8 @@ extension Connection {
                 try content.port.checkOpen(message)
                 let ticket = content.port.questions.reserve()
                 let mayWait = content.callers.mayWait(open: content.port.questions.count, task: currentTask())
+                // Their threads need the processors, and a loop that polls would answer a few tasks at a time.
+                if !mayWait, content.callers.endedAsMany { channel.skipPolls(UInt32(CallingTasks.callsBetweenRounds)) }
                 return (ticket, mayWait)
             }
         } catch {

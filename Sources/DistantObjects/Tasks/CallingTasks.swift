@@ -14,11 +14,14 @@ struct CallingTasks {
         case many(UInt16)
     }
 
-    private static let callsBetweenRounds: UInt16 = 1_024
+    static let callsBetweenRounds: UInt16 = 1_024
 
     private var phase = Phase.round(0)
     /// The tasks that have called in the round: the low parts of their addresses, without the bits that are always zero.
     private var tasks = SIMD8<UInt32>(repeating: 0)
+
+    /// Whether a round has just ended in which many tasks have called.
+    var endedAsMany: Bool { if case .many(Self.callsBetweenRounds) = phase { true } else { false } }
 
     /// Whether the thread of a call may wait; counts the call.
     ///

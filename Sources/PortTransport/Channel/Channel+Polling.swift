@@ -48,6 +48,9 @@ extension Channel {
         return true
     }
 
+    /// Has the loop leave out so many polls for this channel, because other threads of the process need the processors.
+    package func skipPolls(_ count: UInt32) { pollsToSkip.store(count, ordering: .relaxed) }
+
     /// Reads, and yields the processor while there is nothing to read, as long as a poll may take.
     ///
     /// A sleep for so short a time would often cost more than the call: to set the timer of a virtual processor and to
@@ -80,7 +83,7 @@ extension Channel {
         if case .memory = link { return nil }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1
         guard let policy = resources.session.policy,
-            var spinning = Spinning(code, &policy.pointee, wait: time, peerIsHere: peerIsHere)
+            var spinning = Spinning(code, &policy.pointee, wait: time, isInTheWay: peerIsHere)
         else {
             Processors.lookIfDue()
             return nil

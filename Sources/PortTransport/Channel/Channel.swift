@@ -221,6 +221,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     @exclusivity(unchecked) var writing: WriteState
     @exclusivity(unchecked) var reading: ReadState
     @exclusivity(unchecked) var gated = GateState()
+    /// The polls that the loop leaves out; see `skipPolls`.
+    let pollsToSkip = Atomic<UInt32>(0)
     /// Whether the channel ends once no thread writes.
     ///
     /// Written under the queue's lock; the writing thread reads it after it has had that lock.
@@ -326,6 +328,13 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
     override var peerIsHere: Bool {
         readsSharedMemory.load(ordering: .acquiring) && sharedMemory?.peerIsHere ?? false
+    }
+
+    override func skipsPoll() -> Bool {
+        guard pollsToSkip.load(ordering: .relaxed) > 0 else { return false }
+        // Only the loop's leader counts down.
+        pollsToSkip.wrappingSubtract(1, ordering: .relaxed)
+        return true
     }
 
     override func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {

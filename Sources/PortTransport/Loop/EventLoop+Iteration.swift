@@ -110,7 +110,7 @@ extension EventLoop {
             ? nil
             : Spinning(
                 polling.load(ordering: .relaxed), &iteration.pointee.policy, wait: wait,
-                peerIsHere: isLastPeerHere(held))
+                isInTheWay: isPollInTheWay(held))
         let memory = spinning == nil ? nil : lastMemory(held)
         let isUnarmed = state.pointee.isUnarmed
         // A thread that adds work from now on sees one of these flags. It wakes the poller or sets `hasNews`

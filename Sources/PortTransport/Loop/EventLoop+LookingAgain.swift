@@ -32,10 +32,12 @@ extension EventLoop {
         return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.memoryToPoll() }
     }
 
-    /// Whether the peer of the channel read last ran last on the processor of the calling thread.
-    func isLastPeerHere(_ held: borrowing Held<State>) -> Bool {
+    /// Whether a poll would keep from running what the channel read last waits for.
+    func isPollInTheWay(_ held: borrowing Held<State>) -> Bool {
         guard state.pointee.lastSource != 0 else { return false }
-        return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef { $0.peerIsHere } ?? false
+        return channel(of: state.pointee.lastSource, held)?._withUnsafeGuaranteedRef {
+            $0.peerIsHere || $0.skipsPoll()
+        } ?? false
     }
 
     /// Looks for input and new work without sleeping, until there is some or the time is over.

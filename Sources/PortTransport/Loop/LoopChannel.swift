@@ -30,6 +30,9 @@ package class LoopChannel: PollHandler, @unchecked Sendable {
     /// Call it while the loop has the channel registered.
     var peerIsHere: Bool { false }
 
+    /// Whether the loop leaves out its next poll for this channel; counts it.
+    func skipsPoll() -> Bool { false }
+
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? { nil }
 
     /// Does a piece of work that was scheduled on the loop.

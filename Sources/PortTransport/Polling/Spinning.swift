@@ -24,9 +24,9 @@ struct Spinning {
     /// - Parameters:
     ///   - code: The code of a `PollingMode`.
     ///   - wait: The longest time that the thread may sleep, in nanoseconds; negative for no limit.
-    ///   - peerIsHere: Whether the peer ran last on the processor of this thread, where it cannot run while this thread
-    ///     polls.
-    init?(_ code: UInt64, _ policy: inout PollingPolicy, wait: Int64, peerIsHere: @autoclosure () -> Bool) {
+    ///   - isInTheWay: Whether the poll would keep from running what the thread waits for, such as a peer that ran last on
+    ///     the processor of this thread.
+    init?(_ code: UInt64, _ policy: inout PollingPolicy, wait: Int64, isInTheWay: @autoclosure () -> Bool) {
         let longest = wait < 0 ? .max : UInt64(wait)
         if let fixed = PollingMode.nanoseconds(code) {
             guard fixed > 0 else { return nil }
@@ -35,7 +35,7 @@ struct Spinning {
             return
         }
         guard policy.polls(at: monotonicNow()) else { return nil }
-        guard Processors.sufficed, !peerIsHere(), PollingPermit.take() else {
+        guard Processors.sufficed, !isInTheWay(), PollingPermit.take() else {
             Processors.ask(at: monotonicNow())
             policy.isPrevented()
             return nil

@@ -26,6 +26,20 @@ struct CallingTasksTests {
         #expect(waits(64, calls: 10_000, &callers) == 0)
     }
 
+    @Test("Many tasks are noticed once in a thousand calls, few never")
+    func noticed() {
+        var callers = CallingTasks()
+        let noticed = (0..<10_000).count {
+            _ = callers.mayWait(open: 1, task: UInt(1_000 + $0 % 64) << 10)
+            return callers.endedAsMany
+        }
+        #expect(noticed == 10)
+        for call in 0..<10_000 {
+            _ = callers.mayWait(open: 1, task: UInt(call % 2) << 10)
+            #expect(!callers.endedAsMany || call < 9)
+        }
+    }
+
     @Test("No task waits while many calls are open")
     func manyOpen() {
         var callers = CallingTasks()
