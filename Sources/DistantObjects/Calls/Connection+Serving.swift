@@ -78,10 +78,13 @@ extension Connection {
             return finish(call, consume message, error: failure, startsNext: true)
         }
         // The caller goes on while the graph is freed. The loop starts further calls: a `deinit` may wait for one of them.
+        // The decoder reads from the body until it is recycled.
+        let body = call.body
         finish(call, consume message, error: failure, startsNext: false)
         channel.flush()
         if state.withLock({ $0.hasStartable }) { loop.perform { self.drain() } }
         coder.recycle(consume decoder)
+        withExtendedLifetime(body) {}
         return nil
     }
 

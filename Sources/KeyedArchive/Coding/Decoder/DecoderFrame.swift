@@ -66,6 +66,10 @@ struct DecoderFrame {
             self.index = nil
         }
         if let extras {
+            // Inline keys are freed with them.
+            keys = EncoderScope.noKeys
+            count = 0
+            cursor = 0
             extras.release()
             self.extras = nil
         }

@@ -52,12 +52,17 @@ struct EncoderState: ~Copyable {
 
     /// Starts with memory of its own again, after that of the output was given away.
     mutating func giveAwayOutput() {
-        bytesPerObject = tables.objects.isEmpty ? 0 : out.count / tables.objects.count + 1
+        bytesPerObject = tables.objects.isEmpty ? 0 : min(out.count / tables.objects.count + 1, Self.mostReserved)
         out = ByteSink(capacity: 512)
     }
 
-    /// Reserves memory for the values of many objects.
-    mutating func reserveOutput(objects count: Int) { out.reserve(min(count * bytesPerObject, 1 << 20)) }
+    /// Reserves memory for the values of many objects, if the archive before this one had some.
+    mutating func reserveOutput(objects count: Int) {
+        out.reserve(min(count * bytesPerObject, Self.mostReserved))
+        bytesPerObject = 0
+    }
+
+    private static let mostReserved = 1 << 20
 
     /// Resets the state after an archive that left it pristine.
     @inline(__always)
