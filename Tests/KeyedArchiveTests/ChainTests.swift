@@ -1,4 +1,5 @@
 import Foundation
+import PortTransport
 import TestSupport
 import Testing
 
@@ -90,6 +91,69 @@ struct ChainTests {
             for link in links { link.next = nil }
             for link in late { link.next = nil }
         }
+    }
+
+    @Test("In large lists, objects without references and those with some count towards the longest chain alike")
+    func longLists() throws {
+        final class Link: ObjectCoding {
+            let next: Link?
+            let others: [Link]
+            /// The references on the longest path from here.
+            let height: Int
+
+            init(_ next: Link?, _ others: [Link]) {
+                self.next = next
+                self.others = others
+                height = (others + [next].compactMap(\.self)).reduce(0) { max($0, $1.height + 1) }
+            }
+
+            init(coder: ObjectDecoder) throws {
+                next = try coder.decodeIfPresent(Link.self, forKey: "next")
+                others = try coder.decode([Link].self, forKey: "others")
+                height = try coder.decode(Int.self, forKey: "height")
+            }
+
+            func encode(with coder: ObjectEncoder) throws {
+                try coder.encode(next, forKey: "next")
+                try coder.encode(others, forKey: "others")
+                try coder.encode(height, forKey: "height")
+            }
+        }
+        let seed = TestSeed.next()
+        var random = SeededGenerator(seed: seed)
+        var refusals = 0
+        for _ in 0..<200 {
+            var links: [Link] = []
+            for _ in 0..<60 {
+                let next = Int.random(in: 0..<3, using: &random) == 0 ? links.randomElement(using: &random) : nil
+                let isLong = Int.random(in: 0..<10, using: &random) == 0
+                let others = isLong ? links.shuffled(using: &random).prefix(12) : []
+                links.append(Link(next, Array(others)))
+            }
+            links.shuffle(using: &random)
+            let longest = links.reduce(0) { max($0, $1.height) }
+            var limits = ArchiveLimits()
+            limits.chain = Int.random(in: 1..<10, using: &random)
+            let bytes = try KeyedArchiver.archive(links)
+            if longest <= limits.chain {
+                let copies = try KeyedUnarchiver.unarchive([Link].self, from: bytes, limits: limits)
+                #expect(copies.map(\.height) == links.map(\.height), "seed \(seed)")
+                // An object that several refer to is one object.
+                let places = Dictionary(uniqueKeysWithValues: zip(links.map(ObjectIdentifier.init), copies))
+                for (link, copy) in zip(links, copies) {
+                    #expect(copy.next === link.next.flatMap { places[ObjectIdentifier($0)] }, "seed \(seed)")
+                    #expect(
+                        copy.others.elementsEqual(link.others) { $0 === places[ObjectIdentifier($1)] }, "seed \(seed)")
+                }
+            } else {
+                refusals += 1
+                let error = #expect(throws: ArchiveError.self, "seed \(seed)") {
+                    try KeyedUnarchiver.unarchive([Link].self, from: bytes, limits: limits)
+                }
+                #expect(error?.code == .limit, "seed \(seed)")
+            }
+        }
+        #expect((1..<200).contains(refusals), "seed \(seed)")
     }
 
     @Test("A deep tree of values inside one object is a thrown error")

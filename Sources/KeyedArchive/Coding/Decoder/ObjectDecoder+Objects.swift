@@ -115,8 +115,8 @@ extension ObjectDecoder {
             try delivered(number)
             return try checked(replacement, type)
         }
-        if isKept, notes.heights == nil, notes.waiting.isEmpty {
-            // Nothing can fail any more, so the caller gets the object.
+        if isKept, notes.heights == nil || frame.height == 0, notes.waiting.isEmpty {
+            // Nothing can fail any more, so the caller gets the object. Its height is 0, as noted, or not asked for.
             state.slots[number] = ObjectSlot(borrowing: object)
             frame.dispose()
             state.depth &-= 1
