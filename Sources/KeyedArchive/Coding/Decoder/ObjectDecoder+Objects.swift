@@ -116,7 +116,7 @@ extension ObjectDecoder {
             return try checked(replacement, type)
         }
         if isKept, notes.heights == nil || frame.height == 0, notes.waiting.isEmpty {
-            // Nothing can fail any more, so the caller gets the object. Its height is 0, as noted, or not asked for.
+            // Nothing can fail any more, so the caller gets the object. A height of 0 need not be noted.
             state.slots[number] = ObjectSlot(borrowing: object)
             frame.dispose()
             state.depth &-= 1
