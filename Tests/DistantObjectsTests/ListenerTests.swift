@@ -138,6 +138,9 @@ struct ListenerTests {
                 #expect(error?.code == .transport && error?.context == place.socket)
                 paused.send()
             }
+            #if canImport(Glibc)
+                TaskThreads.replaceDispatch()
+            #endif
             let listener = try Listener(at: .path(place.socket), configuration: configuration)
             let serving = Task {
                 for await connection in listener { connection.vend(Directory()) }

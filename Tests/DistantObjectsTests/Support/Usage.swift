@@ -82,10 +82,10 @@ enum Usage {
 
         /// Uses up the descriptors: every attempt to open one fails, even while others are being closed.
         ///
-        /// - Parameter spare: How many stay free. Where tasks go on running, Dispatch needs one now and then: it looks at its
-        ///   threads in /proc once a second, and ends the process if it cannot.
+        /// - Parameter spare: How many stay free.
         static func exhaustDescriptors(leaving spare: Int = 0) {
             startTimers()
+            TaskThreads.replaceDispatch()
             let free = (0..<spare).map { _ in dup(2) }
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
