@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -140,7 +141,25 @@ void port_bound_path(int socket, char *path, size_t size) {
     snprintf(path, size, "%.*s", length > start ? (int)(length - start) : 0, address.sun_path);
 }
 
+// How many descriptors stay free of what peers cause: an eighth of those the process may have, at most this number.
+enum { MOST_RESERVED = 16 };
+
+int port_unless_last(int opened) {
+    struct rlimit limit;
+    if (opened < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0) return opened;
+    // The system gives out the lowest number that is free, so all below it are in use.
+    rlim_t reserved = limit.rlim_cur / 8 < MOST_RESERVED ? limit.rlim_cur / 8 : MOST_RESERVED;
+    if ((rlim_t)opened < limit.rlim_cur - reserved) return opened;
+    close(opened);
+    errno = EMFILE;
+    return -1;
+}
+
 int port_accept(int listener) {
+    // Tried with a copy: an accepted connection would have to be closed.
+    int copy = port_unless_last(fcntl(listener, F_DUPFD_CLOEXEC, 0));
+    if (copy < 0) return -1;
+    close(copy);
     int accepted;
     do {
 #if __APPLE__

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "include/port_io.h"
 #include "include/port_poller.h"
 #include "include/port_thread.h"
 
@@ -41,6 +42,7 @@ static int make_file(size_t size) {
     int memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
     // Linux knows the last flag since 6.3.
     if (memory < 0 && errno == EINVAL) memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    memory = port_unless_last(memory);
     if (memory >= 0 && ftruncate(memory, (off_t)size) < 0) return fail_closing(memory);
     return memory;
 }
@@ -131,7 +133,7 @@ int port_doorbell_open(int descriptor) {
     }
     // Both ends in one descriptor: a side that rings can empty a full pipe, and the pipe of neither side breaks when
     // the peer is gone.
-    return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    return port_unless_last(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
 void port_doorbell_ring(int doorbell) {

@@ -55,6 +55,7 @@ int port_connect(const char *path);
 int port_bind(const char *path, uint32_t mode);
 /// Sets the mode of a file that is not a symbolic link: the file that a link leads to is not ours, and keeps its mode.
 int port_set_mode(const char *path, uint32_t mode);
+/// Accepts a connection, or fails with EMFILE while only the last descriptors are left (`port_unless_last`).
 int port_accept(int listener);
 int port_listen(int socket, int backlog);
 /// True if the descriptor is a Unix domain stream socket that listens.
@@ -77,6 +78,11 @@ int port_kind(int descriptor);
 /// True if both descriptors are the same file.
 bool port_same_file(int first, int second);
 
+/// Passes on a descriptor that has just been opened because of a peer; if it is one of the last that the process may have,
+/// closes it and fails with EMFILE.
+///
+/// The last ones belong to the program, and to Dispatch, which ends the process if it cannot open a file of /proc.
+int port_unless_last(int opened);
 /// A close-on-exec copy, numbered 10 or above so that it never takes the place of a standard stream.
 int port_duplicate(int descriptor);
 /// A second, non-blocking opening of the same pipe end, so that the flag is not shared with other processes; -1 if the

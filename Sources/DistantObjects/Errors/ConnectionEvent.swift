@@ -88,8 +88,8 @@ extension ConnectionEvent.Code {
     public static let threadsExhausted = Self(rawValue: "threadsExhausted")
     /// A listener cannot accept, and tries again; `error`, a `ConnectionError`.
     ///
-    /// Usually there are no descriptors left, or `Connection.Limits.connections` are open. It comes once until the listener
-    /// has accepted again.
+    /// Usually only the last 16 descriptors are left, which the listener does not use, or `Connection.Limits.connections` are
+    /// open. It comes once until the listener has accepted again.
     public static let acceptPaused = Self(rawValue: "acceptPaused")
     /// A listener has refused a process, whose peer has `Connection.Limits.connectionsOfPeer` open; `peer`, and `error`.
     ///

@@ -11,7 +11,7 @@ import Testing
     struct BlobUseTests {
         /// The rings of both ends, and a region at both ends.
         private static let (rings, region) = (2, 2)
-        private static let size = 1 << 20
+        static let size = 1 << 20
 
         static func pair() async throws -> (Connection, Connection, DistantObject) {
             let (client, server) = try await Connection.pair(

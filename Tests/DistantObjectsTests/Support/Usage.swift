@@ -96,6 +96,33 @@ enum Usage {
             for descriptor in free { close(descriptor) }
         }
 
+        /// Limits the descriptors, and uses up those below a number: only the last ones are free.
+        static func useDescriptors(below first: CInt, of limit: CInt) -> Bool {
+            startTimers()
+            var limits = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+            limits.rlim_cur = rlim_t(limit)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+            while true {
+                let copy = dup(2)
+                guard copy >= 0, copy < first else {
+                    close(copy)
+                    return copy == first
+                }
+            }
+        }
+
+        /// How many descriptors the process can still open.
+        static var free: Int {
+            var opened: [CInt] = []
+            defer { for descriptor in opened { close(descriptor) } }
+            while true {
+                let copy = dup(2)
+                guard copy >= 0 else { return opened.count }
+                opened.append(copy)
+            }
+        }
+
         /// Makes Dispatch open its descriptors for timers.
         ///
         /// It does so when it needs one for the first time, for instance because more threads have work than there are

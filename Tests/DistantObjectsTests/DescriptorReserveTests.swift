@@ -1,0 +1,68 @@
+import DistantObjects
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+
+    /// A process that has no descriptor left is ended by Dispatch, so peers cannot use up the last ones.
+    @Suite("Descriptors that peers cannot use up", .bounded())
+    struct DescriptorReserveTests {
+        @Test("However many clients connect, the process keeps descriptors for itself, and recovers when they leave")
+        func clients() async {
+            await #expect(processExitsWith: .success) {
+                let place = try TemporaryFolder()
+                let paused = Signal()
+                var configuration = Connection.Configuration.patient
+                configuration.onEvent = { if $0.code == .acceptPaused { paused.send() } }
+                let listener = try Listener(at: .path(place.socket), configuration: configuration)
+                let serving = Task {
+                    for await connection in listener { connection.vend(Directory()) }
+                }
+                // The numbers of the clients' own sockets are above the limit that follows.
+                let sockets = (0..<300).map { _ in
+                    let low = socket(AF_UNIX, streamSocket, 0)
+                    defer { close(low) }
+                    return fcntl(low, F_DUPFD_CLOEXEC, 300)
+                }
+                #expect(sockets.allSatisfy { $0 >= 300 })
+                let late = try #require(sockets.last)
+                #expect(Usage.useDescriptors(below: 128, of: 256))
+                for descriptor in sockets.dropLast() { #expect(systemConnect(descriptor, to: place.socket)) }
+                await paused.wait()
+                #expect(Usage.free >= 16)
+                let peer = RawPeer(descriptor: late)
+                #expect(peer.connect(to: place.socket))
+                peer.send(1, RawPeer.hello)
+                for descriptor in sockets.dropLast() { close(descriptor) }
+                #expect(try await onThread { peer.read()?.kind } == 1)
+                peer.close()
+                listener.close()
+                await serving.value
+            }
+        }
+
+        @Test("A connection stays on its socket, and bytes are sent as data, if only the last descriptors are free")
+        func memory() async {
+            await #expect(processExitsWith: .success) {
+                let (sharing, sharingServer, root) = try await BlobUseTests.pair()
+                try await sharing.ping()
+                try await sharingServer.ping()
+                #expect(sharing.isInSharedMemory)
+                let (client, server) = try await Connection.pair(
+                    over: .socketpair, first: SharingTests.always, second: .patient)
+                server.vend(Directory())
+                #expect(Usage.useDescriptors(below: 242, of: 256))
+                let echo = try await client.root
+                try await SharingTests.echo(0..<50, echo)
+                #expect(!client.isInSharedMemory)
+                #expect(Usage.free == 14)
+                let look: BlobServer.Look = try await root.look(try sharing.filled(BlobUseTests.size, 1))
+                #expect(look == BlobServer.Look(sum: BlobUseTests.size, isShared: false))
+                #expect(Usage.free == 14)
+                await SharingTests.close(client, server)
+                await SharingTests.close(sharing, sharingServer)
+            }
+        }
+    }
+#endif
