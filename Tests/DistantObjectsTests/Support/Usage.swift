@@ -96,9 +96,13 @@ enum Usage {
             for descriptor in free { close(descriptor) }
         }
 
+        /// A number above those of all open descriptors, some of which come from the process that has launched this one.
+        static func firstUnused(from number: CInt) -> CInt { max(number, (open.keys.max() ?? 0) + 1) }
+
         /// Limits the descriptors, and uses up those below a number: only the last ones are free.
-        static func useDescriptors(below first: CInt, of limit: CInt) -> Bool {
+        static func useDescriptors(below first: CInt, of limit: CInt) {
             startTimers()
+            TaskThreads.replaceDispatch()
             var limits = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
             limits.rlim_cur = rlim_t(limit)
@@ -107,7 +111,7 @@ enum Usage {
                 let copy = dup(2)
                 guard copy >= 0, copy < first else {
                     close(copy)
-                    return copy == first
+                    return
                 }
             }
         }
