@@ -90,6 +90,22 @@ struct RetryTests {
         }
     }
 
+    @Test("isEnded is true when the peer refuses a call because it waits for others before it closes")
+    func refusedBeforeTheEnd() async throws {
+        let pair = try await Pair()
+        let directory = try await pair.client.root
+        let running = Task { let _: Int = try await directory.wait() }
+        await pair.directory.started.wait()
+        let closing = Task { await pair.server.close() }
+        await eventually("the server is closing") { pair.server.isEnded }
+        #expect(!pair.client.isEnded)
+        await expect(.closed, isSafe: true, names: "not run") { let _: Int = try await directory.echo(1) }
+        #expect(pair.client.isEnded)
+        running.cancel()
+        _ = await running.result
+        _ = await closing.value
+    }
+
     @Test("The end of a connection has the exit status of a helper that died")
     func helper() async throws {
         for transport in [ChildProcess.Transport.socketpair, .pipes] {

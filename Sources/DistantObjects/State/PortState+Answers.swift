@@ -32,6 +32,7 @@ extension PortState {
         let (waiter, timer) = questions.finish(index)
         if let timer { actions.append(.cancelTimer(timer)) }
         if phase == .closing { actions.append(.closeIfIdle) }
+        if reply.saysThatPeerCloses { ending.peerIsClosing = true }
         if let waiter {
             actions.append(answer: waiter, with: reply)
         } else {

@@ -56,7 +56,7 @@ extension PortState {
     var isEnded: Bool {
         switch phase {
         case .handshake: false
-        case .open: ending.peerSaidGoodbye
+        case .open: ending.peerSaidGoodbye || ending.peerIsClosing
         case .closing, .ending, .ended: true
         }
     }

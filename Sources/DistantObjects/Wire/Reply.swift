@@ -14,6 +14,17 @@ final class Reply: @unchecked Sendable {
     /// Whether it is the answer of a method without a result.
     var isWithoutValue: Bool { body.bytes.count <= 2 && body.bytes.allSatisfy { $0 == 0 } }
 
+    /// Whether the peer refused the call because it is closing the connection.
+    var saysThatPeerCloses: Bool {
+        guard status == .refused else { return false }
+        var reader = WireReader(body.bytes)
+        // The body's numbers of objects and of bytes, and its first value, which is the code.
+        guard (try? reader.number()) == 0, (try? reader.number()) != nil, let code = try? reader.byte() else {
+            return false
+        }
+        return Int(code) == ConnectionError.Code.closed.number
+    }
+
     init(status: ReturnStatus, body: consuming ByteSlice, largeBytes: Int, tables: consuming MessageTables?) {
         self.status = status
         self.body = body

@@ -10,6 +10,7 @@ struct Ending {
 
     private struct Facts {
         var peerGoodbye: PeerGoodbye?
+        var peerIsClosing = false
         var violation: String?
         var verdict: ConnectionEnd?
     }
@@ -20,6 +21,11 @@ struct Ending {
     var peerGoodbye: PeerGoodbye? {
         get { facts.value?.peerGoodbye }
         set { facts.change(orNew: Facts()) { $0.peerGoodbye = newValue } }
+    }
+    /// Whether the peer has begun to close: it says so to calls that come before its `Goodbye`.
+    var peerIsClosing: Bool {
+        get { facts.value?.peerIsClosing ?? false }
+        set { facts.change(orNew: Facts()) { $0.peerIsClosing = newValue } }
     }
     @inline(__always)
     var peerSaidGoodbye: Bool {
