@@ -40,6 +40,7 @@ struct ErrorTests {
             }
             #expect(error?.typeName == "ConnectionError" && error?.code == code)
             #expect(error?.message.contains("onward: the archive is not to be reached") == true, "\(error as Any)")
+            #expect(!client.isEnded)
         }
         await client.close()
     }

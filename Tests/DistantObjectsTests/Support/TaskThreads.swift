@@ -6,10 +6,9 @@
     ///
     /// While a task waits for one of its threads, Dispatch looks once a second at /proc for what they do, and ends the
     /// process if it has no descriptor left for that. How often a task waits depends on how busy the machine is.
-    final class TaskThreads: TaskExecutor, @unchecked Sendable {
+    final class TaskThreads: TaskExecutor, @unchecked Sendable {  // `condition` protects `jobs`.
         private static let shared = TaskThreads(4)
 
-        /// Guards the jobs.
         private let condition = NSCondition()
         private var jobs: [UnownedJob] = []
 

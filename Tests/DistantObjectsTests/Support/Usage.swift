@@ -73,11 +73,14 @@ enum Usage {
         }
 
         /// Lets the process open descriptors again.
-        static func allowDescriptors() {
-            var limit = rlimit()
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            limit.rlim_cur = limit.rlim_max
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        static func allowDescriptors() { limitDescriptors { $0 } }
+
+        /// Sets the limit of descriptors, from the most that it may be.
+        private static func limitDescriptors(_ limit: (rlim_t) -> rlim_t) {
+            var limits = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+            limits.rlim_cur = limit(limits.rlim_max)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
         }
 
         /// Uses up the descriptors: every attempt to open one fails, even while others are being closed.
@@ -87,11 +90,8 @@ enum Usage {
             startTimers()
             TaskThreads.replaceDispatch()
             let free = (0..<spare).map { _ in dup(2) }
-            var limit = rlimit()
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             // New ones would be below the limit, where only the standard ones are, or those that stay free.
-            limit.rlim_cur = rlim_t(max(3, (free.max() ?? 0) + 1))
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            limitDescriptors { _ in rlim_t(max(3, (free.max() ?? 0) + 1)) }
             while dup(2) >= 0 {}
             for descriptor in free { close(descriptor) }
         }
@@ -103,10 +103,7 @@ enum Usage {
         static func useDescriptors(below first: CInt, of limit: CInt) {
             startTimers()
             TaskThreads.replaceDispatch()
-            var limits = rlimit()
-            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
-            limits.rlim_cur = rlim_t(limit)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
+            limitDescriptors { _ in rlim_t(limit) }
             while true {
                 let copy = dup(2)
                 guard copy >= 0, copy < first else {
