@@ -9,23 +9,21 @@ internal import CPortShims
 /// The resources of a blocking reader: memory to read into, and a poller of its own, which waits faster than `poll`
 /// does and can be woken.
 ///
-/// They come from a pool, so that blocking calls neither open descriptors nor allocate memory.
+/// They come from a pool, so that blocking calls neither open descriptors nor allocate memory. Shared memory needs no
+/// poller, so reading it needs no descriptor.
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
     let context: UnsafeMutablePointer<ReadContext>
+    /// Opened when a descriptor is first watched.
     private let poller: UnsafeMutablePointer<port_poller>
+    private var isPollerOpen = false
     /// The part of the channel's state that the thread with these resources may use without the gate.
     @exclusivity(unchecked) var session = BlockingReader.Session(mayReserve: false, policy: nil)
     /// The descriptor whose input the poller waits for; -1 if there is none.
     @exclusivity(unchecked) private var watched: CInt = -1
 
-    /// Nil if the system has no descriptor left.
-    private init?() {
+    private init() {
         poller = .allocate(capacity: 1)
         poller.initialize(to: port_poller())
-        guard port_poller_open(poller) >= 0 else {
-            poller.deallocate()
-            return nil
-        }
         context = .allocate(capacity: 1)
         context.initialize(to: ReadContext())
     }
@@ -34,19 +32,23 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         context.deinitialize(count: 1)
         context.deallocate()
         // In a forked child these are copies: closing them changes nothing in the parent's poller.
-        port_poller_close(poller)
+        if isPollerOpen { port_poller_close(poller) }
         poller.deallocate()
     }
 
-    /// Has the poller wait for input of a descriptor; false if the system cannot.
+    /// Has the poller wait for input of a descriptor; false if the system cannot, or has no descriptor left for a poller.
     func watch(_ descriptor: CInt) -> Bool {
         guard watched != descriptor else { return true }
+        if !isPollerOpen {
+            guard port_poller_open(poller) >= 0 else { return false }
+            isPollerOpen = true
+        }
         guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else { return false }
         watched = descriptor
         return true
     }
 
-    /// Waits for input or for `wake`; a negative time has no limit.
+    /// Waits for input of the descriptor that is watched, or for `wake`; a negative time has no limit.
     ///
     /// - Returns: The number of descriptors with input; below 0 if waiting failed.
     func wait(_ nanoseconds: Int64) -> CInt {
@@ -57,8 +59,8 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     /// Ends the current wait, or else the next one.
     func wake() { port_poller_wake(poller) }
 
-    /// Resources from the pool, or new ones; nil if the system has no descriptor left.
-    static func take() -> BlockingReaderResources? {
+    /// Resources from the pool, or new ones.
+    static func take() -> BlockingReaderResources {
         if pool.isUsable, let free = pool.lock.withLock({ pool.free.popLast() }) { return free }
         return BlockingReaderResources()
     }
@@ -87,7 +89,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         #else
             let each = 1
         #endif
-        return pool.lock.withLock { pool.free.count } * each
+        return pool.lock.withLock { pool.free.count { $0.isPollerOpen } } * each
     }
 
     private final class Pool: @unchecked Sendable {  // `lock` protects `free`.

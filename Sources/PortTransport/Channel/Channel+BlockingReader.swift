@@ -10,8 +10,8 @@ extension Channel {
     /// With shared memory the loop reads as well, mainly frames that are not answers. A thread that acts on frames
     /// delivered by the loop calls `signalBlockingReaders`.
     ///
-    /// The thread gets the resources that it needs to read, such as a poller, before anything is written. If the system
-    /// has no descriptor left for one, the thread waits and the loop reads.
+    /// The thread gets the resources that it needs to read before anything is written. To read a socket or pipe it needs
+    /// a poller. If the system has no descriptor left for one, the thread waits and the loop reads.
     ///
     /// - Parameters:
     ///   - done: Whether the thread has what it waits for.
@@ -83,10 +83,7 @@ extension Channel {
         // The poller may have notified the loop before. The loop must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
         if !isAlone { sharedMemory?.beginAwaiting() }
-        guard let resources = kept ?? BlockingReaderResources.take() else {
-            leaveBlockingReader(nil)
-            return nil
-        }
+        let resources = kept ?? BlockingReaderResources.take()
         resources.session = session
         if isAlone, case .memory = link { return resources }
         if isAlone, !resources.watch(link.inputDescriptor) {
