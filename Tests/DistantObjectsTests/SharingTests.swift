@@ -252,10 +252,6 @@ import Testing
         @Test("A process shares memory with a limited number of peers, and stays on the socket with others")
         func most() async {
             await #expect(processExitsWith: .success) {
-                var limit = rlimit()
-                getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                limit.rlim_cur = limit.rlim_max
-                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
                 var pairs: [(Connection, Connection)] = []
                 for _ in 0..<300 {
                     let (client, server) = try await Connection.pair(

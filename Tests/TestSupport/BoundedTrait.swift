@@ -9,6 +9,8 @@ package import Testing
 ///
 /// A test that hangs cannot be unwound, so the trait prints its name and ends the whole run. The timer is no task,
 /// because the threads that run tasks may be what hangs.
+///
+/// The first test raises the limit of descriptors for all.
 package struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -19,6 +21,7 @@ package struct BoundedTrait: SuiteTrait, TestTrait, TestScoping {
     ) async throws {
         // The trait of the suite has entered the test already.
         if Self.isEntered { return try await function() }
+        DescriptorLimit.raise()
         await Self.places.enter()
         defer { Self.places.leave() }
         try await Self.$isEntered.withValue(true) { try await run(test, function) }
