@@ -203,7 +203,7 @@ struct BlockingTests {
     }
 
     #if canImport(Glibc)
-        @Test("A thread that has no descriptor left for a poller waits for the loop to read")
+        @Test("A thread that has no descriptor left for a poller reads without one")
         func noDescriptors() async {
             await #expect(processExitsWith: .success) {
                 let overSocket = try await Pair()

@@ -61,39 +61,50 @@ struct UserCodeTests {
     @Test("When methods block all threads of the loop, a blocking caller still gets its errors in time")
     func exhausted() async {
         // It blocks the loop of the whole process.
-        await #expect(processExitsWith: .success) {
-            let exhausted = Signal()
-            var client = Connection.Configuration.patient
-            client.onEvent = { if $0.code == .threadsExhausted { exhausted.send() } }
-            // The peer has a separate loop.
-            var server = Connection.Configuration.patient
-            server.polling = .off
-            let pair = try await Pair(client: client, server: server, over: .pipes)
-            let directory = try await pair.client.root
-            let blocked = (0..<64).map { _ in Directory() }
-            pair.client.vend(Dictionary(uniqueKeysWithValues: blocked.enumerated().map { ("\($0)", $1) }))
-            for index in blocked.indices {
-                try await pair.server.root(named: "\(index)").block.oneWay()
-            }
-            await exhausted.wait()
+        await #expect(processExitsWith: .success) { try await Self.blockLoop() }
+    }
 
-            let late = Task {
-                try await onThread {
-                    let before = computingTime()
-                    defer { #expect(computingTime() - before < .milliseconds(250)) }
-                    let _: Int = try directory.wait.blocking(deadline: .milliseconds(500))
-                }
-            }
-            await expectCode(.deadlineExceeded) { try await late.value }
-            let callers = (0..<4).map { _ in
-                Task { try await onThread { let _: Int = try directory.wait.blocking() } }
-            }
-            await pair.directory.started.wait(for: 5)
-            pair.server.invalidate()
-            for caller in callers { await expectCode(.outcomeUnknown) { try await caller.value } }
-            for directory in blocked { directory.gate.signal() }
-            _ = await pair.client.ended
+    #if canImport(Glibc)
+        @Test("The same without a free descriptor")
+        func exhaustedWithoutDescriptors() async {
+            await #expect(processExitsWith: .success) { try await Self.blockLoop { Usage.exhaustDescriptors() } }
         }
+    #endif
+
+    /// - Parameter prepare: Runs before the first blocking call.
+    private static func blockLoop(_ prepare: () -> Void = {}) async throws {
+        let exhausted = Signal()
+        var client = Connection.Configuration.patient
+        client.onEvent = { if $0.code == .threadsExhausted { exhausted.send() } }
+        // The peer has a separate loop.
+        var server = Connection.Configuration.patient
+        server.polling = .off
+        let pair = try await Pair(client: client, server: server, over: .pipes)
+        let directory = try await pair.client.root
+        let blocked = (0..<64).map { _ in Directory() }
+        pair.client.vend(Dictionary(uniqueKeysWithValues: blocked.enumerated().map { ("\($0)", $1) }))
+        for index in blocked.indices {
+            try await pair.server.root(named: "\(index)").block.oneWay()
+        }
+        await exhausted.wait()
+        prepare()
+
+        let late = Task {
+            try await onThread {
+                let before = computingTime()
+                defer { #expect(computingTime() - before < .milliseconds(250)) }
+                let _: Int = try directory.wait.blocking(deadline: .milliseconds(500))
+            }
+        }
+        await expectCode(.deadlineExceeded) { try await late.value }
+        let callers = (0..<4).map { _ in
+            Task { try await onThread { let _: Int = try directory.wait.blocking() } }
+        }
+        await pair.directory.started.wait(for: 5)
+        pair.server.invalidate()
+        for caller in callers { await expectCode(.outcomeUnknown) { try await caller.value } }
+        for directory in blocked { directory.gate.signal() }
+        _ = await pair.client.ended
     }
 
     #if canImport(Glibc)

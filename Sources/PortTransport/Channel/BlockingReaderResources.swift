@@ -10,20 +10,20 @@ internal import CPortShims
 /// does and can be woken.
 ///
 /// They come from a pool, so that blocking calls neither open descriptors nor allocate memory. Shared memory needs no
-/// poller, so reading it needs no descriptor.
+/// poller. For other input the thread waits with `poll` while the system has no descriptor left for one.
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
+    /// The longest wait without a poller, in nanoseconds: it cannot be woken.
+    private static let longestWait: Int64 = 50_000_000
+
     let context: UnsafeMutablePointer<ReadContext>
-    /// Opened when a descriptor is first watched.
-    private let poller: UnsafeMutablePointer<port_poller>
-    private var isPollerOpen = false
-    /// The part of the channel's state that the thread with these resources may use without the gate.
+    /// It watches the descriptor of `watched`; nil while it is not open.
+    @exclusivity(unchecked) private var poller: UnsafeMutablePointer<port_poller>?
+    /// The state that the thread with these resources may use without the gate.
     @exclusivity(unchecked) var session = BlockingReader.Session(mayReserve: false, policy: nil)
-    /// The descriptor whose input the poller waits for; -1 if there is none.
+    /// The descriptor whose input the thread waits for; -1 if there is none.
     @exclusivity(unchecked) private var watched: CInt = -1
 
     private init() {
-        poller = .allocate(capacity: 1)
-        poller.initialize(to: port_poller())
         context = .allocate(capacity: 1)
         context.initialize(to: ReadContext())
     }
@@ -31,33 +31,54 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     deinit {
         context.deinitialize(count: 1)
         context.deallocate()
-        // In a forked child these are copies: closing them changes nothing in the parent's poller.
-        if isPollerOpen { port_poller_close(poller) }
-        poller.deallocate()
+        closePoller()
     }
 
-    /// Has the poller wait for input of a descriptor; false if the system cannot, or has no descriptor left for a poller.
-    func watch(_ descriptor: CInt) -> Bool {
-        guard watched != descriptor else { return true }
-        if !isPollerOpen {
-            guard port_poller_open(poller) >= 0 else { return false }
-            isPollerOpen = true
-        }
-        guard port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) >= 0 else { return false }
+    /// Has `wait` wait for input of a descriptor.
+    func watch(_ descriptor: CInt) {
+        guard watched != descriptor || poller == nil else { return }
         watched = descriptor
-        return true
+        guard let poller = poller ?? openPoller() else { return }
+        if port_poller_add(poller, descriptor, 1, UInt32(PORT_READABLE)) < 0 { closePoller() }
+    }
+
+    private func openPoller() -> UnsafeMutablePointer<port_poller>? {
+        let opened = UnsafeMutablePointer<port_poller>.allocate(capacity: 1)
+        opened.initialize(to: port_poller())
+        guard port_poller_open(opened) >= 0 else {
+            opened.deallocate()
+            return nil
+        }
+        poller = opened
+        return opened
+    }
+
+    private func closePoller() {
+        guard let open = poller.take() else { return }
+        // In a forked child these are copies: closing them changes nothing in the parent's poller.
+        port_poller_close(open)
+        open.deallocate()
     }
 
     /// Waits for input of the descriptor that is watched, or for `wake`; a negative time has no limit.
     ///
-    /// - Returns: The number of descriptors with input; below 0 if waiting failed.
+    /// The wait may end early for no reason.
+    /// - Returns: More than 0 if there is input; below 0 if waiting failed.
     func wait(_ nanoseconds: Int64) -> CInt {
+        guard let poller else {
+            let time = nanoseconds < 0 ? Self.longestWait : min(nanoseconds, Self.longestWait)
+            return port_wait_one(watched, UInt32(PORT_READABLE), time)
+        }
         var event = port_event()
         return port_poller_wait(poller, &event, 1, nanoseconds)
     }
 
     /// Ends the current wait, or else the next one.
-    func wake() { port_poller_wake(poller) }
+    ///
+    /// Without a poller it has no effect, and the wait ends soon by itself.
+    func wake() {
+        if let poller { port_poller_wake(poller) }
+    }
 
     /// Resources from the pool, or new ones.
     static func take() -> BlockingReaderResources {
@@ -71,11 +92,11 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
     func giveBack() {
         session = BlockingReader.Session(mayReserve: false, policy: nil)
         guard Self.pool.isUsable else { return }
-        if watched >= 0 {
+        if watched >= 0, let poller {
             // A poller that still watches the descriptor would report it again and again, so it is not reused.
             guard port_poller_remove(poller, watched, UInt32(PORT_READABLE)) >= 0 else { return }
-            watched = -1
         }
+        watched = -1
         Self.pool.lock.withLock {
             // Resources that the pool does not keep are freed with the caller's reference.
             if Self.pool.free.count < Pool.bound { Self.pool.free.append(self) }
@@ -89,7 +110,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         #else
             let each = 1
         #endif
-        return pool.lock.withLock { pool.free.count { $0.isPollerOpen } } * each
+        return pool.lock.withLock { pool.free.count { $0.poller != nil } } * each
     }
 
     private final class Pool: @unchecked Sendable {  // `lock` protects `free`.

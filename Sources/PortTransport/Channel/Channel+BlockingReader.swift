@@ -10,8 +10,7 @@ extension Channel {
     /// With shared memory the loop reads as well, mainly frames that are not answers. A thread that acts on frames
     /// delivered by the loop calls `signalBlockingReaders`.
     ///
-    /// The thread gets the resources that it needs to read before anything is written. To read a socket or pipe it needs
-    /// a poller. If the system has no descriptor left for one, the thread waits and the loop reads.
+    /// The thread gets the resources that it needs to read before anything is written.
     ///
     /// - Parameters:
     ///   - done: Whether the thread has what it waits for.
@@ -28,7 +27,6 @@ extension Channel {
             throw TransportError(.forked, "The connection was made before fork and belongs to the parent process.")
         }
         var owesFlush = flushing
-        var mayRead = true
         while true {
             let signals = readerSignals.load(ordering: .acquiring)
             if done() { return .done }
@@ -42,11 +40,8 @@ extension Channel {
                 gate.unlock(held)
                 continue
             }
-            if mayRead, !gated.blockingReader.isReading, !gated.input.isEnded {
-                guard let resources = enter(unlocking: held) else {
-                    mayRead = false
-                    continue
-                }
+            if !gated.blockingReader.isReading, !gated.input.isEnded {
+                let resources = enter(unlocking: held)
                 if owesFlush { flush() }
                 defer { leaveBlockingReader(resources) }
                 return read(with: resources, until: done, deadline)
@@ -66,9 +61,7 @@ extension Channel {
     }
 
     /// Makes the calling thread the blocking reader.
-    ///
-    /// - Returns: Nil if the system has no descriptor left for a poller; the channel is then as it was.
-    func enter(unlocking held: consuming Held<GateState>) -> BlockingReaderResources? {
+    func enter(unlocking held: consuming Held<GateState>) -> BlockingReaderResources {
         let action = gated.blockingReader.enter()
         // With shared memory the loop goes on reading beside this thread.
         let isAlone = !gated.input.isShared
@@ -85,12 +78,7 @@ extension Channel {
         if !isAlone { sharedMemory?.beginAwaiting() }
         let resources = kept ?? BlockingReaderResources.take()
         resources.session = session
-        if isAlone, case .memory = link { return resources }
-        if isAlone, !resources.watch(link.inputDescriptor) {
-            leaveBlockingReader(nil)
-            resources.giveBack()
-            return nil
-        }
+        if isAlone, link.inputDescriptor >= 0 { resources.watch(link.inputDescriptor) }
         return resources
     }
 
@@ -141,8 +129,8 @@ extension Channel {
     }
 
     /// Whether the poller may go on without watching the input after the thread has left.
-    private func mayReserve(_ resources: BlockingReaderResources?) -> Bool {
-        guard let resources, resources.session.mayReserve, eventLoopReference != nil else { return false }
+    private func mayReserve(_ resources: BlockingReaderResources) -> Bool {
+        guard resources.session.mayReserve, eventLoopReference != nil else { return false }
         if case .memory = link { return false }
         return true
     }
@@ -299,7 +287,7 @@ extension Channel {
     }
 
     /// Like `leaveBlockingReader`, for shared memory, which the loop reads as well.
-    private func leaveSharedReader(_ resources: BlockingReaderResources?) {
+    private func leaveSharedReader(_ resources: BlockingReaderResources) {
         // The peer may have notified this thread of input that it has not read. The loop has to read it.
         let hasInput = withReadLock { sharedMemory?.hasInputAfterAwaiting() ?? false }
         let held = gate.lock()
@@ -307,18 +295,18 @@ extension Channel {
         if gated.blockingReader.calls.waiting > 0 { signalReaders(held) }
         if hasInput, let eventLoop { rearmDoorbell(eventLoop, held) }
         gate.unlock(held)
-        resources?.giveBack()
+        resources.giveBack()
         leaveIfOver()
     }
 
     /// Ends the reading of the calling thread.
     ///
     /// A waiting thread may read next; if there is none, the loop does.
-    func leaveBlockingReader(_ resources: BlockingReaderResources?) {
+    func leaveBlockingReader(_ resources: BlockingReaderResources) {
         if readsSharedMemory.load(ordering: .acquiring) { return leaveSharedReader(resources) }
         let reserves = mayReserve(resources)
         if !reserves { withReadLock { reading.isLoopStopped = false } }
-        var unused = resources
+        var unused: BlockingReaderResources? = resources
         var schedulesRead = false
         let held = gate.lock()
         if reserves, gated.mayRead {

@@ -31,7 +31,7 @@ extension Channel {
             gate.unlock(held)
             return false
         }
-        guard let resources = enter(unlocking: held) else { return false }
+        let resources = enter(unlocking: held)
         defer { leaveBlockingReader(resources) }
         flush()
         if yields {
