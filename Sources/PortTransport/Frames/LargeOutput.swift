@@ -3,9 +3,27 @@
 /// It is an object of its own, made for the first of them, because most channels never send one. Read and written under
 /// the channel's queue lock.
 final class LargeOutput {
+    /// What the last write has left of a continuation of the first message.
+    enum Unfinished {
+        case none
+        /// Some bytes are written, so the rest goes before everything else.
+        case begun(OutboundQueue.Fragment)
+        /// The bytes are in a piece of the region, and no byte of the header is written.
+        ///
+        /// The header follows the frames that were planned before it, among them perhaps the message's opener. They are
+        /// what `draining` holds.
+        case filled(OutboundQueue.Fragment)
+
+        var fragment: OutboundQueue.Fragment? {
+            switch self {
+            case .none: nil
+            case .begun(let fragment), .filled(let fragment): fragment
+            }
+        }
+    }
+
     var messages = Ring<LargeMessage>()
-    /// The continuation that is being written, of the first message.
-    var fragment: OutboundQueue.Fragment?
+    var unfinished = Unfinished.none
     var aborted: [UInt64] = []
     /// The numbers of messages to abort once the current write is over.
     var delayedAborts: [UInt64] = []
@@ -31,7 +49,7 @@ final class LargeOutput {
     /// - Parameter window: The most bytes that may be outstanding, unless they belong to a single message.
     func mayGo(within window: UInt64) -> Bool {
         guard !messages.isEmpty else { return false }
-        if fragment != nil || messages[0].isStarted { return true }
+        if messages[0].isStarted { return true }
         return outstanding == 0 || outstanding + UInt64(messages[0].total) <= window
     }
 

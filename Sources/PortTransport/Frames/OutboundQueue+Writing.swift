@@ -61,18 +61,35 @@ extension OutboundQueue {
     ) -> Plan {
         var plan = Plan()
         isPlanned = true
+        var unfinished = large?.unfinished ?? .none
+        if let large, let fragment = unfinished.fragment {
+            var goesFirst = draining.count == 0
+            if case .begun = unfinished { goesFirst = true }
+            if goesFirst {
+                planFragment(fragment, large.messages[0].cursor, of: large, slot: 0, vectors, &plan)
+                unfinished = .none
+            }
+        }
         if draining.count == 0 {
             draining.removeAll()
             swap(&draining, &filling)
         }
-        let fragment = large?.fragment
-        if let large, let fragment {
+        guard planFrames(vectors, &plan), let large else { return plan }
+        if let fragment = unfinished.fragment {
             planFragment(fragment, large.messages[0].cursor, of: large, slot: 0, vectors, &plan)
-        }
-        let framesAreWhole = planFrames(vectors, &plan)
-        guard framesAreWhole, filling.count == 0, boundary == nil, pieceSize != 0, let large, messageMayGo else {
             return plan
         }
+        if filling.count == 0, boundary == nil, pieceSize != 0, messageMayGo {
+            planMessage(of: large, vectors, fragments: fragments, pieceSize: pieceSize, &plan)
+        }
+        return plan
+    }
+
+    /// Adds new continuations of the first message.
+    private func planMessage(
+        of large: LargeOutput, _ vectors: UnsafeMutablePointer<iovec>, fragments: Int, pieceSize: Int?,
+        _ plan: inout Plan
+    ) {
         let message = large.messages[0]
         if !message.isStarted {
             // Counted before the write and not after it: the peer may give back credit for these bytes before the
@@ -81,33 +98,31 @@ extension OutboundQueue {
             large.outstanding += UInt64(message.total)
         }
         if let pieceSize {
-            // A continuation that is in the stream has to be finished first.
-            guard fragment == nil else { return plan }
+            // A continuation that was begun has to be finished first.
+            guard large.unfinished.fragment == nil else { return }
             let payload = min(pieceSize, message.total - message.offset)
             let piece = Fragment(payload: payload, isLast: message.offset + payload == message.total, isPiece: true)
             planFragment(piece, message.cursor, of: large, slot: 0, vectors, &plan)
             plan.piece = piece
-            return plan
+            return
         }
-        // `advance` computes the same continuations with it.
-        message.portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
+        let portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
         var cursor = message.cursor
         var slot = 0
-        if let fragment {
+        if let fragment = large.unfinished.fragment {
             // New continuations begin behind the one that is being finished.
             message.forEachPiece(&cursor, fragment.payload - fragment.payloadWritten) { _ in }
-            if fragment.isLast || message.isAborted { return plan }
+            if fragment.isLast || message.isAborted { return }
             slot = 1
         }
         while slot < min(fragments, Self.maximumFragments) {
-            let payload = message.payload(at: cursor)
+            let payload = message.payload(at: cursor, atMost: portion)
             let next = Fragment(payload: payload, isLast: cursor.offset + payload == message.total)
             planFragment(next, cursor, of: large, slot: slot, vectors, &plan)
             message.forEachPiece(&cursor, payload) { _ in }
             slot += 1
             if next.isLast { break }
         }
-        return plan
     }
 
     func planFragment(
@@ -116,6 +131,7 @@ extension OutboundQueue {
     ) {
         let message = large.messages[0]
         plan.message = message
+        plan.parts.append(.continuation(fragment))
         let header = large.headers + slot * LargeOutput.headerStride
         if fragment.written < fragment.headerSize {
             FrameHeader(
@@ -170,7 +186,7 @@ extension OutboundQueue {
             vectors[plan.vectors] = iovec(iov_base: start, iov_len: count)
             plan.vectors += 1
             plan.bytes += count
-            plan.frames = count
+            plan.parts.append(.frames(count))
         }
         return count == draining.count
     }
@@ -188,21 +204,17 @@ extension OutboundQueue {
                 if let frame = descriptors.popFirst() { descriptorsSent = frame.end }
             }
         }
-        if let large { advanceFragment(of: large, &left) }
-        let frames = min(left, plan.frames)
-        if frames > 0 { advanceFrames(frames) }
-        left -= frames
+        for part in plan.parts {
+            switch part {
+            case .frames(let count):
+                let count = min(left, count)
+                if count > 0 { advanceFrames(count) }
+                left -= count
+            case .continuation(let fragment):
+                if let large { advanceFragment(fragment, of: large, &left) }
+            }
+        }
         guard let large else { return sent }
-        if let piece = plan.piece {
-            // The bytes are in the region, even if nothing of the header was written.
-            large.fragment = piece
-            advanceFragment(of: large, &left)
-        }
-        while left > 0, let message = large.messages.first {
-            let payload = message.payload(at: message.cursor)
-            large.fragment = Fragment(payload: payload, isLast: message.offset + payload == message.total)
-            advanceFragment(of: large, &left)
-        }
         if !large.delayedAborts.isEmpty { abortDelayed(large) }
         return sent
     }
@@ -257,13 +269,13 @@ extension OutboundQueue {
         writtenAnswers &+= UInt64(count)
     }
 
-    mutating func advanceFragment(of large: LargeOutput, _ left: inout Int) {
-        guard var fragment = large.fragment, let message = large.messages.first else { return }
+    private mutating func advanceFragment(_ planned: Fragment, of large: LargeOutput, _ left: inout Int) {
+        guard let message = large.messages.first else { return }
+        var fragment = planned
         let count = min(left, fragment.left)
-        let before = fragment.payloadWritten
         fragment.written += count
         left -= count
-        let payload = fragment.payloadWritten - before
+        let payload = fragment.payloadWritten - planned.payloadWritten
         message.advance(payload)
         queuedBytes -= payload
         if message.isAnswer {
@@ -273,10 +285,14 @@ extension OutboundQueue {
             large.unsentOwn -= payload
         }
         guard fragment.left == 0 else {
-            large.fragment = fragment
+            if fragment.written > 0 {
+                large.unfinished = .begun(fragment)
+            } else if fragment.isPiece {
+                large.unfinished = .filled(fragment)
+            }
             return
         }
-        large.fragment = nil
+        large.unfinished = .none
         if fragment.isLast {
             if message.total == 0 { queuedBytes -= 1 }
             if let done = large.messages.popFirst() { large.spent.append(done) }
@@ -310,7 +326,7 @@ extension OutboundQueue {
         var numbers: [CInt] = []
         if let large {
             while let message = large.messages.popFirst() { large.abandon(message) }
-            large.fragment = nil
+            large.unfinished = .none
             large.unsentAnswers = 0
             large.unsentOwn = 0
         }

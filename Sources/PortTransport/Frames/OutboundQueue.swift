@@ -2,10 +2,13 @@
 ///
 /// Whole frames, openers and aborts go into the *frame queue*, as bytes in the order in which they were enqueued. Large
 /// messages have a queue of their own. Their continuations, fragments of 64 KiB, are written only when the frame queue
-/// is empty, so every frame passes them. A write is planned (`plan`), done by the caller without the lock, and
-/// accounted for (`advance`); between the two, bytes are only added.
+/// is empty, so every frame passes them.
+///
+/// A write is planned (`plan`), done by the caller without the lock, and accounted for (`advance`); between the two,
+/// bytes are only added. A plan is a list of parts in the order of their bytes. `advance` walks that list, and what is
+/// left of it begins the next plan. A part of which no byte was written leaves no trace, except a filled piece.
 package struct OutboundQueue: ~Copyable {
-    /// The continuation that is being written.
+    /// A continuation of a large message.
     struct Fragment {
         var payload: Int
         var isLast: Bool
@@ -30,7 +33,17 @@ package struct OutboundQueue: ~Copyable {
         let areOptional: Bool
     }
 
+    /// Consecutive bytes of a plan.
+    enum Part {
+        /// So many bytes of the frame queue.
+        case frames(Int)
+        /// A continuation of the first large message.
+        case continuation(Fragment)
+    }
+
     package struct Plan: ~Copyable {
+        /// In the order of their bytes.
+        var parts: [Part] = []
         package var vectors = 0
         package var bytes = 0
         package var descriptors: [CInt] = []
@@ -40,7 +53,6 @@ package struct OutboundQueue: ~Copyable {
         var piece: Fragment?
         /// The continuations are of a message that takes pieces, if there is a region.
         var takesPieces: Bool { message.map { $0.total >= LargeMessage.smallestForPieces } ?? false }
-        var frames = 0
         var descriptorFrames = 0
     }
 
@@ -197,8 +209,9 @@ package struct OutboundQueue: ~Copyable {
         }
         guard let index = large.index(of: number) else { return }
         let message = large.messages[index]
-        if index == 0, let fragment = large.fragment {
-            // A frame that was begun is finished. If it is the last one, there is nothing left to abort.
+        if index == 0, let fragment = large.unfinished.fragment {
+            // A frame that was begun is finished, and a piece that is filled is announced. If it is the last one, there
+            // is nothing left to abort.
             if !fragment.isLast { message.isAborted = true }
             return
         }

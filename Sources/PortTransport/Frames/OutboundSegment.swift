@@ -27,8 +27,6 @@ final class LargeMessage {
     static let maximumPayload = 64 << 10
     /// The most bytes in a continuation while other frames are sent and received.
     static let narrowPayload = 16 << 10
-    /// The most bytes in each continuation of the latest plan.
-    var portion = LargeMessage.maximumPayload
     /// A smaller message takes no pieces of a region.
     static let smallestForPieces = 256 << 10
     /// A smaller rest of a message goes into the stream.
@@ -54,9 +52,8 @@ final class LargeMessage {
 
     var cursor: Cursor { Cursor(offset: offset, segment: segment, segmentOffset: segmentOffset) }
 
-    /// The payload size of the continuation that begins at `cursor`: always the same for the same position and
-    /// `portion`.
-    func payload(at cursor: Cursor) -> Int {
+    /// The payload size of a continuation of at most `portion` bytes that begins at `cursor`.
+    func payload(at cursor: Cursor, atMost portion: Int) -> Int {
         var count = 0
         var segment = cursor.segment
         var start = cursor.segmentOffset
