@@ -106,6 +106,31 @@ struct LoopPollingTests {
         }
     }
 
+    #if os(Linux)
+        @Test("A loop sleeps although the peer has changed the loop's own count of what it has read")
+        func foreignCount() async throws {
+            try await spinning(.milliseconds(1)) {
+                let (a, b, here, there) = try await channels(.sharedMemory)
+                for index in 0..<100 {
+                    a.send([UInt8(index)])
+                    await there.wait(forItems: index + 1)
+                }
+                let memory = try #require(b.sharedMemory).memory
+                for ring in [0, SharedCounters.size] {
+                    memory.storeBytes(of: 1 << 20, toByteOffset: ring + 64, as: UInt64.self)
+                }
+                while true {
+                    let clock = await withCheckedContinuation { known in
+                        EventLoop.shared.perform { known.resume(returning: ThreadClock()) }
+                    }
+                    // One that sleeps does not compute, however often it is looked at.
+                    if try await !clock.goesOn(looks: 100) { break }
+                }
+                await end(a, b, here, there)
+            }
+        }
+    #endif
+
     @Test("A loop leaves out as many polls for a channel as it was told to")
     func skipped() async throws {
         let (a, b, here, there) = try await channels(.memory)

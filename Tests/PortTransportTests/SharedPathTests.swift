@@ -94,6 +94,41 @@ import Testing
             peek.letGo()
         }
 
+        @Test("A thread that polls trusts its own count of what was read, not the one that the peer can write")
+        func foreignCount() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let peek = ends.taker.peek()
+            defer { peek.letGo() }
+            #expect(Self.write(ends.maker, [1, 2, 3]) == 3)
+            #expect(peek.hasChanged)
+            #expect(Self.read(ends.taker, 3).0 == 3)
+            #expect(!peek.hasChanged)
+            // The ring to the taker is the second.
+            let taken = (ends.memory + 128 + 64).assumingMemoryBound(to: UInt64.self)
+            #expect(taken.pointee == 3)
+            for value: UInt64 in [0, 2, 4, .max] {
+                taken.pointee = value
+                #expect(!peek.hasChanged)
+                let another = ends.taker.peek()
+                #expect(!another.hasChanged)
+                another.letGo()
+            }
+        }
+
+        @Test("What a peer writes behind its end is nothing to look at")
+        func afterTheEnd() throws {
+            let ends = try Ends()
+            defer { ends.close() }
+            let peek = ends.taker.peek()
+            defer { peek.letGo() }
+            ends.taker.isPeerFinished.store(true, ordering: .releasing)
+            #expect(Self.read(ends.taker, 3).0 == 0)
+            #expect(Self.write(ends.maker, [1, 2, 3]) == 3)
+            #expect(!peek.hasChanged)
+            #expect(Self.read(ends.taker, 3).0 == 0)
+        }
+
         @Test(
             "Bytes come out as they went in, whatever the pieces and wherever the ring ends", arguments: [1, 77, 4_711])
         func pieces(seed: UInt64) throws {

@@ -12,7 +12,13 @@ struct RingReader: ~Copyable {
     private let counters: SharedCounters
     private let bytes: UnsafeRawPointer
     private let capacity: Int
-    private var position: UInt64 = 0
+    /// The number of bytes read so far.
+    ///
+    /// The one in the shared memory is only for the writer, which can change it.
+    private var position: UInt64 = 0 {
+        didSet { visible.pointee.position.store(position, ordering: .relaxed) }
+    }
+    private let visible: UnsafeMutablePointer<Visible>
     /// The position at which the writer has finished.
     private var end: UInt64?
     /// Whether the last read emptied the ring, and the writer will notify this side of new bytes.
@@ -22,6 +28,19 @@ struct RingReader: ~Copyable {
         self.counters = counters
         self.bytes = bytes
         self.capacity = capacity
+        visible = .allocate(capacity: 1)
+        visible.initialize(to: Visible())
+    }
+
+    deinit {
+        visible.deinitialize(count: 1)
+        visible.deallocate()
+    }
+
+    /// What threads see that poll without a lock.
+    fileprivate struct Visible: ~Copyable {
+        let position = Atomic<UInt64>(0)
+        let isFinished = Atomic<Bool>(false)
     }
 
     /// Copies the bytes that there are, up to the room in `vectors`.
@@ -49,6 +68,7 @@ struct RingReader: ~Copyable {
             }
         }
         var left = Int(truncatingIfNeeded: available)
+        var position = position
         for index in 0..<count where left > 0 {
             guard var target = vectors[index].iov_base else { continue }
             var room = min(left, vectors[index].iov_len)
@@ -62,6 +82,7 @@ struct RingReader: ~Copyable {
                 left -= part
             }
         }
+        self.position = position
         counters.taken.pointee.store(position, ordering: .releasing)
         let isEmpty = left == 0
         if isEmpty, requestsDoorbell { request() }
@@ -75,22 +96,23 @@ struct RingReader: ~Copyable {
         return Int(truncatingIfNeeded: available) - left
     }
 
-    /// What a thread needs to look for input without a lock: the writer's counter, and its value when all bytes were
-    /// read.
+    /// What a thread needs to look for input without a lock: the writer's counter, and what this side has read.
     ///
-    /// The peer can change both. That only makes the thread read in vain, or sleep.
+    /// The peer can change only the first. While it differs from the second, a read finds bytes or an error.
     struct Peek {
         fileprivate let written: UnsafeMutablePointer<Atomic<UInt64>>
-        fileprivate let taken: UInt64
+        fileprivate let visible: UnsafeMutablePointer<Visible>
 
+        /// Whether there is something new; false once the writer has finished, because its counter then says nothing.
         @inline(__always)
-        var hasChanged: Bool { written.pointee.load(ordering: .relaxed) != taken }
+        var hasChanged: Bool {
+            written.pointee.load(ordering: .relaxed) != visible.pointee.position.load(ordering: .relaxed)
+                && !visible.pointee.isFinished.load(ordering: .relaxed)
+        }
     }
 
-    /// For any thread, while the memory is mapped.
-    var peek: Peek {
-        Peek(written: counters.written, taken: counters.taken.pointee.load(ordering: .relaxed))
-    }
+    /// For any thread that keeps the reader and the memory alive.
+    var peek: Peek { Peek(written: counters.written, visible: visible) }
 
     /// Whether the writer says that it ran last on the processor of the calling thread.
     ///
@@ -122,7 +144,10 @@ struct RingReader: ~Copyable {
     }
 
     /// Ignores everything that the writer writes from now on.
-    mutating func finish() { end = written }
+    mutating func finish() {
+        end = written
+        visible.pointee.isFinished.store(true, ordering: .relaxed)
+    }
 
     private var written: UInt64 { end ?? counters.written.pointee.load(ordering: .acquiring) }
 

@@ -25,7 +25,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
     private let peerDoorbell: CInt
     private let peersAnswerWord: UnsafeMutablePointer<Atomic<UInt32>>
     private let answerWord: UnsafeMutablePointer<Atomic<UInt32>>
-    private let memory: UnsafeMutableRawPointer
+    let memory: UnsafeMutableRawPointer
     private let tellsProcessor: Bool
     /// The number of users: the channel, and threads that poll.
     private let users = Atomic<Int>(1)
