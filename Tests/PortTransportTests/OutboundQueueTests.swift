@@ -124,7 +124,7 @@ struct OutboundQueueTests {
             written += part
         }
         // The end may be too little for a piece.
-        #expect(bytes.starts(with: written) && bytes.count - written.count < LargeMessage.smallestPiece)
+        #expect(bytes.starts(with: written) && bytes.count - written.count < OutputSizes().smallestPiece)
         let unsent = queue.unsentOwnMessages
         #expect(unsent == 0)
     }

@@ -37,7 +37,7 @@ import Testing
 
             /// Has the writer offer a region, and the reader take it.
             func agree() throws {
-                #expect(writer.streamed(8 << 20, send: send))
+                #expect(writer.streamed(8 << 20, regionAfter: 2 << 20, send: send))
                 let descriptor = try #require(said.descriptors.last)
                 try reader.takeRegion([descriptor])
             }
@@ -75,15 +75,15 @@ import Testing
             defer { ends.close() }
             #expect(!ends.fill(1, 10))
             // A little is not worth a region.
-            #expect(!ends.writer.streamed(1 << 20, send: ends.send))
-            #expect(ends.writer.streamed(1 << 20, send: ends.send))
+            #expect(!ends.writer.streamed(1 << 20, regionAfter: 2 << 20, send: ends.send))
+            #expect(ends.writer.streamed(1 << 20, regionAfter: 2 << 20, send: ends.send))
             #expect(!ends.fill(1, 10))
             try ends.reader.takeRegion(ends.said.descriptors)
             #expect(ends.fill(1, 10))
             ends.beginRead()
             #expect(try ends.read(10) == [UInt8](repeating: 1, count: 10))
             // One is enough.
-            #expect(!ends.writer.streamed(64 << 20, send: ends.send))
+            #expect(!ends.writer.streamed(64 << 20, regionAfter: 2 << 20, send: ends.send))
             #expect(ends.said.bytes == [.offer])
         }
 
@@ -91,17 +91,17 @@ import Testing
         func unwanted() throws {
             let plain = try SharedPathTests.Ends()
             defer { plain.close() }
-            #expect(!plain.maker.streamed(64 << 20) { _, _ in true })
+            #expect(!plain.maker.streamed(64 << 20, regionAfter: 2 << 20) { _, _ in true })
             let ends = try Ends()
             defer { ends.close() }
-            #expect(ends.writer.streamed(8 << 20, send: ends.send))
+            #expect(ends.writer.streamed(8 << 20, regionAfter: 2 << 20, send: ends.send))
             // Its descriptor was lost on the way.
             try ends.reader.takeRegion(nil)
             #expect(!ends.fill(1, 10))
-            #expect(!ends.writer.streamed(64 << 20, send: ends.send))
+            #expect(!ends.writer.streamed(64 << 20, regionAfter: 2 << 20, send: ends.send))
             // The writer cannot know yet that it was not taken.
             ends.reader.releaseRegion()
-            #expect(!ends.writer.streamed(64 << 20, send: ends.send))
+            #expect(!ends.writer.streamed(64 << 20, regionAfter: 2 << 20, send: ends.send))
         }
 
         @Test("Pieces are used again once they are read, and the writer is notified")

@@ -78,6 +78,10 @@ extension Connection {
         package var loop: (any PortLoop)?
         /// The traffic at which the connection switches to shared memory.
         package var busy = BusyTraffic()
+        /// The window of large messages; both sides need the same.
+        package var window = ChannelConfiguration.defaultWindow
+        /// How large messages are cut.
+        package var sizes = OutputSizes()
         /// Whether the kernel is asked to refuse descriptors.
         ///
         /// Tests set it to false, to do as on a kernel that cannot.
@@ -143,7 +147,8 @@ extension Connection {
         /// The settings of a configuration whose limits are in range.
         static func of(_ configuration: Configuration) -> OpenSettings {
             let port = PortSettings.of(
-                configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.busy : nil)
+                configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.busy : nil,
+                window: configuration.window)
             let isPlain =
                 port === plain.port && configuration.onEvent == nil && configuration.callDeadline == plain.callDeadline
                 && configuration.lookupDeadline == plain.lookupDeadline

@@ -224,6 +224,8 @@ extension Connection {
             maximumMessage: UInt64(configuration.limits.message), acceptsDescriptors: false,
             answerKind: FrameKind.return.rawValue, countedKinds: 1 << UInt32(FrameKind.failed.rawValue))
         bounds.asksKernel = configuration.asksKernel
+        bounds.window = configuration.window
+        bounds.sizes = configuration.sizes
         let channel = Channel(endpoint: endpoint, loop: loop, configuration: bounds)
         return Connection(
             channel: channel, configuration: shared, isInitiator: isInitiator, child: child)

@@ -1,3 +1,5 @@
+internal import PortTransport
+
 /// The configuration of a connection's state.
 ///
 /// Connections with the defaults share one object.
@@ -6,15 +8,22 @@ final class PortSettings: Sendable {
     /// The traffic at which the connection switches to shared memory; nil if it never does.
     let sharesMemoryWhen: BusyTraffic?
 
-    private init(_ limits: ConnectionLimits, _ sharesMemoryWhen: BusyTraffic?) {
+    /// The window of large messages, in bytes.
+    let window: Int
+
+    private init(_ limits: ConnectionLimits, _ sharesMemoryWhen: BusyTraffic?, window: UInt64) {
         self.limits = limits
         self.sharesMemoryWhen = sharesMemoryWhen
+        self.window = Int(clamping: window)
     }
 
-    static let plain = PortSettings(ConnectionLimits(), BusyTraffic())
+    static let plain = PortSettings(ConnectionLimits(), BusyTraffic(), window: ChannelConfiguration.defaultWindow)
 
-    static func of(_ limits: ConnectionLimits, sharesMemoryWhen busy: BusyTraffic?) -> PortSettings {
-        if limits == plain.limits, busy == plain.sharesMemoryWhen { return plain }
-        return PortSettings(limits, busy)
+    static func of(
+        _ limits: ConnectionLimits, sharesMemoryWhen busy: BusyTraffic?,
+        window: UInt64 = ChannelConfiguration.defaultWindow
+    ) -> PortSettings {
+        if limits == plain.limits, busy == plain.sharesMemoryWhen, window == plain.window { return plain }
+        return PortSettings(limits, busy, window: window)
     }
 }

@@ -111,7 +111,7 @@ extension Channel {
         let content = writing.content
         var vector = iovec(iov_base: UnsafeMutableRawPointer(mutating: frames.baseAddress), iov_len: frames.count)
         let written = queueLock.unlocked(&held) {
-            shared?.write(&vector, 1, bound: SharedMemoryTransport.capacity, content: content)
+            shared?.write(&vector, 1, bound: sizes.value.ring, content: content)
                 ?? link.send(&vector, 1, [], withCredentials: false)
         }
         writing.queue.advanceOnlyFrames(max(0, written))
@@ -171,7 +171,7 @@ extension Channel {
         let room = messageRoom(shared, held)
         let plan = writing.queue.plan(vectors, fragments: fragments, pieceSize: pieceSize(room, held))
         let withCredentials = writing.sendsCredentials
-        let bound = writing.large?.pacing.sharedBound ?? SharedMemoryTransport.capacity
+        let bound = writing.large?.pacing.sharedBound(sizes.value) ?? sizes.value.ring
         let content = writing.content
         let descriptorFrames = plan.descriptorFrames
         var attempt = Attempt(planned: plan.bytes)

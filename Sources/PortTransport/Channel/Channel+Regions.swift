@@ -27,7 +27,7 @@ extension Channel {
     func pieceSize(_ room: MessageRoom, _ held: borrowing Held<WriteState>) -> Int? {
         switch room {
         case .stream: nil
-        case .piece: writing.large?.pacing.pieceSize
+        case .piece: writing.large?.pacing.pieceSize(sizes.value)
         case .none, .broken: 0
         }
     }
@@ -36,7 +36,9 @@ extension Channel {
     ///
     /// Called by the thread that writes, without a lock.
     func offerRegion(_ shared: SharedMemoryTransport, _ written: Int) {
-        guard written > 0, shared.streamed(written, send: sendRegionByte) else { return }
+        guard written > 0,
+            shared.streamed(written, regionAfter: sizes.value.streamedBeforeRegion, send: sendRegionByte)
+        else { return }
         watchRegion()
     }
 

@@ -64,7 +64,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
             didSet { followUps[.blobOffers] = !blobOffers.isEmpty }
         }
 
-        init(window: UInt64) { queue = OutboundQueue(window: window) }
+        init(window: UInt64, sizes: OutputSizes) { queue = OutboundQueue(window: window, sizes: sizes) }
 
         /// The next write holds only whole frames.
         @inline(__always)
@@ -184,6 +184,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let maximumFrame: UInt32
     let answerKind: UInt8?
     let countedKinds: UInt32
+    let sizes: OutputSizes.Shared
     let unsentFrames: Int32
     let unsentMessages: Int32
     let mostUnsentFrames: Int32
@@ -285,7 +286,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         mostUnsentFrames = Int32(clamping: configuration.mostUnsentFrames)
         forkCount = port_fork_count()
         places = withUnsafeMutablePointer(to: &locks) { $0 }
-        writing = WriteState(window: configuration.window)
+        writing = WriteState(window: configuration.window, sizes: configuration.sizes)
+        sizes = writing.queue.sizes
         reading = ReadState(
             limits: FrameReader.Limits(
                 frame: configuration.maximumFrame, message: configuration.maximumMessage, window: configuration.window,

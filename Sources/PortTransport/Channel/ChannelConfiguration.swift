@@ -12,6 +12,8 @@ package struct ChannelConfiguration: Sendable {
     ///
     /// Both peers must agree.
     package var window: UInt64
+    /// How large messages are cut.
+    package var sizes = OutputSizes()
     /// Whether descriptors are accepted, where the endpoint can carry them.
     package var acceptsDescriptors: Bool
     /// Whether the kernel is asked to refuse descriptors that are not accepted; false to test the behaviour on kernels

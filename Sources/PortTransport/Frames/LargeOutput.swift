@@ -42,6 +42,10 @@ final class LargeOutput {
     /// The room for each header: as large as the longest form.
     static let headerStride = 24
 
+    private let sizes: OutputSizes.Shared
+
+    init(_ sizes: OutputSizes.Shared) { self.sizes = sizes }
+
     deinit { headers.deallocate() }
 
     /// Whether the first message may go on now.
@@ -54,10 +58,10 @@ final class LargeOutput {
     }
 
     /// Whether the first message takes pieces of a region, if there is one.
-    var takesPieces: Bool { messages.count > 0 && messages[0].total >= LargeMessage.smallestForPieces }
+    var takesPieces: Bool { messages.count > 0 && messages[0].total >= sizes.value.smallestForPieces }
 
     /// Whether the next continuation of the first message goes into a piece.
-    var wantsPiece: Bool { takesPieces && messages[0].total - messages[0].offset >= LargeMessage.smallestPiece }
+    var wantsPiece: Bool { takesPieces && messages[0].total - messages[0].offset >= sizes.value.smallestPiece }
 
     /// The index of a message in the queue.
     func index(of number: UInt64) -> Int? { (0..<messages.count).first { messages[$0].number == number } }

@@ -106,7 +106,7 @@ extension OutboundQueue {
             plan.piece = piece
             return
         }
-        let portion = fragments > 1 ? LargeMessage.maximumPayload : LargeMessage.narrowPayload
+        let portion = fragments > 1 ? sizes.value.continuation : sizes.value.narrowContinuation
         var cursor = message.cursor
         var slot = 0
         if let fragment = large.unfinished.fragment {
@@ -131,6 +131,7 @@ extension OutboundQueue {
     ) {
         let message = large.messages[0]
         plan.message = message
+        plan.takesPieces = large.takesPieces
         plan.parts.append(.continuation(fragment))
         let header = large.headers + slot * LargeOutput.headerStride
         if fragment.written < fragment.headerSize {

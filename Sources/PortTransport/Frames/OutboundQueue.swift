@@ -52,7 +52,7 @@ package struct OutboundQueue: ~Copyable {
         /// The continuation whose payload the caller copies into a piece.
         var piece: Fragment?
         /// The continuations are of a message that takes pieces, if there is a region.
-        var takesPieces: Bool { message.map { $0.total >= LargeMessage.smallestForPieces } ?? false }
+        var takesPieces = false
         var descriptorFrames = 0
     }
 
@@ -96,6 +96,7 @@ package struct OutboundQueue: ~Copyable {
     /// Together with `hasOpenFrame` it takes a word less than an optional.
     private var openAnswer: UInt32 = 0
     let window: UInt64
+    let sizes: OutputSizes.Shared
     /// Bytes of large messages begun and not yet consumed by the peer.
     package var outstanding: UInt64 { large?.outstanding ?? 0 }
     package internal(set) var queuedBytes = 0
@@ -110,8 +111,9 @@ package struct OutboundQueue: ~Copyable {
     /// All bytes of answers that were written.
     package internal(set) var writtenAnswers: UInt64 = 0
 
-    package init(window: UInt64) {
+    package init(window: UInt64, sizes: OutputSizes = OutputSizes()) {
         self.window = window
+        self.sizes = .of(sizes)
     }
 
     package var isEmpty: Bool { queuedBytes == 0 }
@@ -161,7 +163,7 @@ package struct OutboundQueue: ~Copyable {
             (target + FrameHeader.size + 8).copyMemory(from: base, byteCount: prefix.count)
         }
         let number = numbered(size, descriptors, isAnswer: isAnswer)
-        let large = large ?? LargeOutput()
+        let large = large ?? LargeOutput(sizes)
         self.large = large
         large.messages.append(LargeMessage(number: number, segments: segments, total: total, isAnswer: isAnswer))
         if isAnswer { large.unsentAnswers += total } else { large.unsentOwn += total }
@@ -262,7 +264,7 @@ package struct OutboundQueue: ~Copyable {
             guard !large.aborted.contains(number) else { return false }
             if let index = large.index(of: number) {
                 let message = large.messages[index]
-                let most = max(Self.maximumFragments * LargeMessage.maximumPayload, Region.pieceSize)
+                let most = max(Self.maximumFragments * sizes.value.continuation, sizes.value.piece)
                 return index == 0 && message.isStarted && message.total - message.offset <= most
             }
         }

@@ -23,16 +23,6 @@ final class LargeMessage {
     var isStarted = false
     var isAborted = false
 
-    /// The most bytes in a continuation, which bounds how long a frame behind it waits.
-    static let maximumPayload = 64 << 10
-    /// The most bytes in a continuation while other frames are sent and received.
-    static let narrowPayload = 16 << 10
-    /// A smaller message takes no pieces of a region.
-    static let smallestForPieces = 256 << 10
-    /// A smaller rest of a message goes into the stream.
-    static let smallestPiece = 32 << 10
-    /// The most bytes in a piece while other frames are sent and received.
-    static let narrowPiece = 64 << 10
     /// The most segments in a continuation, so that one `sendmsg` can hold several continuations.
     static let maximumSegments = 24
 

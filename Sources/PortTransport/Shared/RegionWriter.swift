@@ -28,9 +28,6 @@ struct RegionWriter: ~Copyable {
         case taken(Region)
     }
 
-    /// A region is made only after so many bytes of large messages have gone through the ring: making one takes time.
-    private static let worthwhile = 2 << 20
-
     private let words: RegionWords
     private var state = State.none
     private var offers: UInt32 = 0
@@ -83,12 +80,13 @@ struct RegionWriter: ~Copyable {
     ///
     /// - Parameters:
     ///   - count: The number of bytes.
+    ///   - least: How many bytes make a region worth it.
     ///   - send: Sends a descriptor with its byte; false if it cannot be sent.
     /// - Returns: Whether a region was offered.
-    mutating func streamed(_ count: Int, send: (RegionByte, CInt) -> Bool) -> Bool {
+    mutating func streamed(_ count: Int, regionAfter least: Int, send: (RegionByte, CInt) -> Bool) -> Bool {
         guard case .none = state else { return false }
         streamed += count
-        guard streamed >= Self.worthwhile, words.answer.pointee.load(ordering: .acquiring) != 0 else { return false }
+        guard streamed >= least, words.answer.pointee.load(ordering: .acquiring) != 0 else { return false }
         // A failed attempt is repeated, but only after as many bytes again.
         streamed = 0
         guard let (region, descriptor) = Region.make() else { return false }

@@ -264,7 +264,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
 
     func pieceIsFilled() { regionWriter.filled() }
 
-    func streamed(_ count: Int, send: (RegionByte, CInt) -> Bool) -> Bool { regionWriter.streamed(count, send: send) }
+    func streamed(_ count: Int, regionAfter least: Int, send: (RegionByte, CInt) -> Bool) -> Bool {
+        regionWriter.streamed(count, regionAfter: least, send: send)
+    }
 
     func releaseRegionIfIdle(send: (RegionByte, CInt) -> Bool) -> Bool { regionWriter.releaseIfIdle(send: send) }
 

@@ -52,11 +52,13 @@ struct MessagePacing {
     }
 
     /// How many bytes may wait in shared memory.
-    var sharedBound: Int { isNarrow ? 2 * Int(Self.narrowBuffer) : SharedMemoryTransport.capacity }
+    func sharedBound(_ sizes: OutputSizes) -> Int {
+        isNarrow ? min(2 * Int(Self.narrowBuffer), sizes.ring) : sizes.ring
+    }
 
     /// How many pieces may wait to be read, and what each holds at most.
     var pieces: Int { isNarrow ? Self.narrowPieces : Region.pieces }
-    var pieceSize: Int { isNarrow ? LargeMessage.narrowPiece : Region.pieceSize }
+    func pieceSize(_ sizes: OutputSizes) -> Int { isNarrow ? sizes.narrowPiece : sizes.piece }
 
     /// No large message is left.
     mutating func rest(_ link: Link) { setNarrow(false, link) }

@@ -14,17 +14,15 @@ extension PortState {
     /// They keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that they stay in the window.
     @inline(__always)
     mutating func makeRoom(_ actions: inout [Action<Host>]) {
-        if laidAside.isShort(Self.window) { layAside(&actions) }
+        if laidAside.isShort(settings.window) { layAside(&actions) }
     }
-
-    private static var window: Int { Int(ChannelConfiguration.defaultWindow) }
 
     @inline(never)
     private mutating func layAside(_ actions: inout [Action<Host>]) {
         let target = onlyTarget
         var largeBytes = 0
         laidAside.makeRoom(
-            in: Self.window, keeping: limits.waitingBytes,
+            in: settings.window, keeping: limits.waitingBytes,
             mayLay: { message in
                 // If all that is arriving is for the same object, it would only wait as well.
                 if let target, case .call(let export) = message.purpose { return export !== target }
