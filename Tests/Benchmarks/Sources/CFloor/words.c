@@ -8,11 +8,11 @@
 
 #ifdef __linux__
 #include <linux/futex.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -74,9 +74,18 @@ void floorEndWords(void *shared) {
     munmap(shared, sizeof(Words));
 }
 
+/// Ends this process when its parent has ended without a word.
+///
+/// The system's own signal for that (PR_SET_PDEATHSIG) comes when the thread that started this process ends, which may be
+/// long before the parent does.
+static void *endWithParent(void *parent) {
+    while (getppid() == (pid_t)(intptr_t)parent) sleep(1);
+    _exit(0);
+}
+
 void floorServeWords(int polls) {
-    // The other side may end without a word.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pthread_t watch;
+    if (pthread_create(&watch, NULL, endWithParent, (void *)(intptr_t)getppid()) != 0) return;
     Words *words = mmap(NULL, sizeof(Words), PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0);
     if (words == MAP_FAILED) return;
     int64_t message[4];
