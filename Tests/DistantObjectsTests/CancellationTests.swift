@@ -280,7 +280,7 @@ struct CancellationTests {
             // The first takes most of the window and waits for its object; there is no room for the others.
             let first = Task { let _: [UInt8] = try await directory.bytes(bytes) }
             let others = (0..<4).map { _ in Task { let _: [UInt8] = try await directory.bytes(bytes) } }
-            await eventually("all are committed") { pair.client.statistics.questions == 5 }
+            await eventually("all are committed") { pair.client.committedCalls == 5 }
             for call in others { call.cancel() }
             for call in others { await #expect(throws: CancellationError.self) { try await call.value } }
             pair.directory.gate.signal()

@@ -78,7 +78,7 @@ struct FlushTests {
         await blocker.started.wait()
         let second = Task { try await held.block() }
         await eventually("it waits over there") {
-            pair.server.statistics.pending == 0 && pair.server.statistics.questions == 2
+            pair.server.statistics.pending == 0 && pair.server.committedCalls == 2
         }
         let call = Task { try await proxy.workThenCall(other) as Int }
         await busy.began.wait()

@@ -204,7 +204,7 @@ private final class Helper: Sendable {
         let root = try await connection.root
         await connection.child?.stop()
         let call = CountedCall { try await root.note("a") }
-        await eventually("it is committed") { self.connection.statistics.questions == 1 }
+        await eventually("it is committed") { self.connection.committedCalls == 1 }
         let connection = connection
         let close = CountedCall { await connection.close(within: TestTimeout.wait) }
         await connection.awaitClosing()

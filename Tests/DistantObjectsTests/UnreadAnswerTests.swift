@@ -118,7 +118,7 @@ struct UnreadAnswerTests {
         let consumer = Consumer()
         bulky.closeGate()
         let fetches = (0..<100).map { _ in Task { try await consumer.fetch(root) } }
-        await eventually("all are sent") { pair.client.statistics.questions == 100 }
+        await eventually("all are sent") { pair.client.committedCalls == 100 }
         // The queue that decodes the answers waits for a call whose answer comes after all of them.
         async let blocked: Void = withCheckedContinuation { continuation in
             consumer.executor.queue.async {
@@ -131,7 +131,7 @@ struct UnreadAnswerTests {
                 continuation.resume()
             }
         }
-        await eventually("the thread waits") { pair.client.statistics.questions == 101 }
+        await eventually("the thread waits") { pair.client.committedCalls == 101 }
         bulky.openGate()
         await blocked
         var succeeded = 0

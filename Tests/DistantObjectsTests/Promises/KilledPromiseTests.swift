@@ -62,7 +62,7 @@ private final class KilledPromise: Sendable {
 
     /// Waits until all these are written and the other side has entered them.
     private func arrived(questions: Int) async throws {
-        await eventually("all are sent") { self.connection.statistics.questions >= questions }
+        await eventually("all are sent") { self.connection.committedCalls >= questions }
         try await connection.ping()
     }
 
@@ -75,7 +75,7 @@ private final class KilledPromise: Sendable {
             CountedCall { let _: Int = try await promise.note(1) }, CountedCall { _ = try await promise.resolved() },
         ]
         #expect(try promise.note.offer(2))
-        await eventually("all are committed") { self.connection.statistics.questions == 3 }
+        await eventually("all are committed") { self.connection.committedCalls == 3 }
         await kill()
         // The call is queued, but may not be written yet.
         for call in calls { await call.expect(oneOf: [.outcomeUnknown, .notSent]) }

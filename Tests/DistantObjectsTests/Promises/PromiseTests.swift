@@ -176,7 +176,7 @@ struct PromiseTests {
         let promise = visit.hall.wait.promise()
         let name = Task { try await promise.name() }
         await visit.served.started.wait()
-        await eventually("the call is sent") { visit.pair.client.statistics.questions == 2 }
+        await eventually("the call is sent") { visit.pair.client.committedCalls == 2 }
         visit.pair.client.invalidate()
         let error = await #expect(throws: ConnectionError.self) { try await name.value }
         #expect(error?.code == .outcomeUnknown || error?.code == .notSent)

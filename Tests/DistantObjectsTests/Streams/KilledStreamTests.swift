@@ -151,7 +151,7 @@ private struct KilledStream: Sendable {
         await process.connection.child?.stop()
         let own = Own()
         let call = send(own)
-        await eventually("the call is committed") { process.connection.statistics.questions == 1 }
+        await eventually("the call is committed") { process.connection.committedCalls == 1 }
         await kill()
         await call.expect(oneOf: [.outcomeUnknown, .notSent])
         #expect(own.started.count == 0)
