@@ -88,6 +88,10 @@ let package = Package(
         .executableTarget(name: "foundation-reader", path: "Tests/FoundationReader", swiftSettings: settings),
         .executableTarget(
             name: "killed-peer", dependencies: ["DistantObjects"], path: "Tests/KilledPeer", swiftSettings: settings),
+        .target(name: "CShortIO", path: "Tests/CShortIO"),
+        .executableTarget(
+            name: "torture", dependencies: ["CShortIO", "DistantObjects", "KeyedArchive", "PortTransport"],
+            path: "Tests/Torture", exclude: ["faults.py"], swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
         .executableTarget(
             name: "allocation-count", dependencies: ["CAllocationCount", "DistantObjects", "FooBar"],

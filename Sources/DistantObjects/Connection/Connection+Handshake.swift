@@ -3,7 +3,7 @@ import Synchronization
 
 extension Connection: LoopUser {
     /// Waits until both sides have accepted each other.
-    func handshake() async throws {
+    package func handshake() async throws {
         try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let outcome = life.withLock { life -> Result<Void, any Error>? in

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""faults.py [FOLDER] [NAME ...]: puts known faults back, one at a time, and checks that `torture` finds each.
+
+Works on a copy of the package in FOLDER (.build/faults unless given), so nothing here changes. Each fault replaces a piece of
+source text; the script ends with status 2 if the text is not there any more, and with 1 if a fault is not found within
+30 seconds, or something is found without a fault. Takes about two minutes for each fault, on two processors."""
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TRANSPORT = 'Sources/PortTransport/'
+FAULTS = {
+    'the header of a piece goes before the frames that were planned before it': (
+        TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
+        'large.unfinished = .filled(fragment)', 'large.unfinished = .begun(fragment)'),
+    'an abort passes the piece that is filled': (
+        TRANSPORT + 'Frames/OutboundQueue.swift',
+        'if index == 0, let fragment = large.unfinished.fragment {',
+        'if index == 0, case .begun(let fragment) = large.unfinished {'),
+    'a byte too much of credit is given back': (
+        TRANSPORT + 'Channel/Channel+Writing.swift',
+        'consumed.wrappingAdd(bytes, ordering: .relaxed)', 'consumed.wrappingAdd(bytes &- 1, ordering: .relaxed)'),
+    'a continuation is written twice': (
+        TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
+        '        message.advance(payload)\n',
+        '        if !message.isAnswer || message.number % 16 != 0 || payload == 0 { message.advance(payload) }\n'),
+    'a piece of a region is given back before it is read': (
+        TRANSPORT + 'Shared/RegionReader.swift',
+        '        // The writer may change the bytes meanwhile. They are read once, here.\n',
+        '        words.taken.pointee.store(position &+ 1, ordering: .releasing)\n'
+        '        if SharedCounters.takeRequest(words.writerWaits) { ring() }\n'),
+    'bytes of the ring are given back before they are read': (
+        TRANSPORT + 'Shared/RingReader.swift',
+        '        var position = position\n        for index',
+        '        var position = position\n'
+        '        counters.taken.pointee.store(position &+ available, ordering: .releasing)\n        for index'),
+    'the end of a cut frame is left out': (
+        TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
+        '                let count = min(left, count)\n                if count > 0 { advanceFrames(count) }\n',
+        '                let isCut = left < count && left > 100\n                let count = min(left, count)\n'
+        '                if count > 0 { advanceFrames(isCut ? count + 1 : count) }\n'),
+}
+
+
+def build(folder):
+    result = subprocess.run(['swift', 'build', '--product', 'torture'], cwd=folder, capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f'{folder} does not build:\n{result.stdout[-2000:]}{result.stderr[-2000:]}')
+
+
+def finding(folder, seconds):
+    """The first line of what `torture` finds in a time, and when; None if it finds nothing."""
+    start = time.monotonic()
+    command = ['.build/debug/torture', '--seconds', str(seconds), '--round', '2']
+    try:
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds + 300)
+    except subprocess.TimeoutExpired:
+        return 'it hangs', seconds + 300
+    if result.returncode == 0:
+        return None
+    lines = [line for line in result.stderr.splitlines() if line] or [f'status {result.returncode}']
+    return lines[0], time.monotonic() - start
+
+
+def main(arguments):
+    folder = arguments[0] if arguments else os.path.join(ROOT, '.build', 'faults')
+    names = arguments[1:] or list(FAULTS)
+    os.makedirs(folder, exist_ok=True)
+    for part in ('Package.swift', 'Sources', 'Tests', 'Examples'):
+        source, target = os.path.join(ROOT, part), os.path.join(folder, part)
+        if os.path.isdir(source):
+            shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns('.build'))
+        else:
+            shutil.copy2(source, target)
+    build(folder)
+    found = finding(folder, 30)
+    print(f'no fault: {found[0] if found else "nothing is found"}', flush=True)
+    missed = ['no fault'] if found else []
+    for name in names:
+        file, old, new = FAULTS[name]
+        path = os.path.join(folder, file)
+        with open(path) as opened:
+            text = opened.read()
+        if text.count(old) != 1:
+            print(f'{name}: its place in {file} is not there', file=sys.stderr)
+            return 2
+        with open(path, 'w') as opened:
+            opened.write(text.replace(old, new))
+        build(folder)
+        found = finding(folder, 30)
+        with open(path, 'w') as opened:
+            opened.write(text)
+        print(f'{name}: ' + (f'after {found[1]:.0f} s: {found[0]}' if found else 'NOT FOUND'), flush=True)
+        if not found:
+            missed.append(name)
+    return 1 if missed else 0
+
+
+sys.exit(main(sys.argv[1:]))
