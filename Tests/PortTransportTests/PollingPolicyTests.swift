@@ -46,6 +46,22 @@ struct PollingPolicyTests {
         #expect(polls == expected, sourceLocation: sourceLocation)
     }
 
+    @Test("A poll that found nothing to deliver costs as much as one that was not answered")
+    func foundNothing() {
+        var place = Place()
+        place.earn()
+        var polls = 0
+        while place.policy.credit > 0 {
+            expect(place.polls(), true)
+            place.end(true, isQuick: true)
+            place.policy.foundNothing()
+            polls += 1
+        }
+        #expect(polls == Int(PollingPolicy.mostCredit / PollingPolicy.cost) && !place.policy.isHot)
+        let waits = place.waitsUntilPoll()
+        #expect(waits == Int(PollingPolicy.waitsForProbe))
+    }
+
     @Test("Without credit one wait in 64 polls, and in twice as many after each that fails, up to 1,024")
     func probes() {
         var place = Place()

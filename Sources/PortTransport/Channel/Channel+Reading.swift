@@ -193,6 +193,7 @@ extension Channel {
             var filled = received
             if let direct {
                 let part = min(received, direct.count)
+                context.pointee.hasContent = true
                 filled -= part
                 if case .largeMessage(let number, let bytes)? = reading.reader.filled(part) {
                     try deliver(largeMessage: number, bytes, handler)
@@ -277,7 +278,9 @@ extension Channel {
         var frames: UInt64 = 0
         defer { if frames > 0 { count(frames) } }
         while true {
-            switch try reading.reader.next(bytes, &cursor) {
+            let event = try reading.reader.next(bytes, &cursor)
+            if case .incomplete = event {} else { context.pointee.hasContent = true }
+            switch event {
             case .frame(let header, let number, let body, let messageLength):
                 frames += 1
                 let descriptors = header.descriptors == 0 ? [] : try claim(header.descriptors, number)
@@ -298,6 +301,8 @@ extension Channel {
                 guard case .largeMessage(let number, let bytes)? = try readPiece() else { continue }
                 try deliver(largeMessage: number, bytes, handler)
             case .incomplete(let needed):
+                // Bytes of a large message came, and more of it will.
+                if reading.reader.destination != nil { context.pointee.hasContent = true }
                 if end > cursor { keepPart(memory, context, cursor, end, needed) }
                 return
             }

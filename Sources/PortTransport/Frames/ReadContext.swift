@@ -10,6 +10,10 @@ struct ReadContext: ~Copyable {
     /// read and not after it: by then a small message that kept a slice has nearly always been handled.
     private var buffer: ReadBuffer?
     private var ancillaryMemory: UnsafeMutablePointer<port_ancillary>?
+    /// A read has brought a frame, or bytes of a large message; set back by who asks.
+    ///
+    /// A part of a frame does not count: a peer could keep a thread polling with a byte now and then.
+    var hasContent = false
 
     init() {}
 

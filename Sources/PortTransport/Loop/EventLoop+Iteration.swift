@@ -159,7 +159,12 @@ extension EventLoop {
             return receiver
         case .lastSource:
             stopSleeping(held)
-            return readLastSource(thread, bits: UInt32(PORT_POLLED), &held)
+            thread.pointee.readContext.pointee.hasContent = false
+            let receiver = readLastSource(thread, bits: UInt32(PORT_POLLED), &held)
+            if !thread.pointee.readContext.pointee.hasContent, leads(thread, held) {
+                iteration.pointee.policy.foundNothing()
+            }
+            return receiver
         case .events(let count):
             stopSleeping(held)
             if count == 1 { return deliverOne(spins: spins, thread, &held) }

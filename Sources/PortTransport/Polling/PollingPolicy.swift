@@ -93,6 +93,12 @@ struct PollingPolicy {
         return polled >= Self.timeBetweenReadings
     }
 
+    /// What the last poll found was nothing to deliver: it counts as not answered after all.
+    mutating func foundNothing() {
+        credit -= min(credit, Self.cost + 1)
+        isHot = false
+    }
+
     /// No poll makes sense now: another thread polls, the process has one processor, or the peer needs this one.
     mutating func isPrevented() { isHot = false }
 
