@@ -19,7 +19,7 @@ struct Traffic {
 
     enum Operation: CaseIterable {
         case exchange, exchangeLarge, exchangeData, nested, share, promises, oneWays, items, itemsCutShort, children
-        case collect, graph, cancelled, late
+        case collect, graph, cancelled, cancelledTogether, late
     }
 
     /// Sends until the time is over.
@@ -42,11 +42,17 @@ struct Traffic {
         return min(most, random.below(1 << bits))
     }
 
+    /// A size that half of the time is too large for one frame.
+    private mutating func largeSize() -> Int {
+        let smallest = 62_000
+        return random.below(2) == 0 ? smallest + random.below(settings.most - smallest) : size(settings.most)
+    }
+
     private mutating func perform(_ operation: Operation) async throws {
         let seed = random.next()
         switch operation {
         case .exchange: try await exchange(seed, size(5_000), size(5_000))
-        case .exchangeLarge: try await exchange(seed, size(settings.most), size(settings.most))
+        case .exchangeLarge: try await exchange(seed, largeSize(), largeSize())
         case .exchangeData:
             let (sent, wanted) = (size(settings.most / 4), size(settings.most / 4))
             let answer = try await host.exchangeData(seed, Data(Pattern.bytes(seed, sent)), wanted)
@@ -91,7 +97,14 @@ struct Traffic {
         case .graph:
             let answer = try await host.graph(Graph(seed), seed)
             answer.check(Pattern.mixed(seed, 1))
-        case .cancelled: await cancelled(seed, size(settings.most), size(settings.most), after: random.below(2_000))
+        case .cancelled: await cancelled(seed, largeSize(), size(settings.most), after: random.below(2_000))
+        case .cancelledTogether:
+            let calls = (0..<8).map { _ in (random.next(), largeSize(), random.below(1_000)) }
+            await withTaskGroup(of: Void.self) { group in
+                for (seed, sent, delay) in calls {
+                    group.addTask { [self] in await cancelled(seed, sent, 10, after: delay) }
+                }
+            }
         case .late:
             let (sent, wanted) = (size(settings.most), size(settings.most))
             do {
