@@ -12,33 +12,37 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TRANSPORT = 'Sources/PortTransport/'
+SHARED, ALL = 'shared', None
+# The text of a fault: the transport that shows it, a file, and what replaces what.
 FAULTS = {
     'the header of a piece goes before the frames that were planned before it': (
-        TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
+        SHARED, TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
         'large.unfinished = .filled(fragment)', 'large.unfinished = .begun(fragment)'),
     'an abort passes the piece that is filled': (
-        TRANSPORT + 'Frames/OutboundQueue.swift',
+        SHARED, TRANSPORT + 'Frames/OutboundQueue.swift',
         'if index == 0, let fragment = large.unfinished.fragment {',
         'if index == 0, case .begun(let fragment) = large.unfinished {'),
     'a byte too much of credit is given back': (
-        TRANSPORT + 'Channel/Channel+Writing.swift',
+        ALL, TRANSPORT + 'Channel/Channel+Writing.swift',
         'consumed.wrappingAdd(bytes, ordering: .relaxed)', 'consumed.wrappingAdd(bytes &- 1, ordering: .relaxed)'),
     'a continuation is written twice': (
-        TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
+        ALL, TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
         '        message.advance(payload)\n',
-        '        if !message.isAnswer || message.number % 16 != 0 || payload == 0 { message.advance(payload) }\n'),
+        '        if message.offset > 0 || message.number % 8 != 0 || payload == message.total { message.advance(payload) }\n'),
     'a piece of a region is given back before it is read': (
-        TRANSPORT + 'Shared/RegionReader.swift',
+        SHARED, TRANSPORT + 'Shared/RegionReader.swift',
         '        // The writer may change the bytes meanwhile. They are read once, here.\n',
         '        words.taken.pointee.store(position &+ 1, ordering: .releasing)\n'
-        '        if SharedCounters.takeRequest(words.writerWaits) { ring() }\n'),
+        '        if SharedCounters.takeRequest(words.writerWaits) { ring() }\n'
+        '        for _ in 0..<10_000 { atomicMemoryFence(ordering: .sequentiallyConsistent) }\n'),
     'bytes of the ring are given back before they are read': (
-        TRANSPORT + 'Shared/RingReader.swift',
+        SHARED, TRANSPORT + 'Shared/RingReader.swift',
         '        var position = position\n        for index',
         '        var position = position\n'
-        '        counters.taken.pointee.store(position &+ available, ordering: .releasing)\n        for index'),
+        '        counters.taken.pointee.store(position &+ available, ordering: .releasing)\n'
+        '        port_yield()\n        for index'),
     'the end of a cut frame is left out': (
-        TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
+        ALL, TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
         '                let count = min(left, count)\n                if count > 0 { advanceFrames(count) }\n',
         '                let isCut = left < count && left > 100\n                let count = min(left, count)\n'
         '                if count > 0 { advanceFrames(isCut ? count + 1 : count) }\n'),
@@ -46,15 +50,15 @@ FAULTS = {
 
 
 def build(folder):
-    result = subprocess.run(['swift', 'build', '--product', 'torture'], cwd=folder, capture_output=True, text=True)
+    result = subprocess.run(['swift', 'build', '-c', 'release', '--product', 'torture'], cwd=folder, capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f'{folder} does not build:\n{result.stdout[-2000:]}{result.stderr[-2000:]}')
 
 
-def finding(folder, seconds):
+def finding(folder, seconds, only=None):
     """The first line of what `torture` finds in a time, and when; None if it finds nothing."""
     start = time.monotonic()
-    command = ['.build/debug/torture', '--seconds', str(seconds), '--round', '2']
+    command = ['.build/release/torture', '--seconds', str(seconds), '--round', '2'] + (['--only', only] if only else [])
     try:
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds + 300)
     except subprocess.TimeoutExpired:
@@ -80,7 +84,7 @@ def main(arguments):
     print(f'no fault: {found[0] if found else "nothing is found"}', flush=True)
     missed = ['no fault'] if found else []
     for name in names:
-        file, old, new = FAULTS[name]
+        only, file, old, new = FAULTS[name]
         path = os.path.join(folder, file)
         with open(path) as opened:
             text = opened.read()
@@ -90,7 +94,7 @@ def main(arguments):
         with open(path, 'w') as opened:
             opened.write(text.replace(old, new))
         build(folder)
-        found = finding(folder, 30)
+        found = finding(folder, 30, only)
         with open(path, 'w') as opened:
             opened.write(text)
         print(f'{name}: ' + (f'after {found[1]:.0f} s: {found[0]}' if found else 'NOT FOUND'), flush=True)
