@@ -2,7 +2,13 @@
 struct DecoderState: ~Copyable {
     var frame: DecoderFrame
     var depth = 0
+    /// Where each value around the current one was left.
+    var levels = LevelStack<DecoderLevel>()
     var serials = 1
+    /// The serial number of the last frame before this archive.
+    var firstSerial = 1
+    /// The nested containers and super decoders that are being read from, innermost last.
+    var detached: Unmanaged<DetachedPlace>?
     var objectCount = 0
     var bodies = BodyTable()
     /// For each object what is known of it.
