@@ -146,7 +146,7 @@ extension NSCodingArchiver {
             }
             // Foundation's own classes always use keys, and trap without them.
             frames.append(
-                EncodingFrame(allowsKeys: !isSequential || ClassNames.hasFoundationAncestor(Swift.type(of: object))))
+                EncodingFrame(allowsKeys: !isSequential || Ancestry.of(Swift.type(of: object)).hasFoundations))
             if let native { try native(self, object) } else { coding.encode(with: self) }
             var frame = frames.removeLast()
             if let failure { throw failure }

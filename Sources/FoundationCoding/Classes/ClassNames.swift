@@ -39,19 +39,6 @@ enum ClassNames {
         return false
     }
 
-    /// Whether Foundation defines the class.
-    static func isFoundations(_ type: AnyClass) -> Bool { String(reflecting: type).hasPrefix("Foundation.") }
-
-    /// Whether a class is a Foundation class, or a subclass of one other than `NSObject`.
-    static func hasFoundationAncestor(_ type: AnyClass) -> Bool {
-        var current: AnyClass? = type
-        while let type = current, type != NSObject.self {
-            if isFoundations(type) { return true }
-            current = superclass(of: type)
-        }
-        return false
-    }
-
     /// Finds a class of the program by a name like `Module.Class`, or a Foundation class by its plain name.
     ///
     /// Accepts only plain identifiers: the runtime's demangler is not safe for hostile names.

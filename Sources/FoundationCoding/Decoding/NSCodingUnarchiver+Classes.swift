@@ -69,7 +69,10 @@ extension NSCodingUnarchiver {
     /// The class for a record, or its replacement.
     func resolve(_ record: ArchivedRecord) throws -> AnyClass {
         let type: AnyClass = try find(record)
-        return (type as? NSObject.Type)?.classForKeyedUnarchiver() ?? type
+        try FoundationNeeds.admit(type)
+        guard let other = (type as? NSObject.Type)?.classForKeyedUnarchiver(), other != type else { return type }
+        try FoundationNeeds.admit(other)
+        return other
     }
 
     private func find(_ record: ArchivedRecord) throws -> AnyClass {
@@ -88,8 +91,11 @@ extension NSCodingUnarchiver {
             return type
         }
         // Uses the first known class that is allowed here; if none is, the error names the first known one.
-        let known = hints.lazy.compactMap { try? self.classNamed($0) }
-        if let type = known.first(where: { (try? self.check($0)) != nil }) ?? known.first { return type }
+        let known = hints.compactMap { try? self.classNamed($0) }
+        let allowed: AnyClass? = known.first { type in
+            (try? FoundationNeeds.admit(type)) != nil && (try? self.check(type)) != nil
+        }
+        if let type = allowed ?? known.first { return type }
         throw unknown(name)
     }
 

@@ -89,7 +89,7 @@ extension NSCodingUnarchiver {
         try check(type)
         frames.append(
             DecodingFrame(
-                record, steps: here, allowsKeys: !isSequential || ClassNames.hasFoundationAncestor(type),
+                record, steps: here, allowsKeys: !isSequential || Ancestry.of(type).hasFoundations,
                 isGuarded: NativeDecoding.isCollection(type)))
         defer { frames.removeLast() }
         return try nested(at: index) { try self.build(type, record, index) }
@@ -122,13 +122,11 @@ extension NSCodingUnarchiver {
             throw ArchiveError(.classNotAllowed, "\(record.typeName) is not NSCoding")
         }
         // Foundation's initializers trap on unexpected input, even when a subclass calls them.
-        try NativeDecoding.validate(self, record, index, for: type)
-        let isRequest = NativeDecoding.isRequest(type)
-        if isRequest {
-            try NativeDecoding.checkRequest(self)
-            lists.append(lists[lists.count - 1].map { AllowList($0.classes + [NSURL.self]) })
-        }
-        defer { if isRequest { lists.removeLast() } }
+        let needs = try FoundationNeeds.ofFoundation(in: type)
+        try needs?.check(self, record, index)
+        let unnamed = needs?.unnamed ?? []
+        if !unnamed.isEmpty { lists.append(lists[lists.count - 1].map { AllowList($0.classes + unnamed) }) }
+        defer { if !unnamed.isEmpty { lists.removeLast() } }
         let object = coding.init(coder: self)
         if let failure { throw failure }
         guard let object = object.map({ $0 as AnyObject }) else {

@@ -63,7 +63,7 @@ extension NativeDecoding {
     }
 
     /// The most additions to a counted set in total: an object with a count is added that many times.
-    private static let additions = 1 << 20
+    static let additions = 1 << 20
 
     @Sendable private static func countedSet(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
@@ -110,23 +110,15 @@ extension NSCodingUnarchiver {
     func elements(
         _ record: ArchivedRecord, at index: Int, _ key: String, _ prefix: String, areKeys: Bool = false
     ) throws -> [NSObject] {
-        var values: [ArchivedValue] = []
-        if let stored = record[key] {
-            guard case .list(let list) = resolved(stored) else {
-                throw ArchiveError(.typeMismatch, "\(key): expected a list, found \(Scalar.kind(stored))")
-            }
-            values = list
-        } else {
-            let frame = frames[frames.count - 1]
-            while let value = frame.value(forStoredKey: "\(prefix)\(values.count)") { values.append(value) }
-        }
+        let values = try storedElements(record, key, prefix)
         var elements: [NSObject] = []
         elements.reserveCapacity(values.count)
         for (position, value) in values.enumerated() {
             here = [.index(position)]
             do {
                 // Collections cannot contain nil; like other unarchivers, use `NSNull`.
-                let element = try element(value) as? NSObject ?? NSNull()
+                let object = try element(value) ?? NSNull()
+                guard let element = object as? NSObject else { throw NativeDecoding.noObject(object) }
                 if areKeys, case .reference(let index) = value, case .making? = slots[index] {
                     throw ArchiveError(.cycle, "a set or a key that contains itself")
                 }
@@ -145,6 +137,20 @@ extension NSCodingUnarchiver {
             try Hashing.check(elements)
         }
         return elements
+    }
+
+    /// The stored elements of a collection.
+    func storedElements(_ record: ArchivedRecord, _ key: String, _ prefix: String) throws -> [ArchivedValue] {
+        if let stored = record[key] {
+            guard case .list(let list) = resolved(stored) else {
+                throw ArchiveError(.typeMismatch, "\(key): expected a list, found \(Scalar.kind(stored))")
+            }
+            return list
+        }
+        var values: [ArchivedValue] = []
+        let frame = frames[frames.count - 1]
+        while let value = frame.value(forStoredKey: "\(prefix)\(values.count)") { values.append(value) }
+        return values
     }
 
     /// The unfinished collection that other objects already refer to.

@@ -124,7 +124,9 @@ extension NativeDecoding {
             let bitmap = unarchiver.bytes(forKey: key)
             if let failure = unarchiver.failure { throw failure }
             guard let bitmap else { continue }
-            return try made(CharacterSet(bitmapRepresentation: try checked(bitmap)), unarchiver, type)
+            // Foundation frees no set that it made of an empty bitmap: that traps.
+            let set = bitmap.isEmpty ? CharacterSet() : CharacterSet(bitmapRepresentation: try checked(bitmap))
+            return try made(set, unarchiver, type)
         }
         for key in ["NSStringObject", "NSString"] where unarchiver.containsValue(forKey: key) {
             return try made(CharacterSet(charactersIn: try unarchiver.text(key) ?? ""), unarchiver, type)
@@ -147,7 +149,7 @@ extension NativeDecoding {
     /// Checks a bitmap: one plane of 8192 bytes, then further planes, each after its number.
     private static func checked(_ bitmap: Data) throws -> Data {
         guard
-            bitmap.count == 0 || bitmap.count == planeSize
+            bitmap.count == planeSize
                 || (bitmap.count > planeSize && (bitmap.count - planeSize).isMultiple(of: planeSize + 1)
                     && bitmap.count <= 17 * (planeSize + 1))
         else { throw ArchiveError(.corrupt, "a bitmap of characters of \(bitmap.count) bytes") }

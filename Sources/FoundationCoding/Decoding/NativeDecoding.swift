@@ -21,19 +21,19 @@ enum NativeDecoding {
 
     private static let makers: [ObjectIdentifier: Maker] = {
         var makers: [ObjectIdentifier: Maker] = [:]
-        for entry in collections + values + texts + times + formatters { makers[ObjectIdentifier(entry.0)] = entry.1 }
+        for entry in collections + values + texts + times { makers[ObjectIdentifier(entry.0)] = entry.1 }
         return makers
     }()
 
     /// All classes that may be made although the program does not name them.
     private static let known: [AnyClass] =
-        (collections + values + texts + times + formatters).map(\.0) + selfMade
+        (collections + values + texts + times).map(\.0) + selfMade
 
-    /// Classes whose own `init(coder:)` accepts any input.
+    /// Classes that make themselves, after their needs were checked.
     private static let selfMade: [AnyClass] =
-        [NSPersonNameComponents.self, NSMeasurement.self, UnitConverterLinear.self]
-        + [NSClassFromString("NSUnitConverterReciprocal")].compactMap { $0 }
-        + [
+        FoundationNeeds.converters + [
+            NSPersonNameComponents.self, NSMeasurement.self, ISO8601DateFormatter.self, ByteCountFormatter.self,
+            DateIntervalFormatter.self,
             UnitAcceleration.self, UnitAngle.self, UnitArea.self, UnitConcentrationMass.self, UnitDispersion.self,
             UnitDuration.self, UnitElectricCharge.self, UnitElectricCurrent.self,
             UnitElectricPotentialDifference.self, UnitElectricResistance.self, UnitEnergy.self, UnitFrequency.self,
@@ -66,18 +66,6 @@ enum NativeDecoding {
     /// Whether an object is a Foundation collection.
     static func isCollection(_ object: NSObject) -> Bool {
         object is NSArray || object is NSSet || object is NSDictionary || object is NSOrderedSet
-    }
-
-    /// Checks the values that the Foundation superclass of a class is about to read.
-    static func validate(
-        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int, for type: AnyClass
-    ) throws {
-        guard !isCollection(type), let maker = ancestors(of: type).lazy.compactMap({ maker(of: $0) }).first else {
-            return
-        }
-        _ = try maker(unarchiver, record, index)
-        if let failure = unarchiver.failure { throw failure }
-        unarchiver.frames[unarchiver.frames.count - 1].position = 0
     }
 
     private static func ancestors(of type: AnyClass) -> [AnyClass] {

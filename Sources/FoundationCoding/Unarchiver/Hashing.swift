@@ -36,10 +36,12 @@ enum Hashing {
         switch key {
         case is NSArray, is NSSet, is NSOrderedSet:
             for element in RawElements.list(key) {
+                if key is NSSet { try checkHashable(element) }
                 if let element = element as? NSObject { try check(element, &budget) }
             }
         case is NSDictionary:
             for pair in RawElements.pairs(key) {
+                try checkHashable(pair.key)
                 if let key = pair.key as? NSObject { try check(key, &budget) }
                 if let value = pair.value as? NSObject { try check(value, &budget) }
             }
@@ -53,6 +55,15 @@ enum Hashing {
         }
     }
 
+    /// Checks an element of a set, or a key of a dictionary, that is in a key itself.
+    ///
+    /// To compare such keys, Foundation makes Swift's sets and dictionaries of them, and traps because Swift’s arrays and
+    /// dictionaries of any objects have no hash.
+    private static func checkHashable(_ element: AnyObject) throws {
+        guard element is NSArray || element is NSDictionary else { return }
+        throw ArchiveError(.unsupported, "a key with a set or keys that contain an array or a dictionary")
+    }
+
     /// Whether an object may be a key: its class is the user's, or a Foundation class whose hash agrees with equality.
     ///
     /// The hash of a decimal number recurses without end, the hash of an error traps, and equal units have different
@@ -64,7 +75,7 @@ enum Hashing {
             is NSIndexPath,
             is NSTimeZone, is NSLocale:
             true
-        default: !ClassNames.hasFoundationAncestor(type(of: key))
+        default: !Ancestry.of(type(of: key)).hasFoundations
         }
     }
 
@@ -89,7 +100,7 @@ enum Hashing {
             case let text as NSString: known = texts.updateValue(key.hash, forKey: text as String) ?? known
             case is NSData, is NSDate, is NSURL, is NSUUID: break
             default:
-                if ClassNames.hasFoundationAncestor(type(of: key)) { others.append(key) }
+                if Ancestry.of(type(of: key)).hasFoundations { others.append(key) }
             }
             guard known == key.hash else { throw ArchiveError(.unsupported, "equal keys with different hashes") }
         }
