@@ -200,7 +200,7 @@ extension Connection {
     private func reserve(_ message: OutboundMessage) throws -> (Ticket, Bool) {
         do {
             return try state.withContent { content in
-                try content.port.checkOpen(message)
+                try content.port.checkOpen(message, self)
                 let ticket = content.port.questions.reserve()
                 let mayWait = content.callers.mayWait(open: content.port.questions.count, task: currentTask())
                 // Their threads need the processors, and a loop that polls would answer a few tasks at a time.

@@ -75,7 +75,7 @@ extension Connection {
     func offerOneWay(_ message: OutboundMessage, reportsLosses: Bool = true) throws -> Bool {
         let outcome = state.withLock { state -> SendOutcome<Void> in
             do {
-                try state.checkOpen(message)
+                try state.checkOpen(message, self)
             } catch {
                 return .failed(error)
             }

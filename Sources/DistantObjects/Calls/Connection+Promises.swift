@@ -44,23 +44,31 @@ extension Connection {
 
     /// Makes an answer of the peer the answer to another call.
     ///
-    /// - Throws: `ResultFailure` if it has references and the call came from another process.
-    func pass(_ reply: Reply, into answer: OutboundMessage) throws {
+    /// A refusal is the peer's word on the call that it got, and does not hold for the other call. So it is passed on as an error
+    /// of the method.
+    ///
+    /// - Parameters:
+    ///   - message: The name of the message that the peer has answered.
+    ///   - answer: Gets the result.
+    ///   - copier: Makes the result anew, which then need not be as it came; nil if it is not known how.
+    ///   - isSentBack: Whether the message was the peer's own. Then a refusal is passed on, as the answer of the peer to itself.
+    /// - Throws: `PassedError` or `MethodFailure` if the message has failed; within this process the error itself.
+    ///   `ResultFailure` if the result cannot be passed on.
+    func pass(
+        _ reply: Reply, of message: String, into answer: OutboundMessage, _ copier: ResultCopier?,
+        isSentBack: Bool = false
+    ) throws {
         defer { if reply.largeBytes > 0 { consumed(largeBytes: reply.largeBytes) } }
-        if reply.status != .result, answer.encoder.isDriven(by: PortCoder.local) {
-            throw coder.error(in: reply, from: name)
+        guard reply.status == .result else {
+            throw failure(reply, of: message, for: answer, isSentBack: isSentBack)
         }
-        answer.status = reply.status
         // A result of no bytes is a result without a value.
         if reply.body.bytes.isEmpty { return }
         do {
             if let fault = reply.tables?.fault { throw fault }
-            let references = try (reply.tables?.references ?? []).map { reference in
-                if let blob = reference as? SharedBlob { return try passed(blob, into: answer) }
-                guard let proxy = reference as? DistantObject,
-                    case .object(let object) = try proxy.external(for: answer.encoder.codingOwner)
-                else { return reference }
-                return object
+            guard let references = try references(of: reply, for: answer.encoder) else {
+                guard let copier else { throw ConnectionError.foreign(message) }
+                return try copier.copy(reply, coder, answer.encoder)
             }
             try answer.encoder.load(
                 archive: reply.body.bytes, externals: references, shapes: reply.tables?.shapes ?? [])
@@ -69,16 +77,39 @@ extension Connection {
         }
     }
 
-    /// Bytes of a region for the other answer.
+    /// The references of an answer for another message.
     ///
-    /// - Throws: `ConnectionError.foreignReference` if the other answer goes to another process, which does not know
-    ///   the region.
-    private func passed(_ blob: SharedBlob, into answer: OutboundMessage) throws -> AnyObject {
-        guard case .place = blob.bytes.externalBytes(for: answer.encoder.codingOwner) else {
-            throw ConnectionError(
-                .foreignReference, "shared bytes cannot be passed on to another process as an answer; make a copy")
+    /// - Returns: Nil if a stream or shared bytes have to be sent anew, because the receiver of the other message does not know
+    ///   them.
+    /// - Throws: `ConnectionError.foreignReference` if the answer has an object of the peer, which the receiver cannot name.
+    private func references(of reply: Reply, for encoder: ObjectEncoder) throws -> [AnyObject]? {
+        let owner = encoder.codingOwner
+        var isKnown = true
+        let references = try (reply.tables?.references ?? []).map { reference in
+            switch reference {
+            case let proxy as DistantObject:
+                if case .object(let object) = try proxy.external(for: owner) { return object }
+            case let blob as SharedBlob:
+                if case .bytes = blob.bytes.externalBytes(for: owner) { isKnown = false }
+            default:
+                if owner !== coder, case .stream = entry(of: reference) { isKnown = false }
+            }
+            return reference
         }
-        return blob
+        return isKnown ? references : nil
+    }
+
+    /// The failure of a call whose method has answered with a message that has failed.
+    private func failure(
+        _ reply: Reply, of message: String, for answer: OutboundMessage, isSentBack: Bool
+    ) -> any Error {
+        let error = coder.error(in: reply, from: message)
+        if answer.encoder.isDriven(by: PortCoder.local) { return error }
+        // What cannot be passed on as it is, is sent like an error that the method throws.
+        guard reply.status == .thrown || isSentBack && !reply.saysThatPeerCloses, reply.tables?.fault == nil,
+            let references = try? references(of: reply, for: answer.encoder)
+        else { return MethodFailure.from(error) }
+        return PassedError(reply, error, references)
     }
 
     /// What the answer to a call stands for in later messages.
@@ -91,9 +122,18 @@ extension Connection {
     ) -> KeptAnswer.Outcome {
         if let failure { return .failed(coder.cause(failure, of: call.message.qualifiedName)) }
         switch message.encoder.soleValue {
-        case .external(let object) where !(object is SharedBlob): return .object(object)
+        case .external(let object) where isObject(object): return .object(object)
         case .nothing: return .failed(ConnectionError.noObject(call.message.qualifiedName, isNil: true))
         case .external, .other: return .failed(ConnectionError.noObject(call.message.qualifiedName, isNil: false))
+        }
+    }
+
+    /// Whether an entry of a table of references is an object, and not a stream or bytes.
+    private func isObject(_ object: AnyObject) -> Bool {
+        switch entry(of: object) {
+        case .proxy: true
+        case .own: !(object is SharedBlob || object is StreamSource || object is DeadStreamObject)
+        case .stream, .foreign: false
         }
     }
 }

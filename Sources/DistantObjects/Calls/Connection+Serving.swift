@@ -202,7 +202,7 @@ extension Connection {
     func finish(
         _ call: InboundCall, _ message: consuming OutboundMessage, error: (any Error)?, startsNext: Bool
     ) -> InboundCall? {
-        var status = message.status
+        var status = ReturnStatus.result
         var failure = error
         if failure == nil {
             do {
@@ -242,9 +242,19 @@ extension Connection {
     private func encode(_ failure: any Error, of call: InboundCall, into message: OutboundMessage) -> ReturnStatus {
         let name = call.message.qualifiedName
         let status = coder.encode(call.passedDeadline(with: failure, at: now) ?? failure, of: name, into: message)
-        guard message.mayBeTooLarge, (try? checkSize(of: message)) == nil else { return status }
-        let refusal = ConnectionError(
-            .tooLarge, "the method threw an error too large to send", context: name, mayHaveRun: true)
+        guard message.mayBeTooLarge else { return status }
+        let refusal: ConnectionError
+        do {
+            try checkSize(of: message)
+            return status
+        } catch let error as ConnectionError where error.code == .foreignReference {
+            refusal = ConnectionError(
+                .notEncodable, "the method threw an error that cannot be sent: \(error.message)", context: name,
+                mayHaveRun: true)
+        } catch {
+            refusal = ConnectionError(
+                .tooLarge, "the method threw an error too large to send", context: name, mayHaveRun: true)
+        }
         return coder.encode(refusal, into: message)
     }
 
@@ -326,13 +336,13 @@ extension Connection {
     }
 
     private func checkSize(of message: OutboundMessage) throws {
-        try state.withLock { try $0.checkSize(of: message) }
+        try state.withLock { try $0.checkSize(of: message, self) }
     }
 
     /// Checks that a result can be sent.
     private func checkAnswer(_ message: OutboundMessage) throws {
         try checkSize(of: message)
-        for case .answer in message.encoder.externals.lazy.compactMap({ Connection.target(ofProxy: $0) }) {
+        for case .proxy(.answer) in message.encoder.externals.lazy.map({ self.entry(of: $0) }) {
             throw ConnectionError(.notEncodable, "a promise is no part of a result: return its resolved()")
         }
     }

@@ -17,10 +17,14 @@ extension Connection: PortHost {
 
     static func describe(_ proxy: DistantObject, as described: DescribedClass) { proxy.place.describe(as: described) }
 
-    static func target(ofProxy object: AnyObject) -> ProxyTarget? {
-        guard let proxy = object as? DistantObject, proxy.place.connection != nil else { return nil }
-        if case .answer(let ticket)? = proxy.place.promise { return .answer(ticket) }
-        return .object(proxy.place.id)
+    func entry(of object: AnyObject) -> TableEntry {
+        if let proxy = object as? DistantObject {
+            guard let connection = proxy.place.connection else { return .foreign }
+            guard connection.toOpaque() == Unmanaged.passUnretained(self).toOpaque() else { return .foreign }
+            if case .answer(let ticket)? = proxy.place.promise { return .proxy(.answer(ticket)) }
+            return .proxy(.object(proxy.place.id))
+        }
+        return entry(ofReader: object) ?? .own
     }
 
     var isServing: Bool {

@@ -129,9 +129,10 @@ extension ConnectionError.Code {
     ///
     /// If it is the call, it was not sent. If it is the answer, the call has run, and `isSafeToRetry` is false.
     public static let tooLarge = Self(rawValue: "tooLarge")
-    /// A reference belongs to another connection, or to one that has ended.
+    /// An object, a stream or shared bytes belong to another connection, or to one that has ended.
     ///
-    /// The call was not sent.
+    /// If they are in an argument, the call was not sent. If they are in the result, the call has run, and `isSafeToRetry` is
+    /// false.
     public static let foreignReference = Self(rawValue: "foreignReference")
     /// A value cannot be encoded in a message.
     ///
@@ -180,5 +181,7 @@ extension ConnectionError.Code {
     }
 
     /// As `mayHaveRun`, for a call that was sent and whose refusal does not tell.
-    var mayHaveRunWhenRefused: Bool { mayHaveRun || self == .tooLarge || self == .notEncodable }
+    var mayHaveRunWhenRefused: Bool {
+        mayHaveRun || self == .tooLarge || self == .notEncodable || self == .foreignReference
+    }
 }

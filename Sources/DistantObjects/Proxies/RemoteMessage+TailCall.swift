@@ -13,19 +13,19 @@ extension RemoteMessage {
         do {
             return tail(try encoded(repeat each argument, deadline: nil))
         } catch {
-            return TailCall { _ in throw error }
+            return TailCall { _, _ in throw error }
         }
     }
 
     @usableFromInline
     func tail<Result>(_ message: OutboundMessage) -> TailCall<Result> {
-        TailCall { answer in
+        TailCall { answer, copier in
             guard let connection = place.connection else {
                 return try await LocalCall.run(message, at: place.localObject(), answer)
             }
             defer { withExtendedLifetime(place) {} }
             let reply = try await reply(to: message, over: connection)
-            try connection._withUnsafeGuaranteedRef { try $0.pass(reply, into: answer) }
+            try connection._withUnsafeGuaranteedRef { try $0.pass(reply, of: name, into: answer, copier) }
         }
     }
 }

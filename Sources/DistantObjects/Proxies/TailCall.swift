@@ -7,16 +7,20 @@ import KeyedArchive
 /// ```
 ///
 /// The method ends at once. The message is sent then, and its result or error is passed on as it is, without being decoded.
-/// If the caller cancels, the message is cancelled as well. A result with objects by reference is passed on only to the
-/// process that they came from.
+/// If the caller cancels, the message is cancelled as well. If the message is refused, or its outcome is not known, the caller
+/// gets a ``RemoteError`` with the code, as for each ``ConnectionError`` that a method throws.
+///
+/// A result with objects by reference is passed on only to the process that they came from; another caller gets
+/// ``ConnectionError/Code/foreignReference``. A result with streams or shared bytes is decoded and sent anew: the stream is
+/// read through this process, and the bytes are copied.
 ///
 /// A value that no method returns sends nothing.
 public struct TailCall<Result>: Sendable {
     /// Sends the message, and writes its answer into another message.
-    let send: @Sendable (OutboundMessage) async throws -> Void
+    let send: @Sendable (OutboundMessage, ResultCopier?) async throws -> Void
 
     @usableFromInline
-    init(_ send: @escaping @Sendable (OutboundMessage) async throws -> Void) { self.send = send }
+    init(_ send: @escaping @Sendable (OutboundMessage, ResultCopier?) async throws -> Void) { self.send = send }
 }
 
 // Methods that answer with the answer of another message.
@@ -25,10 +29,12 @@ extension Message {
     public init<each Argument: Codable & SendableMetatype, Result: Codable & SendableMetatype>(
         _ name: String, _ method: @escaping @Sendable (Target) -> (repeat each Argument) throws -> TailCall<Result>
     ) {
+        let copier = ResultCopier(Result.self)
         self.init(
             name, result: TypeDescription.of(Result.self),
             answeredBy: { (target: Target, arguments: repeat each Argument) in
-                try method(target)(repeat each arguments).send
+                let tail = try method(target)(repeat each arguments)
+                return { try await tail.send($0, copier) }
             })
     }
 
@@ -39,7 +45,8 @@ extension Message {
         self.init(
             name, result: TypeDescription.of(Void.self),
             answeredBy: { (target: Target, arguments: repeat each Argument) in
-                try method(target)(repeat each arguments).send
+                let tail = try method(target)(repeat each arguments)
+                return { try await tail.send($0, nil) }
             })
     }
 

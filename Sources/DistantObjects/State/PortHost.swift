@@ -26,15 +26,13 @@ protocol PortHost: AnyObject, AnswerMeter {
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
     /// Notes the class of a proxy's object, unless it is known.
     static func describe(_ proxy: Proxy, as described: DescribedClass)
-    /// The target of a proxy; `nil` if the object is not a proxy for an object of the peer.
-    static func target(ofProxy object: AnyObject) -> ProxyTarget?
+    /// What an object of a table of references is to this connection.
+    func entry(of object: AnyObject) -> TableEntry
 
     /// Makes the object that stands for a stream of the peer in a message's table of references.
     ///
     /// When it is freed, the stream is no longer read.
     func makeStreamReader(_ inbox: StreamInbox) -> AnyObject
-    /// The stream of the peer that an object of a table stands for.
-    static func inbox(ofReader object: AnyObject) -> StreamInbox?
 
     /// Makes the list of blobs that this process no longer uses. When a blob is added, the list has this host settle
     /// it.

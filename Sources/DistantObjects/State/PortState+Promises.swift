@@ -18,7 +18,7 @@ extension PortState {
     mutating func sendPromise(
         _ message: OutboundMessage, _ waiter: consuming Waiter, _ host: Host
     ) throws -> SendOutcome<Ticket> {
-        try checkOpen(message)
+        try checkOpen(message, host)
         guard knowsPromises else {
             throw ConnectionError(
                 .notAvailable,
@@ -66,10 +66,11 @@ extension PortState {
     ///
     /// - Returns: Whether nothing else has to be done: the call of a promise is answered only when the peer drops it.
     mutating func settle(
-        _ call: InboundCall, _ question: UInt32, as outcome: KeptAnswer.Outcome?, _ actions: inout [Action<Host>]
+        _ call: InboundCall, _ question: UInt32, as outcome: KeptAnswer.Outcome?, _ host: Host,
+        _ actions: inout [Action<Host>]
     ) -> Bool {
         guard let answer = answers.keptAnswer(question), let outcome else { return false }
-        settle(answer, as: outcome)
+        settle(answer, as: outcome, host)
         guard answer.isPromise, case .object = outcome else { return false }
         let (isKept, dropped) = answers.finish(question, keep: true)
         if !isKept { writeEmptyReturn(question) }
@@ -77,16 +78,18 @@ extension PortState {
         return true
     }
 
-    private mutating func settle(_ answer: KeptAnswer, as outcome: KeptAnswer.Outcome) {
+    private mutating func settle(_ answer: KeptAnswer, as outcome: KeptAnswer.Outcome, _ host: Host) {
         switch outcome {
-        case .object(let object) where Host.target(ofProxy: object) != nil:
-            let export = Export(
-                id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: Mailbox())
-            answer.settle(.passedOn(export))
-            redirectMessages(to: answer, export)
         case .object(let object):
-            let export = exports.keep(object, messages: ClassMessages.known(object))
-            answer.settle(.object(export))
+            let export: Export
+            if case .proxy = host.entry(of: object) {
+                export = Export(
+                    id: .none, object: object, messages: ClassMessages.passedOn, lastMention: 0, mailbox: Mailbox())
+                answer.settle(.passedOn(export))
+            } else {
+                export = exports.keep(object, messages: ClassMessages.known(object))
+                answer.settle(.object(export))
+            }
             redirectMessages(to: answer, export)
         case .failed(let error):
             answer.settle(.failed(error))

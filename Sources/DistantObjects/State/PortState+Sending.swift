@@ -36,9 +36,9 @@ extension PortState {
         }
     }
 
-    mutating func checkOpen(_ message: OutboundMessage) throws {
+    mutating func checkOpen(_ message: OutboundMessage, _ host: Host) throws {
         if !isOpen { throw ConnectionError(.closed, closedError().message, context: message.name) }
-        if message.mayBeTooLarge { try checkSize(of: message) }
+        if message.mayBeTooLarge { try checkSize(of: message, host) }
     }
 
     // MARK: Calls
@@ -50,7 +50,7 @@ extension PortState {
     mutating func sendCall(
         _ message: OutboundMessage, in scope: ObjectIdentifier?, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {
-        do { try checkOpen(message) } catch { return .failed(error) }
+        do { try checkOpen(message, host) } catch { return .failed(error) }
         return sendCall(message, questions.reserve(in: scope), waiter, host)
     }
 
@@ -70,7 +70,7 @@ extension PortState {
                         "more than \(limits.waitingBytes) bytes of calls that are sent back wait for room",
                         context: message.name))
             }
-            wait(message, .call(ticket, waiter), oneWay: false)
+            wait(message, .call(ticket, waiter), oneWay: false, host)
             return .waiting(ticket)
         }
         writeCall(message, ticket, waiter, host)
@@ -137,7 +137,7 @@ extension PortState {
         if let whyClosed { return .failed(whyClosed) }
         if let withdrawal = place.withdrawal { return .failed(withdrawal) }
         if offerOneWay(message, host) { return .written(()) }
-        wait(message, .oneWay(place, waiter), oneWay: credit.separatesOneWays)
+        wait(message, .oneWay(place, waiter), oneWay: credit.separatesOneWays, host)
         return .waiting(())
     }
 
@@ -201,14 +201,14 @@ extension PortState {
             metadata.withUnsafeBytes { outbox.append(contentsOf: $0) }
         }
         outbox.append(message.argumentCount)
-        writeTables(of: message.encoder)
+        writeTables(of: message.encoder, host)
         write(.call, flags: flags.rawValue, with: message.encoder)
     }
 
     /// Writes the reference table and the shapes of a message.
     ///
     /// This is the only place that assigns ids to objects and numbers to shapes.
-    mutating func writeTables(of encoder: ObjectEncoder) {
+    mutating func writeTables(of encoder: ObjectEncoder, _ host: Host) {
         guard encoder.hasTables else {
             outbox.append(byte: 0)
             outbox.append(byte: 0)
@@ -217,16 +217,18 @@ extension PortState {
         outbox.append(encoder.externalCount)
         var classBytes = describesClasses ? ProtocolLimits.descriptionBytes : 0
         encoder.forEachExternal { object in
-            switch Host.target(ofProxy: object) {
-            case .object(let id):
+            switch host.entry(of: object) {
+            case .proxy(.object(let id)):
                 outbox.append(byte: 0)
                 outbox.append(id)
-            case .answer(let ticket):
+            case .proxy(.answer(let ticket)):
                 outbox.append(byte: 3)
                 outbox.append(questions.number(of: ticket))
-            case nil where writeStream(object) || writeBlob(object): break
-            case nil:
-                writeMention(of: object, &classBytes)
+            case .stream(let inbox): writeStreamBack(inbox)
+            // `checkOwners` has refused the message before.
+            case .foreign: writeDead(.used)
+            case .own where writeStream(object) || writeBlob(object): break
+            case .own: writeMention(of: object, &classBytes)
             }
         }
         outbox.append(encoder.shapeCount)
@@ -322,9 +324,27 @@ extension PortState {
         }
     }
 
-    /// Checks that the header and tables fit in an opener, and the whole message in the peer's limit.
-    mutating func checkSize(of message: OutboundMessage) throws {
+    /// Checks that the peer knows what the message refers to.
+    ///
+    /// The types that are sent by reference check this while they are encoded. This holds whatever they do.
+    private mutating func checkOwners(of message: OutboundMessage, _ host: Host) throws {
+        for object in message.encoder.externals {
+            switch host.entry(of: object) {
+            case .foreign: throw ConnectionError.foreign(message.name)
+            case .own:
+                if let bytes = (object as? SharedBlob)?.bytes, !mayMention(bytes) {
+                    throw ConnectionError.foreign(message.name)
+                }
+            case .proxy, .stream: break
+            }
+        }
+    }
+
+    /// Checks that the header and tables fit in an opener, and the whole message in the peer's limit, and that the peer
+    /// knows what the message refers to.
+    mutating func checkSize(of message: OutboundMessage, _ host: Host) throws {
         let encoder = message.encoder
+        if encoder.externalCount > 0 { try checkOwners(of: message, host) }
         guard message.name.utf8.count <= ProtocolLimits.nameBytes else {
             throw ConnectionError(
                 .noSuchMessage, "the name of a message has at most \(ProtocolLimits.nameBytes) bytes",
@@ -339,7 +359,9 @@ extension PortState {
         if streams.outgoingCount + encoder.externalCount > limits.streams { try checkStreams(of: message) }
         // One is the connection's own.
         if exportCount + encoder.externalCount >= limits.exports {
-            let fresh = encoder.externals.count { Host.target(ofProxy: $0) == nil && !exports.contains($0) }
+            let fresh = encoder.externals.count { object in
+                if case .own = host.entry(of: object) { !exports.contains(object) } else { false }
+            }
             guard exportCount + fresh < limits.exports else {
                 throw ConnectionError(
                     .overloaded,

@@ -243,9 +243,9 @@ extension PortState {
         // Written before the answer, so that its receiver can use the memory for its next call.
         giveBackBlobs()
         let keepsAnswer = call.flags.contains(.keepAnswer)
-        if keepsAnswer, settle(call, question, as: kept, &actions) { return .written }
+        if keepsAnswer, settle(call, question, as: kept, host, &actions) { return .written }
         outbox.append(question)
-        writeTables(of: encoder)
+        writeTables(of: encoder, host)
         let ended = answers.finish(question, keep: keepsAnswer)
         if let dropped = ended.dropped { discard(dropped, &actions) }
         answerFlow.add(outbox.count + encoder.byteCount + ProtocolLimits.headers)

@@ -18,14 +18,12 @@ extension PortState {
 
     // MARK: The reference table
 
-    /// Writes a stream into a table of references.
+    /// Writes a stream of this process into a table of references.
     ///
     /// - Returns: False if the object is no stream.
     mutating func writeStream(_ object: AnyObject) -> Bool {
         if let source = object as? StreamSource {
             writeStream(source)
-        } else if let inbox = Host.inbox(ofReader: object) {
-            writeStreamBack(inbox)
         } else if let dead = object as? DeadStreamObject {
             writeDead(dead.reason)
         } else {
@@ -45,13 +43,14 @@ extension PortState {
         outbox.append(stream.number)
     }
 
-    private mutating func writeDead(_ reason: DeadStream) {
+    /// Writes an entry that names nothing.
+    mutating func writeDead(_ reason: DeadStream) {
         outbox.append(byte: 4)
         outbox.append(reason.rawValue)
     }
 
     /// Passes a stream of the peer back to it, which counts as the reader's End.
-    private mutating func writeStreamBack(_ inbox: StreamInbox) {
+    mutating func writeStreamBack(_ inbox: StreamInbox) {
         guard inbox.reading == .unread, inbox.link == .open, phase == .open else { return writeDead(.used) }
         outbox.append(byte: 5)
         outbox.append(inbox.number)
@@ -88,8 +87,8 @@ extension PortState {
     /// A stream of this side comes back unread.
     private mutating func receiveBack(_ number: UInt32) throws(ProtocolViolation) -> AnyObject {
         let stream = try streams.outbox(number)
-        guard stream.phase != .running else {
-            throw ProtocolViolation(.outOfStep, "a stream was passed back after its reader had begun to read it")
+        guard !stream.wasGivenCredit else {
+            throw ProtocolViolation(.outOfStep, "a stream was passed back after its reader had given it credit")
         }
         stream.readerHasEnded = true
         if stream.phase == .offered { writeEnd(stream, .init(.cancelled, "")) }
@@ -185,7 +184,7 @@ extension PortState {
         }
         outbox.append(stream.number)
         outbox.append(count)
-        writeTables(of: message.encoder)
+        writeTables(of: message.encoder, host)
         stream.use(items: count, bytes: outbox.count + message.encoder.byteCount)
         write(.item, flags: 0, with: message.encoder)
         return .written(stream.allowance)
@@ -220,12 +219,13 @@ extension PortState {
     ///
     /// Senders that wait for room in the stream, or send later, get an error: no item may follow the End.
     mutating func endStream(
-        _ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage, _ actions: inout [Action<Host>]
+        _ stream: StreamOutbox, _ status: ReturnStatus, with message: OutboundMessage, _ host: Host,
+        _ actions: inout [Action<Host>]
     ) {
         guard stream.phase == .running else { return }
         guard !stream.readerHasEnded else { return endStream(stream, .init(.cancelled, ""), &actions) }
         outbox.append(stream.number)
-        writeTables(of: message.encoder)
+        writeTables(of: message.encoder, host)
         stream.phase = .ended
         stream.stop = ConnectionError(.cancelled, "the stream has ended, because its closure has returned")
         stream.producer = nil

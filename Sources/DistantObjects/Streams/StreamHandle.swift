@@ -98,7 +98,11 @@ final class StreamHandle: Sendable {
 extension Connection {
     func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StreamHandle(inbox, on: self) }
 
-    static func inbox(ofReader object: AnyObject) -> StreamInbox? { (object as? StreamHandle)?.inbox }
+    /// What an object of a table of references is to this connection, if it stands for a stream of a peer.
+    func entry(ofReader object: AnyObject) -> TableEntry? {
+        guard let handle = object as? StreamHandle else { return nil }
+        return handle.connection === self ? .stream(handle.inbox) : .foreign
+    }
 
     /// Ends streams of the peer whose readers were freed.
     func stopReading(_ inboxes: [StreamInbox]) {

@@ -94,7 +94,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         do {
             try encode(message.encoder)
             try message.finish()
-            try connection.state.withLock { try $0.checkSize(of: message) }
+            try connection.state.withLock { try $0.checkSize(of: message, connection) }
         } catch {
             end(
                 ConnectionError(
@@ -106,7 +106,9 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     private func end(_ status: ReturnStatus, with message: OutboundMessage) {
-        connection.transition { state, actions in state.endStream(outbox, status, with: message, &actions) }
+        connection.transition { state, actions in
+            state.endStream(outbox, status, with: message, connection, &actions)
+        }
     }
 
     private func end(_ error: ConnectionError) {
@@ -114,7 +116,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     private func isSendable(_ message: OutboundMessage) -> Bool {
-        (try? connection.state.withLock { try $0.checkSize(of: message) }) != nil
+        (try? connection.state.withLock { try $0.checkSize(of: message, connection) }) != nil
     }
 
     // MARK: The executor
@@ -211,7 +213,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
             batch.isComplete = true
         }
         let outcome = try connection.state.withLock { [count = batch.count] state -> ItemsOutcome in
-            if message.mayBeTooLarge { try state.checkSize(of: message) }
+            if message.mayBeTooLarge { try state.checkSize(of: message, connection) }
             return state.writeItems(count, in: message, of: outbox, connection, evenIfFull: evenIfFull)
         }
         switch outcome {

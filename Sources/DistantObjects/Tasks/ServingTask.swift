@@ -110,15 +110,15 @@ final class ServingTask: CallScope, Serving, @unchecked Sendable {
 
     /// Sends the call to its object, which is one of the peer's, and takes over the answer.
     private func passOn() async throws {
-        let (message, isOneWay) = try call._withUnsafeGuaranteedRef { call in
+        let (message, name, isOneWay) = try call._withUnsafeGuaranteedRef { call in
             let message = try connection.message(passingOn: call)
             // The answer may need the room in the window that the arguments take.
             connection.argumentsAreDecoded(call)
-            return (message, call.question == nil)
+            return (message, call.message.name, call.question == nil)
         }
         if isOneWay { return try await connection.sendOneWay(message) }
         let reply = try await Connection.sendCall(message, over: .passUnretained(connection))
-        try await answer { try connection.pass(reply, into: $0) }
+        try await answer { try connection.pass(reply, of: name, into: $0, nil, isSentBack: true) }
     }
 
     private func finish(_ error: (any Error)?) {

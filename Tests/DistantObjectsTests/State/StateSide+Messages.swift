@@ -23,7 +23,7 @@ extension StateSide {
 
     /// Calls the other side.
     func call(_ waiter: Int, _ message: OutboundMessage) throws -> Ticket {
-        try state.checkOpen(message)
+        try state.checkOpen(message, host)
         let ticket = state.questions.reserve()
         return try finish(message, state.sendCall(message, ticket, waiter, host))
     }

@@ -6,7 +6,7 @@ import Testing
 /// A stream of the other side, as a message's table of references holds it.
 final class StateStreamReader: Sendable {
     let inbox: StreamInbox
-    private let dead: DeadProxies
+    let dead: DeadProxies
 
     init(_ inbox: StreamInbox, _ dead: DeadProxies) {
         self.inbox = inbox
@@ -80,7 +80,7 @@ extension StateSide {
     func end(_ stream: StreamOutbox) throws {
         let message = try Self.message("") { _ in }
         messages.append(message)
-        transition { state, actions in state.endStream(stream, .result, with: message, &actions) }
+        transition { state, actions in state.endStream(stream, .result, with: message, host, &actions) }
     }
 
     func stop(_ inbox: StreamInbox) {

@@ -6,7 +6,7 @@ import KeyedArchive
 /// A proxy for an object of the other side.
 final class StateProxy: ByReferenceCodable, Sendable {
     let target: ProxyTarget
-    private let dead: DeadProxies
+    fileprivate let dead: DeadProxies
 
     /// The object's id; none for a promise.
     var id: ObjectID {
@@ -63,10 +63,15 @@ final class StateHost: PortHost {
 
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> StateProxy { StateProxy(.object(id), dead) }
     static func describe(_ proxy: StateProxy, as described: DescribedClass) {}
-    static func target(ofProxy object: AnyObject) -> ProxyTarget? { (object as? StateProxy)?.target }
+    func entry(of object: AnyObject) -> TableEntry {
+        switch object {
+        case let proxy as StateProxy: proxy.dead === dead ? .proxy(proxy.target) : .foreign
+        case let reader as StateStreamReader: reader.dead === dead ? .stream(reader.inbox) : .foreign
+        default: .own
+        }
+    }
     func makeStreamReader(_ inbox: StreamInbox) -> AnyObject { StateStreamReader(inbox, dead) }
     func makeBlobReturns() -> BlobReturns { BlobReturns {} }
-    static func inbox(ofReader object: AnyObject) -> StreamInbox? { (object as? StateStreamReader)?.inbox }
     func hasRoom(forLargeMessage byteCount: Int) -> Bool { hasRoomForLargeMessages }
     func isWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
     func mayBeWritten(_ number: UInt64) -> Bool { number <= writtenFrames }
@@ -155,7 +160,7 @@ final class StateSide {
             var taken = StateFrame(frame.kind, flags: frame.flags)
             taken.bytes = Array(state.outbox.bytes(of: frame))
             taken.form = frame.form
-            taken.descriptors = state.outbox.descriptors
+            if frame.form == .withDescriptors { taken.descriptors = state.outbox.descriptors }
             let encoder = frame.encoder?.takeUnretainedValue()
             switch frame.form {
             case .withValues: taken.bytes += encoder.map { Array($0.plainValues) } ?? []
@@ -312,8 +317,9 @@ final class StateSide {
         running.removeAll { $0 === call }
         let message = try result ?? Self.message("") { try $0.encode(7) }
         messages.append(message)
+        let status = if case .failed = kept { ReturnStatus.thrown } else { ReturnStatus.result }
         return transition { state, actions in
-            let outcome = state.answer(call, with: message, .result, keeping: kept, host, &actions)
+            let outcome = state.answer(call, with: message, status, keeping: kept, host, &actions)
             state.firstJobReturned(call)
             return outcome
         }

@@ -23,8 +23,6 @@ final class OutboundMessage: @unchecked Sendable {
     @exclusivity(unchecked) var role = Role.plain
     /// Whether it is sent while a call of its receiver is served; set only if it has to wait for credit or room.
     @exclusivity(unchecked) var isNested = false
-    /// What an answer says of its call.
-    @exclusivity(unchecked) var status = ReturnStatus.result
     @exclusivity(unchecked) var name = ""
     @exclusivity(unchecked) var deadline: Deadline?
     /// The encoded metadata; `nil` if there is none.
@@ -137,7 +135,6 @@ final class OutboundMessage: @unchecked Sendable {
         if metadata != nil { metadata = nil }
         if role != .plain { role = .plain }
         if isNested { isNested = false }
-        if status != .result { status = .result }
         if answer != nil { answer = nil }
         if proxy != nil { proxy = nil }
     }

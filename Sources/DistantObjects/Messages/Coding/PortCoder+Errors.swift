@@ -11,7 +11,10 @@ extension PortCoder {
         }
         do {
             message.encoder.reset()
-            if let failure = error as? MethodFailure {
+            if let passed = error as? PassedError {
+                try passed.load(into: message.encoder)
+                return passed.status
+            } else if let failure = error as? MethodFailure {
                 try encode(failure.underlying.code, failure.underlying.description, into: message)
             } else if let coded = error as? any (Error & Codable) {
                 try encodeContent(coded, into: message)
@@ -77,13 +80,14 @@ extension PortCoder {
                 .tooLarge, "\(sentence); Connection.Limits.archive bounds it, on both sides", context: call,
                 mayHaveRun: true)
         }
-        let passedOn: Set<ConnectionError.Code> = [.tooLarge, .overloaded, .interfaceMismatch]
+        let passedOn: Set<ConnectionError.Code> = [.tooLarge, .overloaded, .interfaceMismatch, .foreignReference]
         let code = own.flatMap { passedOn.contains($0.code) ? $0.code : nil } ?? .notEncodable
         return ConnectionError(code, sentence, context: call, mayHaveRun: true)
     }
 
     /// The error of a one-way message in the form its sender gets: a code and a text, without references or content.
     func summary(of error: any Error, of call: String) -> ConnectionError {
+        if let passed = error as? PassedError { return summary(of: passed.underlying, of: call) }
         if let refusal = refusal(for: error, of: call) { return refusal }
         if let failure = error as? MethodFailure {
             return ConnectionError(.methodFailed, "\(ConnectionError.self): \(failure.underlying)", context: call)

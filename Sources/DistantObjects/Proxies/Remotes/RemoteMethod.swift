@@ -205,7 +205,7 @@ extension RemoteMethod {
             let message = message
             return try message.tail(message.encoded(repeat each argument, deadline: nil, as: signature))
         } catch {
-            return TailCall { _ in throw error }
+            return TailCall { _, _ in throw error }
         }
     }
 }

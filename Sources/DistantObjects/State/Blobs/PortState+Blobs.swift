@@ -99,11 +99,15 @@ extension PortState {
 
     /// Writes bytes of a region into a table of references.
     ///
-    /// - Returns: False if the object stands for no such bytes.
+    /// - Returns: False if the object stands for no bytes.
     mutating func writeBlob(_ object: AnyObject) -> Bool {
-        guard blobs != nil, let bytes = (object as? SharedBlob)?.bytes else { return false }
+        guard let bytes = (object as? SharedBlob)?.bytes else { return false }
+        guard mayMention(bytes) else {
+            writeDead(.used)
+            return true
+        }
         switch bytes.memory {
-        case .data, .block: return false
+        case .data, .block: return true
         case .made(let blob):
             blob.region.mentions += 1
             outbox.append(byte: 6)

@@ -19,6 +19,8 @@ final class StreamOutbox: @unchecked Sendable {
     let number: Int
     let source: StreamSource
     var phase = Phase.offered
+    /// Whether the reader has given credit, after which it may not pass the stream back.
+    private(set) var wasGivenCredit = false
     /// Whether the reader's End has come.
     var readerHasEnded = false
     /// Items and bytes that this side may still send.
@@ -49,6 +51,7 @@ final class StreamOutbox: @unchecked Sendable {
         guard moreItems <= limit, moreBytes <= limit, items + Int(moreItems) <= Int(limit),
             bytes + Int(moreBytes) <= Int(limit)
         else { throw ProtocolViolation(.overLimit, "a stream was given more credit than the protocol allows") }
+        wasGivenCredit = true
         items += Int(moreItems)
         bytes += Int(moreBytes)
     }

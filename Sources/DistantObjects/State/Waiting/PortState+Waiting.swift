@@ -19,15 +19,17 @@ extension PortState {
         let mayBorrow = !isOneWay && message.mayBorrow && credit.mayBorrow(asked: numbersAnswered)
         return (mayBorrow || credit.mayBegin(isOneWay: isOneWay)) && !host.isQueueFull
             && pending.isEmpty(before: message, oneWay: isOneWay && credit.separatesOneWays)
-            && (!message.isNested || unwritten(by: message).isEmpty)
+            && (!message.isNested || unwritten(by: message, host).isEmpty)
             && (!message.isLarge || host.hasRoom(forLargeMessage: message.encoder.byteCount))
     }
 
     /// Has a message wait for credit or room.
     ///
     /// - Parameter oneWay: Whether the message uses the credit of one-way messages.
-    mutating func wait(_ message: OutboundMessage, _ kind: PendingMessage<Waiter, RoomWaiter>.Kind, oneWay: Bool) {
-        if message.isNested { promote(unwritten(by: message)) }
+    mutating func wait(
+        _ message: OutboundMessage, _ kind: PendingMessage<Waiter, RoomWaiter>.Kind, oneWay: Bool, _ host: Host
+    ) {
+        if message.isNested { promote(unwritten(by: message, host), host) }
         pending.append(message, kind, oneWay: oneWay)
     }
 
@@ -35,22 +37,22 @@ extension PortState {
     /// they name.
     ///
     /// A nested message may be sent before ordinary ones, and its promises have to be sent before it.
-    private mutating func promote(_ tickets: [Ticket]) {
+    private mutating func promote(_ tickets: [Ticket], _ host: Host) {
         var tickets = tickets
         var promises: [PendingMessage<Waiter, RoomWaiter>] = []
         while let ticket = tickets.popLast() {
             guard let promise = pending.takePromise(ticket) else { continue }
             promises.append(promise)
-            tickets += unwritten(by: promise.message)
+            tickets += unwritten(by: promise.message, host)
         }
         if !promises.isEmpty { pending.promote(promises) }
     }
 
     /// The calls whose answers a message names and that are not written.
-    private mutating func unwritten(by message: OutboundMessage) -> [Ticket] {
+    private mutating func unwritten(by message: OutboundMessage, _ host: Host) -> [Ticket] {
         var tickets = [message.answer].compactMap(\.self)
         message.encoder.forEachExternal { object in
-            if case .answer(let ticket)? = Host.target(ofProxy: object) { tickets.append(ticket) }
+            if case .proxy(.answer(let ticket)) = host.entry(of: object) { tickets.append(ticket) }
         }
         return tickets.filter { questions.phase(of: $0) == .reserved }
     }
