@@ -16,6 +16,10 @@ extension PortState {
         }
         let tables = try readTables(&reader, host, &actions.others)
         try checkBody(of: frame, reader, tables, &actions.others)
+        if status == .result, questions.promises > 0, questions.isPromise(index) {
+            let isEmpty = frame.messageLength == nil && tables == nil && reader.isWithoutValue
+            try checkPromised(index, isEmpty: isEmpty)
+        }
         if frame.messageLength != nil {
             questions.setArriving(index)
             begin(PartialMessage(purpose: .reply(question: question, status, tables), of: frame), frame)
@@ -24,6 +28,14 @@ extension PortState {
         if tables == nil, questions.promiseAnswered(index) { return }
         let body = frame.retain(reader.offset..<frame.bytes.count)
         complete(index, with: Reply(status: status, body: body, largeBytes: 0, tables: tables), &actions)
+    }
+
+    /// Checks the Return of a promise that has not failed.
+    private mutating func checkPromised(_ index: UInt32, isEmpty: Bool) throws(ProtocolViolation) {
+        guard questions.isDropped(index) else {
+            throw ProtocolViolation(.outOfStep, "the result of a promise was returned before the promise was dropped")
+        }
+        guard isEmpty else { throw ProtocolViolation(.malformed, "the Return of a promise has a value") }
     }
 
     mutating func complete(_ index: UInt32, with reply: consuming Reply, _ actions: inout Actions<Host>) {

@@ -116,7 +116,8 @@ extension PortState {
         if frame.flags & 0x7F != 0, !allowance.contains(.flags) {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) has no flags")
         }
-        if !frame.descriptors.isEmpty, !allowance.contains(.descriptors) {
+        let mayHaveDescriptors = allowance.contains(.descriptors) && frame.flags == ShareStep.give.rawValue
+        if !frame.descriptors.isEmpty, !mayHaveDescriptors {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) carries no descriptors")
         }
         return kind

@@ -100,6 +100,9 @@ package struct WireReader {
         return ObjectID(slot: slot, generation: generation)
     }
 
+    /// Whether the rest is a body without a value.
+    var isWithoutValue: Bool { remaining == 0 || remaining == 2 && bytes[offset...].allSatisfy { $0 == 0 } }
+
     /// Checks that the frame ends here.
     func end() throws(ProtocolViolation) {
         guard offset == bytes.count else {

@@ -160,12 +160,13 @@ extension Channel {
         defer { Self.closeForeign(descriptors) }
         switch RegionByte(rawValue: byte) {
         case .blob:
-            guard isLost || descriptors.count == 1 else {
+            // The peer's system may refuse to send the descriptor. The offer counts all the same.
+            guard isLost || descriptors.count <= 1 else {
                 throw TransportError(.protocolViolation, "a region comes with one descriptor")
             }
             try reading.handler?.receive(blobRegion: isLost ? nil : descriptors.first)
         case .offer: try sharedMemory?.takeRegion(isLost ? nil : descriptors)
-        case .release where descriptors.isEmpty && !isLost: sharedMemory?.releaseRegion()
+        case .release where descriptors.isEmpty && !isLost: try sharedMemory?.releaseRegion()
         default:
             throw TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
         }

@@ -4,6 +4,10 @@ internal import Synchronization
 struct RegionReader: ~Copyable {
     private let words: RegionWords
     private var region: Region?
+    /// Whether the writer has offered a region that it has not released.
+    ///
+    /// It does not know at once that this side could not map it.
+    private var isOffered = false
     private var offers: UInt32 = 0
     private var position: UInt64 = 0
     private var admits = false
@@ -28,20 +32,25 @@ struct RegionReader: ~Copyable {
     ///   on the way.
     /// - Throws: `protocolViolation` if no region was asked for, or it is not one that the protocol prescribes.
     mutating func take(_ descriptors: [CInt]?) throws(TransportError) {
-        guard admits, region == nil else {
+        guard admits, !isOffered else {
             throw TransportError(.protocolViolation, "a region came that nobody asked for")
         }
         guard descriptors.map({ $0.count == 1 }) ?? true else {
             throw TransportError(.protocolViolation, "a region comes with one descriptor")
         }
         if let descriptor = descriptors?.first { region = try Region.take(descriptor) }
+        isOffered = true
         offers &+= 1
         admits = region != nil
         words.answer.pointee.store(admits ? 1 &+ offers : 0, ordering: .releasing)
     }
 
     /// The writer has released its region.
-    mutating func release() {
+    ///
+    /// - Throws: `protocolViolation` if it has none.
+    mutating func release() throws(TransportError) {
+        guard isOffered else { throw TransportError(.protocolViolation, "a region was released that does not exist") }
+        isOffered = false
         region = nil
         if admits { words.answer.pointee.store(1, ordering: .releasing) }
     }

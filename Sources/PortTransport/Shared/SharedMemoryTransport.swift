@@ -117,6 +117,9 @@ final class SharedMemoryTransport: @unchecked Sendable {
     /// Nil if this process cannot open it, or has too many.
     /// - Throws: `protocolViolation` if the descriptors are not those of a transport.
     static func take(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> SharedMemoryTransport? {
+        guard descriptors.count == descriptorCount else {
+            throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
+        }
         guard reserve() else { return nil }
         var path: SharedMemoryTransport?
         defer { if path == nil { giveBack() } }
@@ -127,9 +130,6 @@ final class SharedMemoryTransport: @unchecked Sendable {
     private static func open(_ descriptors: [CInt], _ tellsProcessor: Bool) throws(TransportError)
         -> SharedMemoryTransport?
     {
-        guard descriptors.count == descriptorCount else {
-            throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
-        }
         guard let memory = port_memory_map(descriptors[0], size) else {
             guard errno != EINVAL else {
                 throw TransportError(.protocolViolation, "the memory to share is not sealed, or of another size")
@@ -275,7 +275,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
 
     func takeRegion(_ descriptors: [CInt]?) throws(TransportError) { try regionReader.take(descriptors) }
 
-    func releaseRegion() { regionReader.release() }
+    func releaseRegion() throws(TransportError) { try regionReader.release() }
 
     func readPiece(into target: UnsafeMutableRawBufferPointer) throws(TransportError) {
         try regionReader.read(into: target) { port_doorbell_ring(peerDoorbell) }

@@ -45,6 +45,14 @@ extension Attack {
             name: "a cancel of nothing", rule: "one of a number never used is an error.", reason: 4,
             bytes: Raw.frame(4, [9])),
         Attack(
+            name: "a cancel of a question that was skipped", rule: "That holds as well if a larger one was used.",
+            reason: 4,
+            bytes: Raw.frame(2, Raw.call(question: 9)) + Raw.frame(4, [3])),
+        Attack(
+            name: "a drop of a question that was skipped", rule: "That holds as well if a larger one was used.",
+            reason: 4,
+            bytes: Raw.frame(2, Raw.call(question: 9)) + Raw.frame(5, [3])),
+        Attack(
             name: "a drop of nothing", rule: "one of a number never used is an error.", reason: 4,
             bytes: Raw.frame(5, [9])),
         Attack(

@@ -38,6 +38,10 @@ extension Attack {
             rule: "the lowest one that no open stream of this producer has.", reason: 5, features: 64,
             bytes: mention + Raw.frame(2, Raw.call(question: 1, references: [1, 4, 0]))),
         Attack(
+            name: "a number of a stream that skips another",
+            rule: "One above a number that was never used is an error.", reason: 5, features: 64,
+            bytes: Raw.frame(2, Raw.call(references: [1, 4, 1]))),
+        Attack(
             name: "more streams than may be open", rule: "a number is below 1,024", reason: 6, features: 64,
             bytes: Raw.frame(2, Raw.call(references: [1, 4] + Raw.number(5_000)))),
         Attack(

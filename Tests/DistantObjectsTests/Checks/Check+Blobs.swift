@@ -23,6 +23,9 @@ import Testing
             Check("an offer without an agreement", "so does the byte without an agreement.", of: .frames) {
                 try await BlobAbuseTests().offers(.notAgreed)
             },
+            Check("an offer without its descriptor", "so that both sides count the same offers.", of: .frames) {
+                try await BlobAbuseTests().noDescriptor()
+            },
             Check("bytes of no region", "the region of an entry, of a `Share` 6 or 7 that was not taken") {
                 try await BlobAbuseTests().noRegion(isReleased: false)
             },

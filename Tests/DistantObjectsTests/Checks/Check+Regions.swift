@@ -21,8 +21,14 @@ import Testing
             Check("a second region", "a region beside another one or before `answer` was set", of: .frames) {
                 try await RegionAbuseTests().offers(.twice)
             },
-            Check("a piece of no region", "a piece without a region", of: .frames) {
+            Check("a piece of no region", "a piece or the byte 0 without a region", of: .frames) {
                 try await RegionAbuseTests().noRegion(released: false)
+            },
+            Check("a release of no region", "a piece or the byte 0 without a region", of: .frames) {
+                try await RegionAbuseTests().offers(.release)
+            },
+            Check("a second release", "once, since it may not have looked at `answer`.", of: .frames) {
+                try await RegionAbuseTests().offers(.secondRelease)
             },
             Check("more pieces than a region has", "more pieces than can wait break the protocol.", of: .frames) {
                 try await RegionAbuseTests().tooMuch(longPiece: false)

@@ -43,7 +43,7 @@ struct Check: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing + regions + blobs
+    static let all = Attack.all.map(Check.init) + beginnings + messages + endings + sharing + regions + blobs + states
 
     init(
         _ name: String, _ rule: String, of article: Article = .wireProtocol,

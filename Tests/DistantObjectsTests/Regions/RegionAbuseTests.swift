@@ -86,7 +86,7 @@ import Testing
     @Suite("Abuse of regions", .bounded())
     struct RegionAbuseTests {
         enum Offer: CaseIterable {
-            case nothing, unsealed, small, two, twice, anotherByte, releaseWithDescriptor
+            case nothing, unsealed, small, two, twice, anotherByte, releaseWithDescriptor, release, secondRelease
         }
 
         @Test("What is no region, or one that nobody asked for, ends the connection", arguments: Offer.allCases)
@@ -108,8 +108,13 @@ import Testing
             case .twice:
                 peer.send(1, [descriptors[0]])
                 peer.send(1, [descriptors[0]])
-            case .anotherByte: peer.send(2)
+            case .anotherByte: peer.send(3)
             case .releaseWithDescriptor: peer.send(0, [descriptors[0]])
+            case .release: peer.send(0)
+            case .secondRelease:
+                peer.send(1, [descriptors[0]])
+                peer.send(0)
+                peer.send(0)
             }
             await peer.expectRefusal()
         }

@@ -47,6 +47,19 @@ struct StateSharingTests {
         #expect(client.takeKinds() == [] && client.state.sharing.phase == .never)
     }
 
+    @Test("Descriptors come with the step that gives memory, and with no other", arguments: 0...7 as ClosedRange<UInt8>)
+    func descriptors(of step: UInt8) throws {
+        let (client, _, _) = try asked()
+        var frame = StateFrame(.share, flags: step)
+        frame.descriptors = [3, 4, 5]
+        guard step != ShareStep.give.rawValue else {
+            #expect(try client.receive(frame) == .takeMemory)
+            return
+        }
+        let error = #expect(throws: ProtocolViolation.self) { try client.receive(frame) }
+        #expect(error?.reason == .malformed)
+    }
+
     @Test("Memory that cannot be opened is declined, and its maker frees it")
     func decline() throws {
         let (client, server, ask) = try asked()

@@ -106,6 +106,27 @@ struct StreamStateTests {
         #expect(server.state.streams.isEmpty)
     }
 
+    enum TooLate: CaseIterable {
+        case reading, ended, creditOfNothing
+    }
+
+    @Test("A stream that was given credit is not taken back", arguments: TooLate.allCases)
+    func passedBackTooLate(_ state: TooLate) throws {
+        let (client, server, inbox) = try open()
+        if state == .creditOfNothing {
+            try client.receive(StateFrame(.credit, 0, 0, 0, flags: 3))
+            #expect(client.started.isEmpty)
+        } else {
+            #expect(server.begin(inbox))
+            try client.receive(server.takeFrames())
+            if state == .ended { try client.end(try #require(client.started.first)) }
+        }
+        var frame = StateFrame(.call)
+        frame.bytes = RawPeer.call(references: [1, 5, 0])
+        let error = #expect(throws: ProtocolViolation.self) { try client.receive(frame) }
+        #expect(error?.reason == .outOfStep)
+    }
+
     @Test("Ends that cross are harmless")
     func crossingEnds() throws {
         let (client, server, inbox, outbox) = try begun()

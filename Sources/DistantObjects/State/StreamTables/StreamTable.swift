@@ -87,6 +87,10 @@ struct StreamTable {
         guard streams.incoming[inbox.number] == nil else {
             throw ProtocolViolation(.outOfStep, "a stream was given a number that is in use")
         }
+        // Each number is in one of the two, from its first use on.
+        guard Int(inbox.number) <= streams.incoming.count + streams.lastEnds.count else {
+            throw ProtocolViolation(.outOfStep, "a stream was given a number that is not the lowest free one")
+        }
         if let last = streams.lastEnds[inbox.number] {
             guard mayBeWritten(last) else {
                 throw ProtocolViolation(.outOfStep, "a stream was given a number before its reader's End was read")

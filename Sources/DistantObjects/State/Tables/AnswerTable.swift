@@ -1,6 +1,8 @@
 /// The peer's calls that are not answered yet, by question number.
 struct AnswerTable<RunningCall>: ~Copyable {
     enum Entry {
+        /// The peer has never used the number.
+        case unused
         case free
         /// Entered, but not started.
         case waiting(isCancelled: Bool)
@@ -40,7 +42,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
     private(set) var count = 0
 
     /// The number of question numbers that the peer has used.
-    var numbers: Int { entries.count }
+    private(set) var numbers = 0
 
     /// Adds a call.
     ///
@@ -56,8 +58,11 @@ struct AnswerTable<RunningCall>: ~Copyable {
         guard Int(index) < limit else {
             throw ProtocolViolation(.overLimit, "a question's number is not below the \(limit) granted")
         }
-        while entries.count <= Int(index) { entries.append(.free) }
-        guard case .free = entries[Int(index)] else {
+        while entries.count <= Int(index) { entries.append(.unused) }
+        switch entries[Int(index)] {
+        case .unused: numbers += 1
+        case .free: break
+        case .waiting, .started, .running, .kept:
             throw ProtocolViolation(.outOfStep, "a question's number is used again before its Return")
         }
         entries[Int(index)] = .waiting(isCancelled: false)
@@ -148,10 +153,9 @@ struct AnswerTable<RunningCall>: ~Copyable {
     ///
     /// - Returns: The running task, which the caller cancels without the lock.
     mutating func cancel(_ index: UInt32) throws(ProtocolViolation) -> RunningCall? {
-        guard Int(index) < entries.count else {
+        switch Int(index) < entries.count ? entries[Int(index)] : .unused {
+        case .unused:
             throw ProtocolViolation(.unknownName, "a Cancel names a question that was never asked")
-        }
-        switch entries[Int(index)] {
         case .waiting:
             entries[Int(index)] = .waiting(isCancelled: true)
             return nil
@@ -167,10 +171,9 @@ struct AnswerTable<RunningCall>: ~Copyable {
     }
 
     mutating func drop(_ index: UInt32) throws(ProtocolViolation) -> Dropped {
-        guard Int(index) < entries.count else {
+        switch Int(index) < entries.count ? entries[Int(index)] : .unused {
+        case .unused:
             throw ProtocolViolation(.unknownName, "a Drop names a question that was never asked")
-        }
-        switch entries[Int(index)] {
         case .kept:
             entries[Int(index)] = .free
             return .answered(promised?.kept.removeValue(forKey: index))

@@ -155,6 +155,11 @@ struct QuestionTable<Waiter>: ~Copyable {
 
     // MARK: Promises
 
+    func isPromise(_ index: UInt32) -> Bool { slots[Int(index)].promise != .no }
+
+    /// Whether the `Drop` of a written promise is written.
+    func isDropped(_ index: UInt32) -> Bool { slots[Int(index)].phase == .abandoned }
+
     /// The number on the wire of the answer that a message names.
     func number(of promise: Ticket) -> UInt32 { slots[Int(promise.index)].wire }
 
