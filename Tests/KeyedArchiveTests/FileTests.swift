@@ -52,6 +52,38 @@ struct FileTests {
         }
     }
 
+    @Test("A symbolic link may lead to a file whose name is not UTF-8")
+    func strangeName() throws {
+        try inFolder { folder in
+            let link = folder.appending(path: "link")
+            let target = Array("\(folder.path)/target".utf8) + [0xFF]
+            let bytes = target.map { CChar(bitPattern: $0) } + [0]
+            #expect(symlink(bytes, link.path) == 0)
+            try #require(fopen(bytes, "w").map { fclose($0) } == 0)
+            try KeyedArchiver.archive(7, to: link)
+            #expect(try KeyedUnarchiver.unarchive(Int.self, from: link) == 7)
+            var status = stat()
+            #expect(lstat(bytes, &status) == 0 && status.st_size > 0)
+            #expect(lstat(link.path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+            #expect(unlink(bytes) == 0)
+        }
+    }
+
+    @Test("No archive is read or written through the descriptor of a standard stream that is closed")
+    func standardStreams() async {
+        await #expect(processExitsWith: .success) {
+            let path = "/tmp/\(UUID().uuidString)"
+            defer { unlink(path) }
+            for number: CInt in 0...2 { close(number) }
+            try ArchiveFile(URL(fileURLWithPath: path)).write { append in
+                // What somebody prints meanwhile.
+                for number: CInt in 1...2 { #expect(write(number, "x", 1) < 0 && errno == EBADF) }
+                try Array("archive".utf8).withUnsafeBytes { try append($0) }
+            }
+            #expect(FileManager.default.contents(atPath: path) == Data("archive".utf8))
+        }
+    }
+
     @Test("A file's name may have the greatest length the system allows")
     func longName() throws {
         try inFolder { folder in

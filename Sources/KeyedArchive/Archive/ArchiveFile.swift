@@ -27,7 +27,7 @@ package struct ArchiveFile {
     // MARK: Reading
 
     func read(limits: ArchiveLimits) throws -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = Self.opened(Array(path.utf8CString), O_RDONLY)
         guard descriptor >= 0 else { throw failure("cannot be opened", errno) }
         defer { close(descriptor) }
         var info = stat()
@@ -90,11 +90,13 @@ package struct ArchiveFile {
         // A symbolic link is kept: its target is replaced.
         let target = Self.resolved(path)
         try checkKind(of: target)
-        let folder = target.lastIndex(of: "/").map { String(target[..<$0]) } ?? "."
+        let slash = CChar(bitPattern: UInt8(ascii: "/"))
+        let folder = target.lastIndex(of: slash).map { Array(target[...$0]) } ?? []
         // The temporary file is in the same folder; its name contains the file's name unless that is too long.
-        let isLong = target.utf8.reversed().prefix { $0 != UInt8(ascii: "/") }.count > 200
-        let temporary = "\(isLong ? folder + "/" : target).\(UInt32.random(in: .min ... .max)).new"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        let isLong = target.count - folder.count > 201
+        let ending = ".\(UInt32.random(in: .min ... .max)).new"
+        let temporary = (isLong ? folder : Array(target.dropLast())) + Array(ending.utf8CString)
+        let descriptor = Self.opened(temporary, O_WRONLY | O_CREAT | O_EXCL, 0o666)
         guard descriptor >= 0 else {
             throw failure("cannot be written", errno, advice: "the folder must exist and be writable")
         }
@@ -113,7 +115,7 @@ package struct ArchiveFile {
             throw failure("cannot be replaced", problem)
         }
         // The new name is part of the folder, which needs its own sync; not all file systems support that.
-        let directory = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_CLOEXEC)
+        let directory = Self.opened(folder.isEmpty ? Array(".".utf8CString) : folder + [0], O_RDONLY)
         if directory >= 0 {
             fsync(directory)
             close(directory)
@@ -121,20 +123,21 @@ package struct ArchiveFile {
     }
 
     /// A device, pipe or socket must not be replaced by a file.
-    private func checkKind(of target: String) throws {
+    private func checkKind(of target: [CChar]) throws {
         var info = stat()
         guard stat(target, &info) == 0, info.st_mode & S_IFMT != S_IFREG else { return }
         if info.st_mode & S_IFMT == S_IFDIR { throw failure("cannot be replaced", EISDIR) }
         throw ArchiveError(.file, "the file \(path) cannot be replaced: it is not an ordinary file")
     }
 
-    private static func resolved(_ path: String) -> String {
-        guard let real = realpath(path, nil) else { return path }
+    /// The path of the file itself as the system knows it, with a zero at its end; it need not be UTF-8.
+    private static func resolved(_ path: String) -> [CChar] {
+        guard let real = realpath(path, nil) else { return Array(path.utf8CString) }
         defer { free(real) }
-        return String(cString: real)
+        return Array(UnsafeBufferPointer(start: real, count: strlen(real) + 1))
     }
 
-    private func keepPermissions(of target: String, _ descriptor: CInt) throws {
+    private func keepPermissions(of target: [CChar], _ descriptor: CInt) throws {
         var info = stat()
         guard stat(target, &info) == 0 else { return }
         guard fchmod(descriptor, info.st_mode & 0o7777) == 0 else {

@@ -10,23 +10,24 @@
 /// and anything that is not an ordinary file, such as a pipe or a terminal, is written directly.
 final class ReplacementFile {
     private let path: String
-    /// The file to replace: the target of a symbolic link.
-    private let target: String
+    /// The file to replace, the target of a symbolic link, as the system knows it: with a zero at its end, and not always
+    /// UTF-8.
+    private let target: [CChar]
     /// Nil if the target itself is written.
-    private var temporary: String?
+    private var temporary: [CChar]?
     private(set) var descriptor: CInt = -1
 
     init(_ path: String) throws {
         self.path = path
         guard path != StandardStreams.name else {
-            target = path
+            target = Array(path.utf8CString)
             descriptor = fcntl(1, F_DUPFD_CLOEXEC, 3)
             guard descriptor >= 0 else { throw FileError(path, cannotBe: "written", errno: errno) }
             return
         }
         var status = stat()
         let isThere = stat(path, &status) == 0
-        target = (isThere ? Self.resolved(path) : nil) ?? path
+        target = (isThere ? Self.resolved(path) : nil) ?? Array(path.utf8CString)
         if isThere && status.st_mode & S_IFMT != S_IFREG {
             descriptor = open(path, O_WRONLY | O_CLOEXEC)
         } else {
@@ -38,15 +39,16 @@ final class ReplacementFile {
 
     deinit { discard() }
 
-    private static func resolved(_ path: String) -> String? {
+    private static func resolved(_ path: String) -> [CChar]? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
-        return String(cString: real)
+        return Array(UnsafeBufferPointer(start: real, count: strlen(real) + 1))
     }
 
     private func makeTemporary() throws {
         for _ in 0..<16 {
-            let name = "\(target).\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+            let ending = ".\(String(UInt32.random(in: 0 ... .max), radix: 36))"
+            let name = Array(target.dropLast()) + Array(ending.utf8CString)
             descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
             if descriptor >= 0 {
                 temporary = name
@@ -70,9 +72,9 @@ final class ReplacementFile {
 
     /// Syncs the folder, which makes the new name durable; not all file systems support that.
     private func syncFolder() {
-        let folder = target.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-        let name = folder.isEmpty ? (target.hasPrefix("/") ? "/" : ".") : folder
-        let descriptor = open(name, O_RDONLY | O_CLOEXEC)
+        let slash = target.lastIndex(of: CChar(bitPattern: UInt8(ascii: "/")))
+        let folder = slash.map { Array(target[...$0]) + [0] } ?? Array(".".utf8CString)
+        let descriptor = open(folder, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)
