@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "include/port_closing.h"
 #include "include/port_io.h"
+#include "include/port_standard.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +14,12 @@
 #include <unistd.h>
 
 // Making and asking descriptors; what goes through them is in port_io.c.
+
+#if __APPLE__
+#define STREAM SOCK_STREAM
+#else
+#define STREAM (SOCK_STREAM | SOCK_CLOEXEC)
+#endif
 
 static int prepared(int socket) {
 #if __APPLE__
@@ -24,93 +30,31 @@ static int prepared(int socket) {
     return socket;
 }
 
-#if __APPLE__
-#define STREAM SOCK_STREAM
-#else
-#define STREAM (SOCK_STREAM | SOCK_CLOEXEC)
-#endif
+int port_stream_socket(void) { return prepared(PORT_OPENED(socket(AF_UNIX, STREAM, 0))); }
 
 int port_socketpair(int ends[2]) {
-    if (socketpair(AF_UNIX, STREAM, 0, ends) < 0) return -1;
+    port_reserve_standard();
+    if (socketpair(AF_UNIX, STREAM, 0, ends) < 0 || port_pair_above_standard(ends) < 0) return -1;
     prepared(ends[0]);
     prepared(ends[1]);
     return 0;
 }
 
 int port_pipe(int ends[2]) {
+    port_reserve_standard();
 #if __APPLE__
-    if (pipe(ends) < 0) return -1;
+    if (pipe(ends) < 0 || port_pair_above_standard(ends) < 0) return -1;
     port_set_close_on_exec(ends[0]);
     port_silence_pipe(ends[1]);
     return port_set_close_on_exec(ends[1]);
 #else
-    if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+    if (pipe2(ends, O_CLOEXEC) < 0 || port_pair_above_standard(ends) < 0) return -1;
     // Four times the usual length: data of 1 MiB then takes a fifth less time on one core, because the two sides take turns
     // less often. Longer ones are slower on two cores. A user's pipes are bounded together, by 16,384 pages: beyond that, with
     // some 128 helpers, this fails, and new pipes of that user are short.
     (void)fcntl(ends[1], F_SETPIPE_SZ, 256 * 1024);
     return 0;
 #endif
-}
-
-int port_longest_path(void) { return (int)sizeof(((struct sockaddr_un *)0)->sun_path) - 1; }
-
-static int make_address(const char *path, struct sockaddr_un *address, socklen_t *length) {
-    size_t count = strlen(path);
-    if (count > (size_t)port_longest_path()) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    memcpy(address->sun_path, path, count);
-    *length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + count + 1);
-    return 0;
-}
-
-static int fail_closing(int descriptor) {
-    int error = errno;
-    close(descriptor);
-    errno = error;
-    return -1;
-}
-
-int port_connect(const char *path) {
-    struct sockaddr_un address;
-    socklen_t length;
-    if (make_address(path, &address, &length) < 0) return -1;
-    int socket_ = prepared(socket(AF_UNIX, STREAM, 0));
-    if (socket_ < 0) return -1;
-    // A blocking connect() waits for room in the listener's queue, and a listener that never accepts makes none.
-    if (port_set_nonblocking(socket_) < 0) return fail_closing(socket_);
-    // Before the peer can send: what follows from a descriptor that was not asked for would follow here.
-    port_pass_descriptors(socket_, false);
-    if (connect(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
-    return socket_;
-}
-
-static bool is_socket_of_mode(const char *path, uint32_t mode) {
-    struct stat status;
-    return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) && (status.st_mode & 0777) == mode;
-}
-
-int port_bind(const char *path, uint32_t mode) {
-    struct sockaddr_un address;
-    socklen_t length;
-    if (make_address(path, &address, &length) < 0) return -1;
-    int socket_ = prepared(socket(AF_UNIX, STREAM, 0));
-    if (socket_ < 0) return -1;
-#if !__APPLE__
-    // Before bind(), which gives the file the socket's mode: at no moment is it open to others.
-    if (fchmod(socket_, (mode_t)mode) < 0) return fail_closing(socket_);
-#endif
-    if (bind(socket_, (struct sockaddr *)&address, length) < 0) return fail_closing(socket_);
-    if (port_set_mode(path, mode) < 0 && !is_socket_of_mode(path, mode)) return fail_closing(socket_);
-    return socket_;
-}
-
-int port_set_mode(const char *path, uint32_t mode) {
-    return fchmodat(AT_FDCWD, path, (mode_t)mode, AT_SYMLINK_NOFOLLOW);
 }
 
 int port_listen(int socket, int backlog) {
@@ -157,15 +101,15 @@ int port_unless_last(int opened) {
 
 int port_accept(int listener) {
     // Tried with a copy: an accepted connection would have to be closed.
-    int copy = port_unless_last(fcntl(listener, F_DUPFD_CLOEXEC, 0));
+    int copy = port_unless_last(PORT_OPENED(fcntl(listener, F_DUPFD_CLOEXEC, 0)));
     if (copy < 0) return -1;
     close(copy);
     int accepted;
     do {
 #if __APPLE__
-        accepted = prepared(accept(listener, NULL, NULL));
+        accepted = prepared(port_above_standard(accept(listener, NULL, NULL)));
 #else
-        accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        accepted = port_above_standard(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 #endif
     } while (accepted < 0 && (errno == EINTR || errno == ECONNABORTED));
     return accepted;
@@ -234,7 +178,7 @@ int port_reopen(int descriptor, bool writing) {
 #else
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    return open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
+    return PORT_OPENED(open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC));
 #endif
 }
 
@@ -255,10 +199,10 @@ int port_prepare_channel(int socket) {
 int port_set_close_on_exec(int descriptor) { return fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
 int port_detach_standard_streams(void) {
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int null = port_open_file("/dev/null");
     if (null < 0) return -1;
     int result = dup2(null, 0) < 0 || dup2(2, 1) < 0 ? -1 : 0;
-    if (null > 2) close(null);
+    close(null);
     return result;
 }
 
@@ -287,22 +231,4 @@ void port_error_text(int number, char *text, size_t size) {
     if (strerror_r(number, buffer, sizeof buffer) != 0) snprintf(buffer, sizeof buffer, "error %d", number);
     snprintf(text, size, "%s", buffer);
 #endif
-}
-
-int port_lock_file(const char *path) {
-    for (;;) {
-        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (file < 0) return -1;
-        int locked;
-        do {
-            locked = flock(file, LOCK_EX | LOCK_NB);
-        } while (locked < 0 && errno == EINTR);
-        if (locked < 0) return fail_closing(file);
-        // The last owner may have removed the file between our open() and flock(): then the lock is of no name.
-        struct stat opened, named;
-        if (fstat(file, &opened) == 0 && stat(path, &named) == 0 && opened.st_ino == named.st_ino
-            && opened.st_dev == named.st_dev)
-            return file;
-        close(file);
-    }
 }

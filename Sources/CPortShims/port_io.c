@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "include/port_io.h"
 #include "include/port_closing.h"
+#include "include/port_standard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,11 @@ static void take_descriptors(const struct cmsghdr *header, port_ancillary *ancil
 #if __APPLE__
         fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 #endif
+        descriptor = port_above_standard(descriptor);
+        if (descriptor < 0) {
+            ancillary->truncated = true;
+            continue;
+        }
         if (ancillary->count < PORT_MAXIMUM_DESCRIPTORS) {
             ancillary->descriptors[ancillary->count++] = descriptor;
         } else {

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "include/port_standard.h"
+
 static int milliseconds(int64_t nanoseconds) {
     if (nanoseconds < 0) return -1;
     int64_t rounded = nanoseconds / 1000000 + (nanoseconds % 1000000 != 0);
@@ -23,7 +25,7 @@ static int milliseconds(int64_t nanoseconds) {
 
 int port_poller_open(port_poller *poller) {
     poller->wake = -1;
-    poller->descriptor = kqueue();
+    poller->descriptor = PORT_OPENED(kqueue());
     if (poller->descriptor < 0) return -1;
     poller->forks = port_fork_count();
     fcntl(poller->descriptor, F_SETFD, FD_CLOEXEC);
@@ -122,9 +124,9 @@ static int control(const port_poller *poller, int operation, int descriptor, uin
 }
 
 int port_poller_open(port_poller *poller) {
-    poller->descriptor = epoll_create1(EPOLL_CLOEXEC);
+    poller->descriptor = PORT_OPENED(epoll_create1(EPOLL_CLOEXEC));
     if (poller->descriptor < 0) return -1;
-    poller->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    poller->wake = PORT_OPENED(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     // Edge-triggered and never read: each write is a new edge, which saves reading the counter after each wake.
     if (poller->wake < 0 || control(poller, EPOLL_CTL_ADD, poller->wake, WAKE_TOKEN, EPOLLIN | EPOLLET) < 0) {
         int error = errno;

@@ -5,22 +5,75 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if __APPLE__
 #include <crt_externs.h>
+#include <mach-o/dyld.h>
 #else
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
+#include "include/port_standard.h"
+
 void port_release_free_memory(void) {
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
 }
+
+static char program[4096];
+
+#if __APPLE__
+static void find_program(void) {
+    char path[4096];
+    uint32_t size = sizeof path;
+    char *real = _NSGetExecutablePath(path, &size) == 0 ? realpath(path, NULL) : NULL;
+    if (real && strlen(real) < sizeof program) strcpy(program, real);
+    free(real);
+}
+#else
+static bool is_program(const char *path) {
+    struct stat own, other;
+    return stat("/proc/self/exe", &own) == 0 && stat(path, &other) == 0 && own.st_dev == other.st_dev &&
+        own.st_ino == other.st_ino;
+}
+
+static void find_program(void) {
+    static const char mark[] = " (deleted)";
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0 || program[0] != '/') {
+        // Without /proc: the path by which it was started.
+        const char *started = (const char *)getauxval(AT_EXECFN);
+        char *real = started ? realpath(started, NULL) : NULL;
+        program[0] = 0;
+        if (real && strlen(real) < sizeof program) strcpy(program, real);
+        free(real);
+        return;
+    }
+    program[length] = 0;
+    // The kernel marks the name of a file that was removed; a file may also be called that.
+    size_t marked = sizeof mark - 1;
+    if ((size_t)length > marked && strcmp(program + length - marked, mark) == 0 && !is_program(program))
+        program[length - marked] = 0;
+}
+#endif
+
+// When the program is loaded, because its file may be replaced while it runs.
+__attribute__((constructor)) static void remember_program(void) {
+    int error = errno;
+    find_program();
+    errno = error;
+}
+
+const char *port_program(void) { return program[0] ? program : NULL; }
 
 int port_spawn(
     const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
@@ -75,7 +128,7 @@ char **port_environment(void) {
 
 int port_process_descriptor(pid_t pid) {
 #if defined(SYS_pidfd_open)
-    return (int)syscall(SYS_pidfd_open, pid, 0);
+    return PORT_OPENED((int)syscall(SYS_pidfd_open, pid, 0));
 #else
     (void)pid;
     errno = ENOSYS;

@@ -19,6 +19,8 @@ void port_yield(void) { sched_yield(); }
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "include/port_standard.h"
+
 int port_processors_allowed(void) {
     // The kernel's own size, since the C library's mask may be too small for it.
     unsigned long mask[128];
@@ -33,7 +35,7 @@ int port_processor(void) { return sched_getcpu(); }
 
 // The text of a small file; false if it cannot be read.
 static bool read_text(const char *path, char *text, size_t size) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = port_open_file(path);
     if (file < 0) return false;
     ssize_t count;
     do {

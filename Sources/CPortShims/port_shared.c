@@ -8,6 +8,7 @@
 
 #include "include/port_io.h"
 #include "include/port_poller.h"
+#include "include/port_standard.h"
 #include "include/port_thread.h"
 
 #if __linux__
@@ -39,9 +40,11 @@ static int fail_closing(int descriptor) {
 }
 
 static int make_file(size_t size) {
-    int memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int memory = PORT_OPENED(
+        memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
     // Linux knows the last flag since 6.3.
-    if (memory < 0 && errno == EINVAL) memory = memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory < 0 && errno == EINVAL)
+        memory = PORT_OPENED(memfd_create("distant-objects", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     memory = port_unless_last(memory);
     if (memory >= 0 && ftruncate(memory, (off_t)size) < 0) return fail_closing(memory);
     return memory;
@@ -133,7 +136,7 @@ int port_doorbell_open(int descriptor) {
     }
     // Both ends in one descriptor: a side that rings can empty a full pipe, and the pipe of neither side breaks when
     // the peer is gone.
-    return port_unless_last(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    return port_unless_last(PORT_OPENED(open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)));
 }
 
 void port_doorbell_ring(int doorbell) {
@@ -153,7 +156,8 @@ void port_doorbell_ring(int doorbell) {
 static int make_doorbell(int *own, int *given) {
     int ends[2];
     *own = *given = -1;
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -1;
+    port_reserve_standard();
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0 || port_pair_above_standard(ends) < 0) return -1;
     close(ends[1]);
     *given = ends[0];
     *own = port_doorbell_open(*given);
@@ -173,7 +177,7 @@ enum { NOT_TRIED = 0, HEARD_EACH_TIME = 1, NOT_HEARD = 2 };
 // Some systems report bytes in a pipe only if it was empty before.
 static int try_doorbell(void) {
     int own, given, result = NOT_TRIED;
-    int poller = epoll_create1(EPOLL_CLOEXEC);
+    int poller = PORT_OPENED(epoll_create1(EPOLL_CLOEXEC));
     if (poller < 0) return result;
     if (make_doorbell(&own, &given) == 0) {
         struct epoll_event event = {.events = EPOLLIN | EPOLLET};

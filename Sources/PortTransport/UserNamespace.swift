@@ -40,7 +40,7 @@ package enum UserNamespace {
 
         /// Nil if there is no such file; empty if it cannot be read.
         private static func contents(of path: String) -> String? {
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            let descriptor = port_open_file(path)
             guard descriptor >= 0 else { return errno == ENOENT ? nil : "" }
             defer { port_close(descriptor) }
             var contents: [UInt8] = []

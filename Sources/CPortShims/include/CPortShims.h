@@ -10,10 +10,12 @@
 #include "port_closing.h"
 #include "port_io.h"
 #include "port_memory.h"
+#include "port_place.h"
 #include "port_poller.h"
 #include "port_process.h"
 #include "port_processors.h"
 #include "port_shared.h"
+#include "port_standard.h"
 #include "port_thread.h"
 
 #endif

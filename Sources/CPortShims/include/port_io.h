@@ -49,12 +49,8 @@ ssize_t port_write(int descriptor, const struct iovec *vectors, int count, bool 
 int port_socketpair(int ends[2]);
 int port_pipe(int ends[2]);
 
-/// Sockets at a path. The return value is a descriptor; ENAMETOOLONG if the path does not fit `sun_path`.
-/// Connecting never waits: EAGAIN if the listener's queue is full, and no poller reports when there is room.
-int port_connect(const char *path);
-int port_bind(const char *path, uint32_t mode);
-/// Sets the mode of a file that is not a symbolic link: the file that a link leads to is not ours, and keeps its mode.
-int port_set_mode(const char *path, uint32_t mode);
+/// A close-on-exec Unix domain stream socket.
+int port_stream_socket(void);
 /// Accepts a connection, or fails with EMFILE while only the last descriptors are left (`port_unless_last`).
 int port_accept(int listener);
 int port_listen(int socket, int backlog);
@@ -62,8 +58,6 @@ int port_listen(int socket, int backlog);
 bool port_is_listener(int descriptor);
 /// The path a socket is bound to, cut to `size` bytes with the terminating zero; empty if it has none.
 void port_bound_path(int socket, char *path, size_t size);
-/// The longest path that fits, without the terminating zero.
-int port_longest_path(void);
 
 /// True if neither end of the socket has a name: it comes from socketpair().
 bool port_is_unnamed(int socket);
@@ -105,8 +99,5 @@ void port_close(int descriptor);
 
 /// The system's text for an `errno`, cut to `size` bytes with the terminating zero.
 void port_error_text(int number, char *text, size_t size);
-
-/// Takes the exclusive lock of a file, which it creates: a descriptor, or -1 with EWOULDBLOCK if another has it.
-int port_lock_file(const char *path);
 
 #endif

@@ -13,6 +13,10 @@ int port_spawn(
     const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
     int standard_output, int standard_error, int channel, pid_t *pid);
 
+/// The path of the file this process runs, as it was when the program was loaded; null if it is not known. A later
+/// installation may have replaced or removed the file.
+const char *port_program(void);
+
 /// The process's environment, `NAME=VALUE` each, ended by null.
 char **port_environment(void);
 

@@ -13,14 +13,16 @@ import Synchronization
 /// ended. One peer may have at most `Connection.Limits.connectionsOfPeer` of them, so that it cannot keep the others out;
 /// further ones are refused.
 ///
-/// Only the owner can read and write the socket's file. A file that a dead process left is replaced; one in use is not. When
-/// the listener is closed or freed, the file is removed, and so is the file `PATH.lock` next to it. Do not remove that one
-/// yourself while a process may be listening.
+/// Only the owner can read and write the socket's file. A file that a dead process left is replaced; one in use is not: the
+/// error names the process that has it. Next to the socket `NAME` is its lock, the file `.NAME.distant-lock`. Do not remove
+/// that one yourself while a process may be listening. When the listener is closed or freed, both files are removed. No other
+/// file is removed or changed, and no other file in their place.
 public final class Listener: AsyncSequence, Sendable {
     /// The element of the sequence.
     public typealias Element = Connection
 
-    /// The address that it listens on.
+    /// The address that it listens on, as an absolute path; as it was given if the absolute path would be too long for a
+    /// socket.
     public let address: Connection.Address
     fileprivate let queue: AcceptQueue
     private let socket: SocketListener
@@ -28,12 +30,15 @@ public final class Listener: AsyncSequence, Sendable {
     /// Starts to listen.
     ///
     /// - Parameters:
-    ///   - address: The path. Its directory must exist.
+    ///   - address: The path. Its directory must exist. A relative path counts from the current directory at the time of this
+    ///     call; the program may change it later.
     ///   - configuration: The configuration of every accepted connection.
-    /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be created.
+    /// - Throws: `ConnectionError.transport` if the path is in use, too long, or cannot be created, or if another file is in
+    ///   the place of the socket or its lock.
     public convenience init(at address: Connection.Address, configuration: Connection.Configuration = .init()) throws {
         try self.init(address.path, configuration) { loop, maximum in
-            try SocketListener(path: address.path, loop: loop, maximum: maximum)
+            try SocketListener(
+                path: address.path, loop: loop, maximum: maximum, version: ProtocolLimits.version)
         }
     }
 

@@ -68,10 +68,13 @@ extension ChannelEndpoint {
     }
 
     /// An end over a connected socket, which the endpoint owns from now on.
-    package static func socket(_ descriptor: CInt) throws(TransportError) -> ChannelEndpoint {
-        guard port_kind(descriptor) == CInt(PORT_KIND_SOCKET) else {
-            throw TransportError(.wrongDescriptor, "Descriptor \(descriptor) is not an open socket.")
+    ///
+    /// A standard stream is moved to another number, and reads or writes nothing from then on.
+    package static func socket(_ number: CInt) throws(TransportError) -> ChannelEndpoint {
+        guard port_kind(number) == CInt(PORT_KIND_SOCKET) else {
+            throw TransportError(.wrongDescriptor, "Descriptor \(number) is not an open socket.")
         }
+        let descriptor = try takenOver(number)
         _ = port_set_close_on_exec(descriptor)
         return ChannelEndpoint(
             link: .socket(descriptor), credentials: port_is_unnamed(descriptor) ? .ofSocketpair : .connected)
@@ -79,7 +82,8 @@ extension ChannelEndpoint {
 
     /// An end over descriptors inherited from the parent process: one socket, or a pipe to read and one to write.
     ///
-    /// The endpoint owns them from now on, and leaves their open descriptions blocking, since others may share them.
+    /// The endpoint owns them from now on, and leaves their open descriptions blocking, since others may share them. Standard
+    /// streams are moved to other numbers, and read or write nothing from then on.
     package static func inherited(reading: CInt, writing: CInt) throws(TransportError) -> ChannelEndpoint {
         let kinds = (port_kind(reading), port_kind(writing))
         for (descriptor, kind) in [(reading, kinds.0), (writing, kinds.1)] where kind <= CInt(PORT_KIND_OTHER) {
@@ -87,17 +91,35 @@ extension ChannelEndpoint {
             throw TransportError(.wrongDescriptor, "Descriptor \(descriptor) is \(what).")
         }
         if kinds.0 == CInt(PORT_KIND_SOCKET), kinds.1 == kinds.0, port_same_file(reading, writing) {
-            if writing != reading { port_close(writing) }
+            if writing != reading { port_close(try takenOver(writing)) }
             return try socket(reading)
         }
         guard reading != writing else {
             throw TransportError(.wrongDescriptor, "Descriptor \(reading) is a pipe, which has one direction.")
         }
+        let input = try takenOver(reading)
+        let output: CInt
+        do {
+            output = try takenOver(writing)
+        } catch {
+            if input != reading { port_close(input) }
+            throw error
+        }
         return ChannelEndpoint(
             link: .streams(
-                input: sharedStream(reading, kinds.0, isOutput: false),
-                output: sharedStream(writing, kinds.1, isOutput: true)),
+                input: sharedStream(input, kinds.0, isOutput: false),
+                output: sharedStream(output, kinds.1, isOutput: true)),
             credentials: .none)
+    }
+
+    /// The descriptor under a number that is not that of a standard stream.
+    ///
+    /// Otherwise what somebody prints would get between the frames, and the next file that is opened after the end of the
+    /// connection would become a standard stream.
+    private static func takenOver(_ descriptor: CInt) throws(TransportError) -> CInt {
+        let taken = port_take_over(descriptor)
+        guard taken >= 0 else { throw .system("moving descriptor \(descriptor)", errno) }
+        return taken
     }
 
     /// The process's standard input and output.

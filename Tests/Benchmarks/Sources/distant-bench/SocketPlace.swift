@@ -23,7 +23,7 @@ final class SocketPlace: Sendable {
     deinit {
         // The listening process may not have removed them yet.
         unlink(path)
-        unlink(path + ".lock")
+        unlink(directory + "/.s.distant-lock")
         rmdir(directory)
     }
 }

@@ -8,9 +8,8 @@ internal import CPortShims
 
 /// Listens at a path of the file system and passes its connections on.
 ///
-/// The path belongs to the process that holds the lock of the file `path.lock` beside it. The kernel releases the lock
-/// when this process ends, in whatever way. So a socket whose lock is free is stale and is replaced, and process
-/// numbers are not needed. Both files have mode 0600.
+/// The path belongs to the process that has its lock: see `ListenerLock`. So a socket whose lock is free is stale and is
+/// replaced. Both files have mode 0600.
 package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock` protects `state`.
     /// Called on the loop for each connection; it may run user code.
     package typealias Acceptor = @Sendable (ChannelEndpoint, PeerCredentials?) -> Void
@@ -35,10 +34,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     /// The most connections that may be open at a time.
     private let maximum: Int
     private let descriptor: CInt
-    /// The lock file; -1 if the socket and its file belong to another process, which may give them to another one
-    /// afterwards.
-    private let lockFile: CInt
-    private let identity: (UInt64, UInt64)
+    /// Nil if the socket and its file belong to another process, which may give them to another one afterwards.
+    private let place: SocketPlace?
     private let lock = StateLock<State>()
     private var state = State()
 
@@ -49,33 +46,20 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
 
     /// Takes the path and listens; connections wait in the kernel until `start`.
     ///
-    /// - Parameter maximum: How many connections may be open at a time; further ones wait in the kernel.
-    /// - Throws: `pathTooLong`; `nameTaken` if somebody listens there; `wrongDescriptor` if a file that is no socket is
-    ///   in the way; `notFound` if the folder does not exist; `system`.
+    /// - Parameters:
+    ///   - path: A relative path counts from the current directory of now.
+    ///   - maximum: How many connections may be open at a time; further ones wait in the kernel.
+    ///   - version: The version of this side, which other processes that want the path are told.
+    /// - Throws: `pathTooLong`; `nameTaken` if somebody listens there; `wrongDescriptor` if a file is in the way that is no
+    ///   socket, or no lock; `notFound` if the folder does not exist; `system`.
     package init(
-        path: String, loop: EventLoop = .shared, backlog: Int = 512, maximum: Int = .max
+        path: String, loop: EventLoop = .shared, backlog: Int = 512, maximum: Int = .max, version: UInt64 = 0
     ) throws(TransportError) {
-        try ChannelEndpoint.checkPath(path)
-        self.path = path
+        let taken = try SocketPlace.take(path, backlog: backlog, version: version)
+        (place, descriptor) = (taken.place, taken.socket)
+        self.path = taken.place.path
         self.loop = loop
         self.maximum = maximum
-        lockFile = port_lock_file(path + ".lock")
-        guard lockFile >= 0 else {
-            let number = errno
-            if number == EWOULDBLOCK { throw Self.taken(path) }
-            if number == ENOENT || number == ENOTDIR {
-                throw TransportError(.notFound, "The folder for the socket \(path) does not exist.")
-            }
-            throw .system("locking \(path).lock", number, context: [path])
-        }
-        do {
-            descriptor = try Self.bind(path, backlog)
-        } catch {
-            unlink(path + ".lock")
-            port_close(lockFile)
-            throw error
-        }
-        identity = Self.identity(at: path) ?? (0, 0)
     }
 
     /// Listens at a socket that a service manager opened and passed to this process; its file stays when this one
@@ -96,8 +80,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         // its peer has given up meanwhile, and a loop that waits in `accept` for the next one would stand still.
         _ = port_set_nonblocking(descriptor)
         _ = port_pass_descriptors(descriptor, false)
-        lockFile = -1
-        identity = (0, 0)
+        place = nil
         path = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
             guard let start = buffer.baseAddress else { return "" }
             port_bound_path(passed.descriptor, start, buffer.count)
@@ -108,46 +91,6 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     deinit {
         close()
         lock.destroy()
-    }
-
-    private static func taken(_ path: String) -> TransportError {
-        TransportError(.nameTaken, "Another listener has \(path).", context: [path])
-    }
-
-    /// The identity of the file at a path: its device and number.
-    private static func identity(at path: String) -> (UInt64, UInt64)? {
-        var status = stat()
-        guard lstat(path, &status) == 0 else { return nil }
-        return (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
-    }
-
-    private static func bind(_ path: String, _ backlog: Int) throws(TransportError) -> CInt {
-        var status = stat()
-        if lstat(path, &status) == 0 {
-            guard status.st_mode & S_IFMT == S_IFSOCK else {
-                throw TransportError(.wrongDescriptor, "\(path) exists and is not a socket.", context: [path])
-            }
-            // A process that does not use the lock may listen there.
-            let probe = port_connect(path)
-            // A full queue also has an owner.
-            let isAlive = probe >= 0 || errno == EAGAIN
-            if probe >= 0 { port_close(probe) }
-            if isAlive { throw taken(path) }
-            unlink(path)
-        }
-        let descriptor = port_bind(path, 0o600)
-        guard descriptor >= 0 else {
-            let number = errno
-            if number == EADDRINUSE { throw taken(path) }
-            throw .system("binding to \(path)", number, context: [path])
-        }
-        if port_listen(descriptor, CInt(clamping: backlog)) < 0 {
-            let number = errno
-            unlink(path)
-            port_close(descriptor)
-            throw .system("listening at \(path)", number, context: [path])
-        }
-        return descriptor
     }
 
     /// Begins to accept.
@@ -185,17 +128,13 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         if state.source != 0 { loop.removeSource(state.source, descriptor, interest: state.interest) }
         lock.unlock(held)
         withExtendedLifetime(hooks) {}
-        guard loop.isAlive, lockFile >= 0 else {
+        guard loop.isAlive, let place else {
             // A forked child leaves the parent's files alone.
             port_close(descriptor)
-            if lockFile >= 0 { port_close(lockFile) }
+            place?.abandon()
             return
         }
-        if let found = Self.identity(at: path), found == identity { unlink(path) }
-        port_close_listener(descriptor)
-        // Removed while the lock is held, so that a later owner's lock file is never removed.
-        unlink(path + ".lock")
-        port_close(lockFile)
+        place.leave { port_close_listener(descriptor) }
     }
 
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
