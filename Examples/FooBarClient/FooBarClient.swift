@@ -2,12 +2,6 @@ import DistantObjects
 import ExampleConsole
 import FooBar
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 #if canImport(Glibc)
     import Glibc
 #else
@@ -58,28 +52,12 @@ struct FooBarClient {
     }
 
     private static func launch(over transport: ChildProcess.Transport, _ words: String) async throws -> Connection {
-        let connection = try await Connection.launch(try serverPath(), over: transport, configuration: .fooBar)
+        // The two programs are built into the same folder.
+        let connection = try await Connection.launch("FooBarServer", over: transport, configuration: .fooBar)
         if let child = connection.child {
             Console.say("FooBarServer is launched over \(words) and runs as process \(child.pid).")
         }
         return connection
-    }
-
-    /// The two programs are built into the same folder.
-    private static func serverPath() throws -> String {
-        #if canImport(Darwin)
-            let found = Bundle.main.executablePath
-        #else
-            let found = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        #endif
-        let own = found ?? CommandLine.arguments[0]
-        let directory = own.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-        let path = (directory.isEmpty ? "." : directory) + "/FooBarServer"
-        guard FileManager.default.isExecutableFile(atPath: path) else {
-            throw Tour.Surprise(
-                description: "there is no server at \(path); build it: swift build --product FooBarServer")
-        }
-        return path
     }
 
     /// No proxy is left now.

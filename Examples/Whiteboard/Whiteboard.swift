@@ -47,11 +47,14 @@ struct Whiteboard {
         let path = folder + "/socket"
         defer {
             // The server removes its socket and the lock beside it, unless it was killed.
-            for file in [path, path + ".lock"] { unlink(file) }
+            for file in [path, folder + "/.socket.distant-lock"] { unlink(file) }
             rmdir(folder)
         }
 
-        let server = try await Connection.launch("whiteboard-server", arguments: [path])
+        // What the server says belongs to the output of this program.
+        var options = ChildProcess.Options()
+        options.standardOutput = 1
+        let server = try await Connection.launch("whiteboard-server", arguments: [path], options: options)
         let board = try await server.root(as: BoardInterface.self)
         var people: [Person] = []
         for name in ["Ada", "Ben", "Cleo"] { people.append(try await Person.launch(name, path)) }

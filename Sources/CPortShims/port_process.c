@@ -77,7 +77,7 @@ const char *port_program(void) { return program[0] ? program : NULL; }
 
 int port_spawn(
     const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
-    int standard_output, int standard_error, int channel, pid_t *pid) {
+    int standard_output, int standard_error, int channel, bool own_group, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int result = posix_spawn_file_actions_init(&actions);
@@ -87,9 +87,9 @@ int port_spawn(
         posix_spawn_file_actions_destroy(&actions);
         return result;
     }
-    if (!result && standard_input >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_input, 0);
-    if (!result && standard_output >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_output, 1);
-    if (!result && standard_error >= 0) result = posix_spawn_file_actions_adddup2(&actions, standard_error, 2);
+    result = posix_spawn_file_actions_adddup2(&actions, standard_input, 0);
+    if (!result) result = posix_spawn_file_actions_adddup2(&actions, standard_output, 1);
+    if (!result) result = posix_spawn_file_actions_adddup2(&actions, standard_error, 2);
     if (!result && directory) result = posix_spawn_file_actions_addchdir_np(&actions, directory);
     if (!result && channel >= 0) result = posix_spawn_file_actions_adddup2(&actions, channel, 3);
 
@@ -99,15 +99,11 @@ int port_spawn(
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
     short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    // Group 0 is a new one.
+    if (own_group) flags |= POSIX_SPAWN_SETPGROUP;
+    if (!result && own_group) result = posix_spawnattr_setpgroup(&attributes, 0);
 #if __APPLE__
     flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
-    for (int standard = 0; standard < 3; standard++) {
-        bool replaced = (standard == 0 && standard_input >= 0) || (standard == 1 && standard_output >= 0) ||
-            (standard == 2 && standard_error >= 0);
-        // One that is closed here stays closed; to inherit it would be an error.
-        if (result || replaced || fcntl(standard, F_GETFD) < 0) continue;
-        result = posix_spawn_file_actions_addinherit_np(&actions, standard);
-    }
 #endif
     if (!result) result = posix_spawnattr_setsigmask(&attributes, &none);
     if (!result) result = posix_spawnattr_setsigdefault(&attributes, &defaults);

@@ -49,6 +49,8 @@ struct ActivationTests {
         let script = "export LISTEN_PID=$$; exec \"$0\" --activated >\"$1\" 2>&1"
         let passed = socket < 0 ? -1 : port_duplicate(socket)
         defer { if passed >= 0 { port_close(passed) } }
+        let null = port_open_null()
+        defer { port_close(null) }
         var pid: pid_t = 0
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/bin:/usr/bin"
         let library = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"].map { ["LD_LIBRARY_PATH=\($0)"] } ?? []
@@ -57,7 +59,7 @@ struct ActivationTests {
                 variables + ["PATH=\(path)", "FOOBAR_PATIENCE=\(TestTimeout.wait / .seconds(1))"] + library
             ) {
                 environment in
-                port_spawn("/bin/sh", arguments, environment, nil, -1, -1, -1, passed, &pid)
+                port_spawn("/bin/sh", arguments, environment, nil, null, null, null, passed, false, &pid)
             }
         }
         try #require(status == 0)

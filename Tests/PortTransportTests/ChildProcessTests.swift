@@ -37,14 +37,78 @@ struct ChildProcessTests {
 
     @Test("A program is named by its path, or by its name if it stands beside this one")
     func located() throws {
-        #expect(try ChildProcess.located("/bin/sh") == "/bin/sh")
-        #expect(try ChildProcess.located("./tool").hasSuffix("/./tool"))
-        #expect(try ChildProcess.located("./tool").hasPrefix("/"))
+        #expect(try ChildProcess.located("/bin/sh") == Array("/bin/sh".utf8))
+        let relative = try String(decoding: ChildProcess.located("./tool"), as: UTF8.self)
+        #expect(relative.hasSuffix("/./tool") && relative.hasPrefix("/"))
         let error = #expect(throws: TransportError.self) { try ChildProcess.located("no-such-helper") }
         #expect(error?.code == .launchFailed && error?.message.contains("beside this program") == true)
     }
 
+    @Test("A zero byte in what a program is given, or a variable's name that is none, is an error", arguments: 0..<10)
+    func zeroBytes(number: Int) throws {
+        var options = ChildProcess.Options()
+        if number == 6 { options.argumentBytes = [[65, 0]] }
+        if number == 7 { options.environmentBytes = [[65, 0]: []] }
+        if number == 8 { options.environmentBytes = [[65]: [0]] }
+        let error = #expect(throws: TransportError.self) {
+            try ChildProcess.launch(
+                number == 0 ? "/bin/sh\0" : "/bin/sh", arguments: number == 1 ? ["-c", "a\0b"] : [],
+                environment: number == 2
+                    ? ["A\0": ""]
+                    : number == 3 ? ["A": "b\0"] : number == 4 ? ["A=B": "c"] : number == 5 ? ["": "c"] : [:],
+                in: number == 9 ? "/\0tmp" : nil, options: options)
+        }
+        #expect(error?.code == .launchFailed)
+        if ![4, 5].contains(number) {
+            #expect(error?.message.contains("zero byte") == true, "\(error?.message ?? "")")
+        }
+        #expect(throws: TransportError.self) { try ChildProcess.located("tool\0") }
+    }
+
     #if os(Linux)
+        @Test("Arguments and variables reach a program byte for byte, also those that it inherits")
+        func bytes() async {
+            await #expect(processExitsWith: .success) {
+                let folder = try TemporaryFolder()
+                let inherited: [CChar] = [-1, -61, 65, 0]
+                setenv("INHERITED", inherited, 1)
+                setenv("REPLACED", "old", 1)
+                let strange: [UInt8] = [0xFF, 0xC3, 0x28, 0x3D, 0x0A]
+                var options = ChildProcess.Options()
+                options.argumentBytes = [strange, []]
+                options.environmentBytes = [[0xFE]: strange, Array("LATER".utf8): [0x80]]
+                // A letter and its accent are not one character for the system.
+                let accent = "e\u{301}"
+                for way in ["cmdline", "environ"] {
+                    let path = folder.path(way)
+                    let errors = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+                    let (child, endpoint) = try ChildProcess.launch(
+                        "/bin/cat", arguments: ["/proc/self/\(way)", "/dev/null", accent],
+                        environment: ["REPLACED": "\u{E9}", "LATER": "earlier", accent: accent], standardError: errors,
+                        options: options)
+                    _ = await child.waitForExit()
+                    close(errors)
+                    withExtendedLifetime(endpoint) {}
+                    let all = try #require(FileManager.default.contents(atPath: path))
+                    // What the program complains about follows.
+                    let parts = all.split(separator: 0, omittingEmptySubsequences: false).map { Array($0) }
+                    if way == "cmdline" {
+                        let words = ["/bin/cat", "/proc/self/cmdline", "/dev/null", accent].map { Array($0.utf8) }
+                        #expect(Array(parts.prefix(6)) == words + [strange, []])
+                    } else {
+                        #expect(parts.contains(Array("INHERITED=".utf8) + [0xFF, 0xC3, 65]))
+                        #expect(parts.contains([0xFE, 0x3D] + strange))
+                        #expect(parts.contains(Array("\(accent)=\(accent)".utf8)))
+                        #expect(parts.contains(Array("REPLACED=\u{E9}".utf8)))
+                        #expect(parts.contains(Array("LATER=".utf8) + [0x80]))
+                        #expect(
+                            parts.filter { $0.starts(with: "REPLACED=".utf8) || $0.starts(with: "LATER=".utf8) }.count
+                                == 2)
+                    }
+                }
+            }
+        }
+
         @Test("A child that was reaped keeps no descriptor, however long its object is held")
         func descriptor() async {
             await #expect(processExitsWith: .success) {

@@ -4,9 +4,10 @@ import Foundation
 package final class TemporaryFolder: Sendable {
     package let path: String
 
-    package init() throws {
+    /// - Parameter parent: The folder to make it in.
+    package init(in parent: String = "/tmp") throws {
         // The path is short because a socket's path has at most about a hundred bytes.
-        path = "/tmp/do-\(UUID().uuidString.prefix(8))"
+        path = "\(parent)/do-\(UUID().uuidString.prefix(8))"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }

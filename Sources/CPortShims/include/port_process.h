@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Starts a program. `standard_input`, `standard_output` and `standard_error` (-1: inherited) become its 0, 1 and 2,
-/// `channel` (-1: none) becomes its 3. All four must be numbered 10 or above and close-on-exec. It starts in
-/// `directory` (null: in this process's), from which a relative `path` would count. Returns an errno, or 0 with `pid`
-/// set.
+/// Starts a program. `standard_input`, `standard_output` and `standard_error` become its 0, 1 and 2, `channel` (-1: none)
+/// becomes its 3. All of them must be numbered 10 or above and close-on-exec. It starts in `directory` (null: in this
+/// process's), from which a relative `path` would count, and in a new process group if `own_group`. Returns an errno, or 0
+/// with `pid` set.
 int port_spawn(
     const char *path, char *const arguments[], char *const environment[], const char *directory, int standard_input,
-    int standard_output, int standard_error, int channel, pid_t *pid);
+    int standard_output, int standard_error, int channel, bool own_group, pid_t *pid);
 
 /// The path of the file this process runs, as it was when the program was loaded; null if it is not known. A later
 /// installation may have replaced or removed the file.

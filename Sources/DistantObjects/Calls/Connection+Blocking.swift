@@ -30,6 +30,7 @@ extension Connection {
     ///   - standardError: A descriptor for the helper's standard error, borrowed until this returns; `nil` for that of this
     ///     process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
+    ///   - options: What else the helper gets from this process.
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted. Its `child` is the process.
     /// - Throws: As `launch`; `ConnectionError.wouldBlock` on an event loop's thread and in a task.
@@ -37,12 +38,12 @@ extension Connection {
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
         in directory: String? = nil,
         standardError: CInt? = nil, over transport: ChildProcess.Transport = .socketpair,
-        configuration: Configuration = .init()
+        options: ChildProcess.Options = .init(), configuration: Configuration = .init()
     ) throws -> Connection {
         try blocking("launch", on: configuration.loop ?? eventLoop(configuration)) {
             try await launch(
                 executable, arguments: arguments, environment: environment, in: directory, standardError: standardError,
-                over: transport, configuration: configuration)
+                over: transport, options: options, configuration: configuration)
         }
     }
 

@@ -1,12 +1,6 @@
 public import PortTransport
 import Synchronization
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 #if canImport(Glibc)
     import Glibc
 #else
@@ -60,33 +54,37 @@ extension Connection {
     /// The helper calls `Connection.parent()`. `close()` does not end the helper process. A helper should wait for its
     /// connection's `ended` and then exit; any other can be ended through `child`.
     ///
+    /// Unless `options` says otherwise, the helper reads nothing from its standard input, its standard output is its standard
+    /// error, and it has a process group of its own: Ctrl-C in a terminal goes to this process alone, and the helper ends
+    /// because its connection does.
+    ///
     /// - Parameters:
-    ///   - executable: The path of the program. A name without a slash is looked up next to this program's executable.
+    ///   - executable: The path of the program. A name without a slash is looked up next to this program's executable, where
+    ///     that was when this program started.
     ///   - arguments: The arguments after the program's name.
     ///   - environment: Variables in addition to those of this process.
     ///   - directory: The working directory of the helper; `nil` for that of this process.
     ///   - standardError: A descriptor for the helper's standard error, borrowed until this returns; `nil` for that of this
     ///     process.
     ///   - transport: A socketpair, or the helper's standard input and output, which then belong to the connection.
+    ///   - options: What else the helper gets from this process.
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted. Its `child` is the process.
-    /// - Throws: `ConnectionError.transport` if the program cannot be started; `.closed` if it ends first; `.peerRefused`;
-    ///   `.protocolViolation`; `.handshakeTimeout`. The process is ended then, and killed if it still runs after a second.
+    /// - Throws: `ConnectionError.transport` if the program cannot be started, or a string contains a zero byte; `.closed` if it
+    ///   ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`. The process is ended then, and killed if it still runs after a second.
     public static func launch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
         in directory: String? = nil,
         standardError: CInt? = nil, over transport: ChildProcess.Transport = .socketpair,
-        configuration: Configuration = .init()
+        options: ChildProcess.Options = .init(), configuration: Configuration = .init()
     ) async throws -> Connection {
         var configuration = configuration
         configuration.name = configuration.name ?? executable
         _ = try eventLoop(configuration)
         let (child, endpoint) = try transporting(executable) {
             try ChildProcess.launch(
-                ChildProcess.located(executable), arguments: arguments,
-                environment: environment.isEmpty
-                    ? nil : ProcessInfo.processInfo.environment.merging(environment) { _, new in new },
-                in: directory, standardError: standardError, over: transport)
+                ChildProcess.located(executable), arguments: arguments, environment: environment, in: directory,
+                standardError: standardError, over: transport, options: options)
         }
         do {
             return try await establish(endpoint, configuration, isInitiator: true, child: child)
@@ -142,7 +140,8 @@ extension Connection {
     /// Opens a connection over a connected socket.
     ///
     /// - Parameters:
-    ///   - descriptor: The socket. The connection owns it.
+    ///   - descriptor: The socket. The connection owns it. A standard stream is moved to another number, and reads or writes
+    ///     nothing from then on.
     ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
     ///   - configuration: The configuration of the connection.
     ///
@@ -159,8 +158,9 @@ extension Connection {
     /// Opens a connection over two pipe ends.
     ///
     /// - Parameters:
-    ///   - reading: The end to read from. The connection owns it.
-    ///   - writing: The end to write to. The connection owns it.
+    ///   - reading: The end to read from. The connection owns it. A standard stream is moved to another number, and reads or
+    ///     writes nothing from then on.
+    ///   - writing: The end to write to, likewise.
     ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
     ///   - configuration: The configuration of the connection.
     ///

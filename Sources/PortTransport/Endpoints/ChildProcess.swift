@@ -5,7 +5,6 @@ internal import Synchronization
     internal import Glibc
 #else
     internal import Darwin
-    internal import MachO
 #endif
 
 /// A program that this process has started, and how it ended.
@@ -56,30 +55,37 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     ///
     /// - Parameters:
     ///   - path: As `located(_:)` gives it.
-    ///   - environment: The child's whole environment; nil: this process's.
+    ///   - environment: Variables in addition to this process's.
     ///   - directory: Where the child starts; nil: where this process is.
     ///   - standardError: What the child has as its standard error, borrowed for the time of the call; nil: this process's.
+    /// - Throws: `launchFailed` if the program cannot be started, or a string contains a zero byte; `system`.
     package static func launch(
-        _ path: String, arguments: [String] = [], environment: [String: String]? = nil, in directory: String? = nil,
-        standardError: CInt? = nil, over transport: Transport = .socketpair, loop: EventLoop = .shared
+        _ path: [UInt8], arguments: [String] = [], environment: [String: String] = [:], in directory: String? = nil,
+        standardError: CInt? = nil, over transport: Transport = .socketpair, options: Options = Options(),
+        loop: EventLoop = .shared
     ) throws(TransportError) -> (ChildProcess, ChannelEndpoint) {
-        let (mine, theirs) = try ends(transport)
-        defer { for descriptor in theirs where descriptor >= 0 { port_close(descriptor) } }
-        let errors = try standardError.map { number throws(TransportError) in try duplicate(number) } ?? -1
-        defer { if errors >= 0 { port_close(errors) } }
-        var pid: pid_t = 0
+        let name = String(decoding: path, as: UTF8.self)
+        if let directory, directory.utf8.contains(0) {
+            throw TransportError(.launchFailed, "the path of the directory contains a zero byte", context: [name])
+        }
         let isPair = transport == .socketpair
-        let variables = self.variables(environment, isPair ? "fd:3" : "stdio")
-        let result = withStrings([path] + arguments) { arguments in
-            withStrings(variables) { variables in
+        let words = try self.arguments(path, arguments, options)
+        let variables = try self.variables(environment, options, channel: isPair ? "fd:3" : "stdio")
+        let (mine, theirs) = try ends(transport)
+        defer { for descriptor in theirs { port_close(descriptor) } }
+        let streams = try streams(standardError, transport, options, theirs)
+        defer { for descriptor in streams { port_close(descriptor) } }
+        var pid: pid_t = 0
+        let result = words.withPointers { words in
+            variables.withPointers { variables in
                 port_spawn(
-                    path, arguments, variables, directory, isPair ? -1 : theirs[0], isPair ? -1 : theirs[1], errors,
-                    isPair ? theirs[0] : -1, &pid)
+                    words.pointee, words, variables, directory, streams[0], streams[1], streams[2],
+                    isPair ? theirs[0] : -1, !options.sharesProcessGroup, &pid)
             }
         }
         guard result == 0 else {
             throw TransportError(
-                .launchFailed, "\(path) could not be started: \(TransportError.reason(result))", context: [path],
+                .launchFailed, "\(name) could not be started: \(TransportError.reason(result))", context: [name],
                 errno: result)
         }
         let child = ChildProcess(pid: pid)
@@ -87,43 +93,17 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
         return (child, mine)
     }
 
-    /// The path of a program: a name without a slash is looked up beside this process's own program, a relative path
-    /// counts from the current directory.
-    package static func located(_ name: String) throws(TransportError) -> String {
-        guard !name.contains("/") else { return name.hasPrefix("/") ? name : absolute(name) }
-        guard let own = ownPath(), let slash = own.lastIndex(of: "/") else {
-            throw TransportError(
-                .launchFailed, "\(name) cannot be looked for beside this program, whose place is unknown")
-        }
-        let path = own[...slash] + name
-        guard access(String(path), X_OK) == 0 else {
-            throw TransportError(
-                .launchFailed,
-                "there is no program \(path): a name without a slash is looked for beside this program's own",
-                context: [name])
-        }
-        return String(path)
-    }
-
-    private static func absolute(_ path: String) -> String {
-        guard let current = getcwd(nil, 0) else { return path }
-        defer { free(current) }
-        return "\(String(cString: current))/\(path)"
-    }
-
-    /// The file this process runs.
-    private static func ownPath() -> String? {
-        #if canImport(Darwin)
-            var size: UInt32 = 0
-            _ = _NSGetExecutablePath(nil, &size)
-            var buffer = [CChar](repeating: 0, count: Int(size) + 1)
-            guard _NSGetExecutablePath(&buffer, &size) == 0 else { return nil }
-            guard let real = realpath(buffer, nil) else { return nil }
-        #else
-            guard let real = realpath("/proc/self/exe", nil) else { return nil }
-        #endif
-        defer { free(real) }
-        return String(cString: real)
+    /// Starts a program whose path is UTF-8.
+    ///
+    /// - Throws: As the other function.
+    package static func launch(
+        _ path: String, arguments: [String] = [], environment: [String: String] = [:], in directory: String? = nil,
+        standardError: CInt? = nil, over transport: Transport = .socketpair, options: Options = Options(),
+        loop: EventLoop = .shared
+    ) throws(TransportError) -> (ChildProcess, ChannelEndpoint) {
+        try launch(
+            Array(path.utf8), arguments: arguments, environment: environment, in: directory,
+            standardError: standardError, over: transport, options: options, loop: loop)
     }
 
     /// How the process ended; nil while it runs.
@@ -286,32 +266,9 @@ public final class ChildProcess: @unchecked Sendable {  // `lock` protects `desc
     }
 
     /// A descriptor of the same file, numbered 10 or above.
-    private static func duplicate(_ descriptor: CInt) throws(TransportError) -> CInt {
+    static func duplicate(_ descriptor: CInt) throws(TransportError) -> CInt {
         let copy = port_duplicate(descriptor)
         if copy < 0 { throw .system("duplicating a descriptor", errno) }
         return copy
-    }
-
-    private static func variables(_ environment: [String: String]?, _ channel: String) -> [String] {
-        var variables: [String] = []
-        if let environment {
-            variables = environment.filter { $0.key != channelVariable }.map { "\($0.key)=\($0.value)" }
-        } else {
-            var entry = port_environment()
-            while let text = entry?.pointee {
-                let variable = String(cString: text)
-                if !variable.hasPrefix("\(channelVariable)=") { variables.append(variable) }
-                entry = entry?.advanced(by: 1)
-            }
-        }
-        return variables + ["\(channelVariable)=\(channel)"]
-    }
-
-    private static func withStrings<R>(
-        _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> R
-    ) -> R {
-        var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) } + [nil]
-        defer { for pointer in pointers { free(pointer) } }
-        return pointers.withUnsafeMutableBufferPointer { body(UnsafePointer($0.baseAddress.unsafelyUnwrapped)) }
     }
 }
