@@ -45,12 +45,12 @@ struct FoundationInitializerTests {
         try await Journal.follow(folder.path("journal")) { path, start in
             await #expect(processExitsWith: .success, observing: [\.exitStatus]) {
                 [path = path as String, start = start as Int] in
-                let cases = try HostileCases(Self.classes(), Journal(path, start: start))
+                // Foundation takes subclasses of its collections for abstract ones: they cannot be used as they are.
+                let cases = try HostileCases(Self.classes(), Journal(path, start: start), areUsed: false)
                 for type in Subclasses.all {
                     guard let model = _getSuperclass(type) else { continue }
                     let name = String(describing: type as Any.Type)
                     NSCodingUnarchiver.setClass(type, forClassName: name)
-                    // Foundation takes subclasses of its collections for abstract ones: they cannot be hashed.
                     try cases.run(name, like: String(reflecting: model as Any.Type), at: [.root, .element, .held])
                 }
             } != nil

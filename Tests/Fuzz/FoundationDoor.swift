@@ -4,6 +4,7 @@
 
 import Foundation
 import FoundationCoding
+import FoundationNetworking
 import KeyedArchive
 
 /// Decodes by key, with references back.
@@ -168,6 +169,8 @@ enum FuzzDoor {
         NSLocale.self, NSCalendar.self, NSDateComponents.self, NSRegularExpression.self, NSTextCheckingResult.self,
         NSCharacterSet.self, NSPersonNameComponents.self, NSURLQueryItem.self, NSAffineTransform.self,
         NSMeasurement.self, Unit.self, ISO8601DateFormatter.self, ByteCountFormatter.self, DateIntervalFormatter.self,
+        NSDateInterval.self, NSDecimalNumberHandler.self, DateFormatter.self, NumberFormatter.self,
+        URLCredential.self, URLResponse.self, HTTPURLResponse.self, NSURLRequest.self, NSMutableURLRequest.self,
     ]
 
     static let classes = own + foundation
@@ -260,6 +263,20 @@ public func leaksOfFoundation() -> UnsafePointer<CChar> {
     return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }
 
+private func networking() -> [NSObject] {
+    let url = URL(fileURLWithPath: "/a")
+    let fields = ["Content-Type": "text/plain; charset=utf-8", "Content-Disposition": "attachment; filename=\"a\""]
+    return [
+        URLRequest(url: url) as NSURLRequest, URLCredential(user: "u", password: "p", persistence: .forSession),
+        URLResponse(url: url, mimeType: "a/b", expectedContentLength: 1, textEncodingName: nil),
+        HTTPURLResponse(url: url, statusCode: 200, httpVersion: nil, headerFields: fields) ?? NSNull(),
+        NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 0), duration: 1),
+        NSDecimalNumberHandler(
+            roundingMode: .up, scale: 2, raiseOnExactness: true, raiseOnOverflow: true, raiseOnUnderflow: true,
+            raiseOnDivideByZero: true),
+    ]
+}
+
 /// Writes seed archives into the directory that `FUZZ_SEEDS` names.
 @_cdecl("LLVMFuzzerInitialize")
 public func prepareSeeds(
@@ -271,24 +288,25 @@ public func prepareSeeds(
     text.addAttribute(.init("b"), value: NSNumber(value: 2.5), range: NSRange(location: 0, length: 3))
     var components = DateComponents()
     components.year = 2_001
-    let values: [NSObject] = [
-        "text" as NSString, NSMutableString(string: "m"), Data([1, 2]) as NSData, [1, "b", NSNull()] as NSArray,
-        NSSet(array: [1, 2.5, true]), NSCountedSet(array: ["x", "x"]), NSOrderedSet(array: [3, 1]),
-        ["k": [Date(timeIntervalSinceReferenceDate: 1)]] as NSDictionary, NSDecimalNumber(string: "-12.5"),
-        UUID() as NSUUID, NSURL(string: "a", relativeTo: URL(string: "http://b/")) ?? NSURL(fileURLWithPath: "/"),
-        NSIndexSet(indexesIn: NSRange(location: 3, length: 4)), NSIndexPath(indexes: [1, 2, 3], length: 3),
-        NSError(domain: "d", code: -3, userInfo: ["i": "u"]), text,
-        NSNotification(name: .init("n"), object: nil as Any?, userInfo: ["a": 1]),
-        NSValue(range: NSRange(location: 1, length: 2)),
-        NSValue(rect: NSRect(x: 1, y: 2, width: 3, height: 4)),
-        TimeZone(secondsFromGMT: 3_600).map { $0 as NSTimeZone }
-            ?? NSNull(),
-        NSLocale(localeIdentifier: "de_CH"), Calendar(identifier: .gregorian) as NSCalendar,
-        components as NSDateComponents, (try? NSRegularExpression(pattern: "a(b+)")) ?? NSNull(),
-        CharacterSet(charactersIn: "abc") as NSCharacterSet, URLQueryItem(name: "n", value: "v") as NSURLQueryItem,
-        NSAffineTransform(), NSMeasurement(doubleValue: 2, unit: UnitLength.meters), ISO8601DateFormatter(),
-        ByteCountFormatter(), DateIntervalFormatter(), FuzzUnit(symbol: "f"), FuzzError(code: 3),
-    ]
+    let values: [NSObject] =
+        [
+            "text" as NSString, NSMutableString(string: "m"), Data([1, 2]) as NSData, [1, "b", NSNull()] as NSArray,
+            NSSet(array: [1, 2.5, true]), NSCountedSet(array: ["x", "x"]), NSOrderedSet(array: [3, 1]),
+            ["k": [Date(timeIntervalSinceReferenceDate: 1)]] as NSDictionary, NSDecimalNumber(string: "-12.5"),
+            UUID() as NSUUID, NSURL(string: "a", relativeTo: URL(string: "http://b/")) ?? NSURL(fileURLWithPath: "/"),
+            NSIndexSet(indexesIn: NSRange(location: 3, length: 4)), NSIndexPath(indexes: [1, 2, 3], length: 3),
+            NSError(domain: "d", code: -3, userInfo: ["i": "u"]), text,
+            NSNotification(name: .init("n"), object: nil as Any?, userInfo: ["a": 1]),
+            NSValue(range: NSRange(location: 1, length: 2)),
+            NSValue(rect: NSRect(x: 1, y: 2, width: 3, height: 4)),
+            TimeZone(secondsFromGMT: 3_600).map { $0 as NSTimeZone }
+                ?? NSNull(),
+            NSLocale(localeIdentifier: "de_CH"), Calendar(identifier: .gregorian) as NSCalendar,
+            components as NSDateComponents, (try? NSRegularExpression(pattern: "a(b+)")) ?? NSNull(),
+            CharacterSet(charactersIn: "abc") as NSCharacterSet, URLQueryItem(name: "n", value: "v") as NSURLQueryItem,
+            NSAffineTransform(), NSMeasurement(doubleValue: 2, unit: UnitLength.meters), ISO8601DateFormatter(),
+            ByteCountFormatter(), DateIntervalFormatter(), FuzzUnit(symbol: "f"), FuzzError(code: 3),
+        ] + networking()
     let tree = FuzzNode("root", 7, [FuzzNode("left", 1, [], anything: text), FuzzNode("right", -1, [])])
     tree.bytes = Data([1, 2, 3])
     var seeds: [Data?] = [

@@ -97,7 +97,9 @@ extension FoundationNeeds {
             + Value.required(
                 .number(nil), "NS._timeoutInterval", "NS._allowsCellularAccess", "NS._httpShouldHandleCookies",
                 "NS._httpShouldUsePipelining")
-            + Value.optional(.object([NSURL.self]), "NS.url", "NS.mainDocumentURL")
+            // Without a URL it could not be copied.
+            + Value.required(.object([NSURL.self]), "NS.url")
+            + Value.optional(.object([NSURL.self]), "NS.mainDocumentURL")
             + Value.optional(.text(longest: .max), "NS.httpMethod")
             + Value.optional(.texts, "NS._allHTTPHeaderFields")
             + Value.optional(.bytes, "NS.httpBody"),

@@ -8,13 +8,16 @@ final class HostileCases {
     /// The classes that a call allows: all.
     let allowed: [AnyClass]
     private let samples: [ClassSample]
+    private let areUsed: Bool
     private let journal: Journal
     private var number = 0
 
     /// - Parameters:
     ///   - classes: The classes to go through, by their full names.
     ///   - journal: Gets the name of each case before it begins.
-    init(_ classes: [String: AnyClass], _ journal: Journal) throws {
+    ///   - areUsed: Whether to use the objects.
+    init(_ classes: [String: AnyClass], _ journal: Journal, areUsed: Bool = true) throws {
+        self.areUsed = areUsed
         allowed = classes.values + Subclasses.all + [Holder.self]
         samples = try ClassSamples.all()
         self.journal = journal
@@ -79,7 +82,7 @@ final class HostileCases {
                 try run("\(name), \(value.name) for \(key), \(way.rawValue)") {
                     var graph = graph
                     let damaged = fields.filter { $0.key != key } + [(key, try value.add(&graph, index))]
-                    return try way.open(Self.archive(graph, index, damaged, .root), allowed, number)
+                    return try way.open(Self.archive(graph, index, damaged, .root), allowed, number, isUsed: areUsed)
                 }
             }
         }
@@ -92,7 +95,7 @@ final class HostileCases {
         for place in places {
             for way in ways {
                 try run("\(name), \(variant.name), \(place.rawValue), \(way.rawValue)") {
-                    try way.open(Self.archive(graph, index, variant.fields, place), allowed, number)
+                    try way.open(Self.archive(graph, index, variant.fields, place), allowed, number, isUsed: areUsed)
                 }
             }
         }
@@ -103,17 +106,16 @@ final class HostileCases {
     ) throws -> (ArchivedGraph, Int) {
         var graph = graph
         try graph.replace(index, with: graph.objects[index].with(fields))
-        return (graph, try place.wrap(index, in: &graph))
+        let outer = try place.wrap(index, in: &graph)
+        return (graph, outer)
     }
 
     /// Runs a case unless an earlier child did; it must end in an object or an error.
     private func run(_ name: String, _ body: () throws -> Bool) throws {
         number += 1
         guard number > journal.start else { return }
-        journal.begin(number, name)
-        do {
-            guard try body() else { fatalError("neither an object nor an error") }
-        } catch is ArchiveError {
+        try journal.run(number, name) {
+            guard try body() else { throw ArchiveError(.misuse, "neither an object nor an error") }
         }
     }
 }

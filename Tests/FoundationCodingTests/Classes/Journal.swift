@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchive
 import Testing
 
 /// Says which case a child process is at, so that its parent can name the one that ended it.
@@ -16,9 +17,22 @@ final class Journal {
         self.start = start
     }
 
-    /// Notes the beginning of a case; a case that hangs ends the process.
-    func begin(_ number: Int, _ name: String) {
+    /// Runs a case, which may throw what decoding throws.
+    ///
+    /// A case that hangs ends the process.
+    func run(_ number: Int, _ name: String, _ body: () throws -> Void) throws {
         alarm(600)
+        write(number, name)
+        do {
+            try body()
+        } catch let error as ArchiveError where error.code != .misuse {
+        } catch {
+            write(number, "\(name): \(error)")
+            throw error
+        }
+    }
+
+    private func write(_ number: Int, _ name: String) {
         let line = Array("\(number)\t\(name)\n".utf8)
         _ = line.withUnsafeBytes { pwrite(file.fileDescriptor, $0.baseAddress, $0.count, 0) }
     }
