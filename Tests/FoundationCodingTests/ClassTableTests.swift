@@ -86,6 +86,19 @@ struct ClassTableTests {
         }
     }
 
+    @Test("The header fields of a response come back, with and without secure coding")
+    func response() throws {
+        let sample = try #require(try ClassSamples.all().first { $0.type == "FoundationNetworking.HTTPURLResponse" })
+        let response = try #require(try Self.open(sample) as? HTTPURLResponse)
+        #expect(response.statusCode == 200)
+        #expect(response.value(forHTTPHeaderField: "Content-Length") == "3")
+        var graph = sample.graph
+        graph.setRoots(ArchivedRecord(typeName: "", storedKeys: ["root"], values: [.reference(sample.index)]))
+        let data = Data(try graph.bytes(format: .binary))
+        let secure = try NSCodingUnarchiver.unarchivedObject(ofClass: HTTPURLResponse.self, from: data)
+        #expect(secure?.value(forHTTPHeaderField: "Content-Length") == "3")
+    }
+
     @Test("Foundation's own code asks for no key that the table does not name")
     func keys() throws {
         let samples = try ClassSamples.all()
