@@ -5,6 +5,8 @@ import Synchronization
 struct Ancestry: Sendable {
     /// The nearest `NSCoding` class of Foundation: the class itself or a superclass.
     let coding: AnyClass?
+    /// The full name of that class.
+    let codingName: String
     /// Whether the class is a class of Foundation, or a subclass of one other than `NSObject`.
     let hasFoundations: Bool
 
@@ -28,6 +30,7 @@ struct Ancestry: Sendable {
         }
         hasFoundations = !ancestors.isEmpty
         coding = ancestors.first { $0 is any NSCoding.Type }
+        codingName = coding.map { String(reflecting: $0) } ?? ""
     }
 
     private static func isFoundations(_ type: AnyClass) -> Bool {

@@ -7,8 +7,9 @@ extension FoundationNeeds {
     /// - Throws: `ArchiveError` if that class is not one that may be made from an archive, or one that may not have
     ///   subclasses there.
     static func ofFoundation(in type: AnyClass) throws -> FoundationNeeds? {
-        guard let ancestor = Ancestry.of(type).coding else { return nil }
-        if let needs = table[String(reflecting: ancestor)] { return needs }
+        let ancestry = Ancestry.of(type)
+        guard let ancestor = ancestry.coding else { return nil }
+        if let needs = table[ancestry.codingName] { return needs }
         guard let maker = NativeDecoding.maker(of: ancestor), ancestor == type || !hasNoSubclasses(ancestor) else {
             throw ArchiveError(.unsupported, refusal(of: type, for: ancestor))
         }
@@ -18,7 +19,9 @@ extension FoundationNeeds {
     /// Checks that objects of a class may be made from an archive at all.
     ///
     /// Nothing is asked of a class before this check, not even whether it supports secure coding: some trap.
-    static func admit(_ type: AnyClass) throws { _ = try ofFoundation(in: type) }
+    static func admit(_ type: AnyClass) throws {
+        if NativeDecoding.maker(of: type) == nil { _ = try ofFoundation(in: type) }
+    }
 
     private static func refusal(of type: AnyClass, for ancestor: AnyClass) -> String {
         let name = ClassNames.name(of: ancestor)
