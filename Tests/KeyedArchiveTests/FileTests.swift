@@ -74,13 +74,15 @@ struct FileTests {
         await #expect(processExitsWith: .success) {
             let path = "/tmp/\(UUID().uuidString)"
             defer { unlink(path) }
-            for number: CInt in 0...2 { close(number) }
-            try ArchiveFile(URL(fileURLWithPath: path)).write { append in
-                // What somebody prints meanwhile.
-                for number: CInt in 1...2 { #expect(write(number, "x", 1) < 0 && errno == EBADF) }
-                try Array("archive".utf8).withUnsafeBytes { try append($0) }
+            for number: CInt in 1...2 {
+                close(number)
+                try ArchiveFile(URL(fileURLWithPath: path)).write { append in
+                    // What somebody prints meanwhile.
+                    #expect(write(number, "x", 1) < 0 && errno == EBADF)
+                    try Array("archive".utf8).withUnsafeBytes { try append($0) }
+                }
+                #expect(FileManager.default.contents(atPath: path) == Data("archive".utf8))
             }
-            #expect(FileManager.default.contents(atPath: path) == Data("archive".utf8))
         }
     }
 
