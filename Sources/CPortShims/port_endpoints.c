@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -88,12 +89,21 @@ void port_bound_path(int socket, char *path, size_t size) {
 // How many descriptors stay free of what peers cause: an eighth of those the process may have, at most this number.
 enum { MOST_RESERVED = 16 };
 
+static rlim_t unreserved(rlim_t limit) {
+    return limit - (limit / 8 < MOST_RESERVED ? limit / 8 : MOST_RESERVED);
+}
+
+int port_peer_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > INT_MAX) return INT_MAX;
+    return (int)unreserved(limit.rlim_cur);
+}
+
 int port_unless_last(int opened) {
     struct rlimit limit;
     if (opened < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0) return opened;
     // The system gives out the lowest number that is free, so all below it are in use.
-    rlim_t reserved = limit.rlim_cur / 8 < MOST_RESERVED ? limit.rlim_cur / 8 : MOST_RESERVED;
-    if ((rlim_t)opened < limit.rlim_cur - reserved) return opened;
+    if ((rlim_t)opened < unreserved(limit.rlim_cur)) return opened;
     close(opened);
     errno = EMFILE;
     return -1;
@@ -104,6 +114,10 @@ int port_accept(int listener) {
     int copy = port_unless_last(PORT_OPENED(fcntl(listener, F_DUPFD_CLOEXEC, 0)));
     if (copy < 0) return -1;
     close(copy);
+    return port_accept_last(listener);
+}
+
+int port_accept_last(int listener) {
     int accepted;
     do {
 #if __APPLE__

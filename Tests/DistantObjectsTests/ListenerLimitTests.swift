@@ -48,6 +48,7 @@ struct ListenerLimitTests {
         let paused = Signal()
         var configuration = Connection.Configuration.patient
         configuration.limits.connections = 2
+        configuration.limits.connectionsOfPeer = 2
         configuration.onEvent = { if $0.code == .acceptPaused { paused.send() } }
         let listener = try Listener(at: .path(place.socket), configuration: configuration)
         let serving = Task {

@@ -120,6 +120,19 @@ struct PeerLimitTests {
         #expect(counts.isEmpty)
     }
 
+    @Test("The peer with most connections is known, and its first refusal")
+    func largest() {
+        var counts = PeerCounts(maximum: 5)
+        #expect(counts.largest == nil && !counts.refuse(.process(1)))
+        for peer in [1, 2, 2, 3] as [Int32] { #expect(counts.enter(.process(peer)) == .admitted) }
+        #expect(counts.largest?.peer == .process(2) && counts.largest?.count == 2)
+        #expect(counts.count(of: .process(3)) == 1 && counts.count(of: .process(4)) == 0)
+        #expect(counts.refuse(.process(2)) && !counts.refuse(.process(2)))
+        counts.leave(.process(2))
+        counts.leave(.process(2))
+        #expect(counts.largest?.count == 1)
+    }
+
     @Test("After any sequence of connections and ends, there is room for the maximum again")
     func churn() async throws {
         let server = try Server(connectionsOfPeer: 3)

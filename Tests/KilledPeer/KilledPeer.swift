@@ -4,13 +4,13 @@ import DistantObjects
 /// three processes, and of those that look at a process from inside.
 ///
 /// It serves the process that launched it with a `Room`, to which it also sends promises, a `Spring`, a `Vault`, a
-/// `Switchboard` and a `Tool`.
+/// `Switchboard`, a `Hog` and a `Tool`.
 @main
 struct KilledPeer {
     static func main() async throws {
         let connection = try await Connection.parent()
         connection.vend([
-            "": Room(), "spring": Spring(), "vault": Vault(), "switchboard": Switchboard(), "tool": Tool(),
+            "": Room(), "spring": Spring(), "vault": Vault(), "switchboard": Switchboard(), "hog": Hog(), "tool": Tool(),
         ])
         _ = await connection.ended
     }

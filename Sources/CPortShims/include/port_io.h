@@ -53,6 +53,12 @@ int port_pipe(int ends[2]);
 int port_stream_socket(void);
 /// Accepts a connection, or fails with EMFILE while only the last descriptors are left (`port_unless_last`).
 int port_accept(int listener);
+
+/// Accepts a connection even while only the last descriptors are left; the caller gives one back soon.
+int port_accept_last(int listener);
+
+/// How many descriptors the process may have without those that `port_unless_last` keeps.
+int port_peer_descriptors(void);
 int port_listen(int socket, int backlog);
 /// True if the descriptor is a Unix domain stream socket that listens.
 bool port_is_listener(int descriptor);

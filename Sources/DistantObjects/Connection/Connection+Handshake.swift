@@ -44,6 +44,13 @@ extension Connection: LoopUser {
         if isOver { loop.cancelTimer(timer) }
     }
 
+    /// Ends the connection because this side no longer wants its peer.
+    func refuse(because reason: String) {
+        state.withLock { $0.writeGoodbye(.refused, reason) }
+        handshakeEnded(ConnectionError(.peerRefused, reason, context: name))
+        endAfterGoodbye(.refusedHere(reason))
+    }
+
     /// Calls the hook when the handshake has ended, with whether it succeeded.
     func whenHandshakeEnds(_ hook: @escaping @Sendable (Bool) -> Void) {
         let outcome = life.withLock { life in

@@ -2,27 +2,7 @@ import PortTransport
 
 /// The number of open connections of each peer of a listener.
 package struct PeerCounts {
-    /// A peer whose connections are counted together.
-    ///
-    /// A process of this user is one peer, so that a faulty process cannot keep the others out. It could evade the limit by
-    /// forking, but it could also simply kill this process. All processes of another user are one peer, because that user
-    /// cannot kill this process and must not be able to exhaust it.
-    package enum Peer: Hashable {
-        case process(Int32)
-        case user(UInt32)
-        /// A peer without credentials.
-        case unknown
-
-        package init(_ credentials: PeerCredentials?) {
-            guard let credentials else {
-                self = .unknown
-                return
-            }
-            // Processes that this process's namespace does not contain have the number 0.
-            let isKnown = credentials.pid > 0 && credentials.isOfThisUser
-            self = isKnown ? .process(credentials.pid) : .user(credentials.uid)
-        }
-    }
+    package typealias Peer = PeerIdentity
 
     package enum Verdict: Equatable {
         case admitted
@@ -58,20 +38,29 @@ package struct PeerCounts {
         return .admitted
     }
 
+    /// Notes that a peer with open connections was refused one, although its number would allow it.
+    ///
+    /// - Returns: Whether it is the first refusal since a connection was admitted.
+    package mutating func refuse(_ peer: Peer) -> Bool {
+        guard entries[peer]?.wasRefused == false else { return false }
+        entries[peer]?.wasRefused = true
+        return true
+    }
+
+    /// The number of open connections of a peer.
+    package func count(of peer: Peer) -> Int { entries[peer]?.count ?? 0 }
+
+    /// The peer with the most open connections.
+    ///
+    /// - Complexity: O(*n*) in the number of peers.
+    package var largest: (peer: Peer, count: Int)? {
+        entries.max { $0.value.count < $1.value.count }.map { ($0.key, $0.value.count) }
+    }
+
     /// Counts the end of a connection that was admitted.
     package mutating func leave(_ peer: Peer) {
         guard var entry = entries[peer] else { return }
         entry.count -= 1
         entries[peer] = entry.count > 0 ? entry : nil
-    }
-}
-
-extension PeerCounts.Peer: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .process(let number): "process \(number)"
-        case .user(let number): "user \(number)"
-        case .unknown: "a process without credentials"
-        }
     }
 }

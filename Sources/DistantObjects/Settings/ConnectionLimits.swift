@@ -27,14 +27,20 @@ public struct ConnectionLimits: Sendable, Equatable {
     public var streams = 1_024
     /// Connections of one listener that may be open at a time, with those not yet taken from it.
     ///
-    /// Default: 10,000. Above the limit, processes that connect wait in the kernel until a connection has ended.
+    /// Default: 10,000. It is never more than the descriptors that this process may have (`ulimit -n`), without the last
+    /// ones, when the listener is made. Above the limit, processes that connect wait in the kernel until a connection has
+    /// ended.
     public var connections = 10_000
     /// Connections of one listener that one peer may have open at a time.
     ///
-    /// Default: 1,000. A peer is a process of this user, or all processes of another user, which could otherwise evade
-    /// the limit by forking. Further connections are refused (`peerRefused`), so that one process cannot keep all
-    /// others out. A connection counts from the moment it is accepted until it is torn down.
-    public var connectionsOfPeer = 1_000
+    /// Default: `nil`, which stands for half of `connections`, and for 1,000 if that is less. So with `ulimit -n 1024`, of
+    /// which the last 16 stay free, it is 504. A peer is a process of this user, or all processes of another user, which
+    /// could otherwise evade the limit by forking. Further connections are refused (`peerRefused`), so that one process
+    /// cannot keep all others out. A connection counts from the moment it is accepted until it is torn down.
+    ///
+    /// A peer may use half of the descriptors over all listeners of this process, including two for each connection in
+    /// shared memory, or as many as this limit.
+    public var connectionsOfPeer: Int?
     /// Bytes of one message.
     ///
     /// Default: 256 MiB. Large messages are sent in fragments. It is never more than `archive.bytes`, the limit of the
@@ -73,6 +79,15 @@ public struct ConnectionLimits: Sendable, Equatable {
     /// Makes limits with the defaults.
     public init() {}
 
+    /// The most connections of one peer, unless the program says otherwise.
+    private static let mostOfPeer = 1_000
+
+    /// Sets the limits of a listener that depend on how many descriptors there are.
+    mutating func fit(descriptors: Int) {
+        connections = max(1, min(connections, descriptors))
+        connectionsOfPeer = connectionsOfPeer ?? min(Self.mostOfPeer, max(1, connections / 2))
+    }
+
     /// Brings every limit into the range that the protocol allows.
     mutating func clamp() {
         queuedCalls = min(max(1, queuedCalls), 1 << 20)
@@ -81,7 +96,7 @@ public struct ConnectionLimits: Sendable, Equatable {
         exports = min(max(2, exports), Int(UInt32.max))
         streams = min(max(0, streams), Int(ProtocolLimits.openStreams))
         connections = max(1, connections)
-        connectionsOfPeer = max(1, connectionsOfPeer)
+        connectionsOfPeer = connectionsOfPeer.map { max(1, $0) }
         message = max(Int(ProtocolLimits.smallestMessage), min(message, archive.bytes, 1 << 40))
         unreadAnswers = min(max(1_024, unreadAnswers), 1 << 40)
         waitingBytes = min(max(0, waitingBytes), 1 << 40)

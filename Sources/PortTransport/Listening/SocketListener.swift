@@ -21,6 +21,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var timer: TimerToken?
         var acceptor: Acceptor?
         var onPause: (@Sendable (TransportError) -> Void)?
+        /// Called for a connection that takes one of the last descriptors, if the first function returns true.
+        var lastAcceptor: (mayAccept: @Sendable () -> Bool, acceptor: Acceptor)?
         /// Nothing was accepted since the last pause, which was reported.
         var pausesAgain = false
         /// Accepted connections whose end was not reported yet.
@@ -93,6 +95,20 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         lock.destroy()
     }
 
+    /// Sets what happens to connections for which only the last descriptors are left.
+    ///
+    /// Without this they wait in the kernel. With it one at a time is accepted all the same, with pauses, so that the
+    /// acceptor can end another connection for it, or refuse it.
+    ///
+    /// - Parameters:
+    ///   - mayAccept: Called under a lock; whether the acceptor may find a connection to end.
+    ///   - acceptor: As in `start`.
+    package func whenLastDescriptorsAreLeft(
+        mayAccept: @escaping @Sendable () -> Bool, _ acceptor: @escaping Acceptor
+    ) {
+        lock.withLock { if !state.isClosed { state.lastAcceptor = (mayAccept, acceptor) } }
+    }
+
     /// Begins to accept.
     ///
     /// The loop holds the listener until `close`.
@@ -122,8 +138,8 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         let held = lock.lock()
         guard !state.isClosed else { return lock.unlock(held) }
         state.isClosed = true
-        let hooks = (state.acceptor, state.onPause)
-        (state.acceptor, state.onPause) = (nil, nil)
+        let hooks = (state.acceptor, state.onPause, state.lastAcceptor)
+        (state.acceptor, state.onPause, state.lastAcceptor) = (nil, nil, nil)
         if let timer = state.timer { loop.cancelTimer(timer) }
         if state.source != 0 { loop.removeSource(state.source, descriptor, interest: state.interest) }
         lock.unlock(held)
@@ -153,15 +169,29 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             let accepted = port_accept(descriptor)
             let number = errno
             guard accepted >= 0 else {
+                if number == EMFILE { acceptLast(held) }
                 if number != EAGAIN, number != EWOULDBLOCK { pause(number, held) }
                 return lock.unlock(held)
             }
             state.pausesAgain = false
             state.open += 1
             lock.unlock(held)
-            let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
-            loop.perform { acceptor(endpoint, endpoint.peer) }
+            pass(accepted, to: acceptor)
         }
+    }
+
+    /// Accepts one connection although only the last descriptors are left.
+    private func acceptLast(_ held: borrowing Held<State>) {
+        guard let last = state.lastAcceptor, last.mayAccept() else { return }
+        let accepted = port_accept_last(descriptor)
+        guard accepted >= 0 else { return }
+        state.open += 1
+        pass(accepted, to: last.acceptor)
+    }
+
+    private func pass(_ accepted: CInt, to acceptor: @escaping Acceptor) {
+        let endpoint = ChannelEndpoint(link: .socket(accepted), credentials: .connected)
+        loop.perform { acceptor(endpoint, endpoint.peer) }
     }
 
     /// An accepted connection has ended, so there is room for another.

@@ -41,4 +41,21 @@ struct LimitRangeTests {
         limits.clamp()
         #expect(limits.message == Int(ProtocolLimits.smallestMessage))
     }
+
+    @Test(
+        "A listener's limits know of each other and of the descriptors",
+        arguments: [(1_008, 1_008, 504), (224, 224, 112), (100_000, 10_000, 1_000), (0, 1, 1)])
+    func descriptors(_ most: Int, _ connections: Int, _ ofPeer: Int) {
+        var limits = ConnectionLimits()
+        limits.fit(descriptors: most)
+        #expect(limits.connections == connections && limits.connectionsOfPeer == ofPeer)
+        // What the program sets stays.
+        limits.connectionsOfPeer = 900
+        limits.connections = 20
+        limits.fit(descriptors: most)
+        #expect(limits.connections == min(20, max(1, most)) && limits.connectionsOfPeer == 900)
+        limits.connectionsOfPeer = nil
+        limits.fit(descriptors: 1_008)
+        #expect(limits.connectionsOfPeer == limits.connections / 2 || limits.connections == 1)
+    }
 }

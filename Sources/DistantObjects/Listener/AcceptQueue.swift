@@ -1,0 +1,197 @@
+@_spi(Queues) import PortTransport
+import Synchronization
+
+/// The queue of connections whose handshake is done and that are not taken yet.
+final class AcceptQueue: Sendable {
+    private struct State: ~Copyable {
+        var ready = Ring<Connection>()
+        var waiting = Ring<(UInt64, CheckedContinuation<Connection?, Never>)>()
+        var nextWaiter: UInt64 = 0
+        var isEnded = false
+        var counts: PeerCounts
+        /// The open connections, except those that have to make room for others.
+        var open: [ObjectIdentifier: Open] = [:]
+        var opened: UInt64 = 0
+        /// The socket, which is notified of each connection that ends.
+        ///
+        /// Weak, because it holds this queue.
+        weak var socket: SocketListener?
+
+        /// The newest connection of the peer that has most, for a connection of a peer that has fewer.
+        ///
+        /// - Returns: Nil if the other peer would be the largest one then.
+        func newestOfLargest(besides peer: PeerIdentity) -> Open? {
+            guard let largest = counts.largest, largest.count > counts.count(of: peer) + 1 else { return nil }
+            return open.values.filter { $0.peer == largest.peer }.max { $0.number < $1.number }
+        }
+    }
+
+    /// An open connection.
+    ///
+    /// It is not held: a connection that its user drops ends. It is removed when it has ended, while it still exists.
+    fileprivate struct Open {
+        let number: UInt64
+        let peer: PeerIdentity
+        let connection: Unmanaged<Connection>
+    }
+
+    /// Whether a peer's connection is accepted.
+    private enum Verdict: Sendable {
+        case admitted
+        /// It takes the place of a connection of another peer.
+        case instead(of: Connection, PeerIdentity, isFirst: Bool)
+        case refused(reason: String, isFirst: Bool)
+    }
+
+    private let state: Mutex<State>
+    private let configuration: Connection.SharedConfiguration
+    private let loop: EventLoop
+    /// The listener's path or name, for error messages.
+    private let place: String
+    private let maximumOfPeer: Int
+
+    init(configuration: Connection.SharedConfiguration, loop: EventLoop, place: String) {
+        self.configuration = configuration
+        self.loop = loop
+        self.place = place
+        maximumOfPeer = configuration.value.limits.connectionsOfPeer ?? 1
+        state = Mutex(State(counts: PeerCounts(maximum: maximumOfPeer)))
+    }
+
+    /// Sets the socket whose connections are accepted, before the first one.
+    func begin(with socket: SocketListener) { state.withLock { $0.socket = socket } }
+
+    /// Whether a peer has connections of which one could make room for another peer.
+    var mayMakeRoom: Bool { state.withLock { ($0.counts.largest?.count ?? 0) > 1 } }
+
+    /// Makes a connection of an accepted socket, unless the peer has too many.
+    ///
+    /// Runs on the loop.
+    ///
+    /// - Parameter makingRoom: Whether only the last descriptors are left, so that another connection has to end for it.
+    func accept(_ endpoint: ChannelEndpoint, of credentials: PeerCredentials?, makingRoom: Bool = false) {
+        let peer = PeerIdentity(credentials)
+        switch admit(peer, makingRoom: makingRoom) {
+        case .admitted: break
+        case .instead(let other, let holder, let isFirst):
+            let reason = "other processes need the descriptors, of which \(holder) uses most"
+            if isFirst { report(other.peer, reason) }
+            other.refuse(because: reason)
+        case .refused(let reason, let isFirst):
+            if isFirst { report(credentials, reason) }
+            // Without waiting for its Hello, so that a silent peer uses no resources.
+            Connection.refuse(endpoint, reason, loop: loop)
+            state.withLock { $0.socket }?.connectionEnded()
+            return
+        }
+        // This cannot fail, because the loop exists. If it did, the endpoint would be closed.
+        guard let connection = try? Connection.make(endpoint, configuration, isInitiator: false) else {
+            return ended(peer)
+        }
+        state.withLock { state in
+            state.opened += 1
+            state.open[ObjectIdentifier(connection)] = Open(
+                number: state.opened, peer: peer, connection: .passUnretained(connection))
+        }
+        connection.whenEnded { [self, unowned connection] in
+            forget(connection)
+            ended(peer)
+        }
+        connection.begin()
+        connection.whenHandshakeEnds { [self] isOpen in
+            if isOpen { deliver(connection) }
+        }
+    }
+
+    private func admit(_ peer: PeerIdentity, makingRoom: Bool) -> Verdict {
+        state.withLock { state in
+            let other = makingRoom ? state.newestOfLargest(besides: peer) : nil
+            if makingRoom, other == nil {
+                return .refused(
+                    reason: "no descriptors are left for more connections of \(peer)",
+                    isFirst: state.counts.refuse(peer))
+            }
+            if case .refused(let isFirst) = state.counts.enter(peer) {
+                return .refused(
+                    reason: "\(maximumOfPeer) connections of \(peer) are open, as many as a peer may have",
+                    isFirst: isFirst)
+            }
+            guard PeerDescriptors.shared.reserve(1, for: peer, atLeast: maximumOfPeer) else {
+                state.counts.leave(peer)
+                return .refused(
+                    reason: "\(peer) uses half of the descriptors, as many as a peer may use",
+                    isFirst: state.counts.refuse(peer))
+            }
+            guard let other else { return .admitted }
+            let connection = other.connection.takeUnretainedValue()
+            state.open[ObjectIdentifier(connection)] = nil
+            return .instead(of: connection, other.peer, isFirst: state.counts.refuse(other.peer))
+        }
+    }
+
+    /// Counts the end of a connection that was admitted.
+    private func ended(_ peer: PeerIdentity) {
+        PeerDescriptors.shared.giveBack(1, for: peer)
+        let socket = state.withLock { state in
+            state.counts.leave(peer)
+            return state.socket
+        }
+        socket?.connectionEnded()
+    }
+
+    /// Reports that a peer was refused.
+    private func report(_ credentials: PeerCredentials?, _ reason: String) {
+        let error = ConnectionError(.peerRefused, reason, context: place)
+        configuration.value.onEvent?(.tooManyConnections(credentials, error))
+    }
+
+    private func deliver(_ connection: Connection) {
+        let (waiter, isEnded) = state.withLock { state -> (CheckedContinuation<Connection?, Never>?, Bool) in
+            if state.isEnded { return (nil, true) }
+            if let (_, waiter) = state.waiting.popFirst() { return (waiter, false) }
+            // `forget` removes one that ends after this check.
+            if !connection.hasEnded { state.ready.append(connection) }
+            return (nil, false)
+        }
+        waiter?.resume(returning: connection)
+        if isEnded { connection.invalidate() }
+    }
+
+    /// Removes a connection that has ended, which may not have been taken.
+    private func forget(_ connection: Connection) {
+        _ = state.withLock { state in
+            state.open[ObjectIdentifier(connection)] = nil
+            return state.ready.removeFirst { $0 === connection }
+        }
+    }
+
+    func next() async -> Connection? {
+        let number = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (connection, isDone) = state.withLock { state -> (Connection?, Bool) in
+                    if let connection = state.ready.popFirst() { return (connection, true) }
+                    if state.isEnded || Task.isCancelled { return (nil, true) }
+                    state.waiting.append((number, continuation))
+                    return (nil, false)
+                }
+                if isDone { continuation.resume(returning: connection) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { $0.waiting.removeFirst { $0.0 == number } }
+            waiter?.1.resume(returning: nil)
+        }
+    }
+
+    func end() {
+        let (waiting, untaken) = state.withLock { state in
+            state.isEnded = true
+            return (state.waiting.removeAll(), state.ready.removeAll())
+        }
+        for (_, continuation) in waiting { continuation.resume(returning: nil) }
+        for connection in untaken { connection.invalidate() }
+    }
+}
