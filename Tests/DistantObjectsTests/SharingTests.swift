@@ -249,19 +249,19 @@ import Testing
             }
         }
 
-        @Test("A process shares memory with a limited number of peers, and stays on the socket with others")
+        @Test("A peer shares memory over a limited number of connections, and others stay on the socket")
         func most() async {
             await #expect(processExitsWith: .success) {
                 var pairs: [(Connection, Connection)] = []
-                for _ in 0..<300 {
+                for _ in 0..<150 {
                     let (client, server) = try await Connection.pair(
                         over: .socketpair, first: Self.always, second: .patient)
                     server.vend(Directory())
                     try await Self.echo(0..<10, try await client.root)
                     pairs.append((client, server))
                 }
-                // Both ends of each connection are in this process.
-                #expect(pairs.count { $0.0.isInSharedMemory } == 256)
+                // Both ends of each connection are in this process, which is one peer: it has half of 512.
+                #expect(pairs.count { $0.0.isInSharedMemory } == 128)
                 for (client, server) in pairs { await Self.close(client, server) }
                 let (client, server, root) = try await Self.pair()
                 try await Self.echo(0..<10, root)

@@ -150,23 +150,31 @@ import Testing
             #expect(try ends.read(20) == [UInt8](repeating: 7, count: 20))
         }
 
-        @Test("A process makes and takes a limited number of regions")
+        @Test("A peer has half of the regions that the others leave, and each has one")
         func most() async {
             await #expect(processExitsWith: .success) {
                 var kept: [Region] = []
+                var taken: [Region] = []
                 var descriptors: [CInt] = []
-                while let (region, descriptor) = Region.make() {
-                    kept.append(region)
-                    descriptors.append(descriptor)
+                // The last ones get one each, until nothing is left.
+                for (peer, share) in [128, 64, 32, 16, 8, 4, 4, 0].enumerated() {
+                    let peer = PeerIdentity.process(CInt(peer + 1))
+                    var own: [Region] = []
+                    while let (region, descriptor) = Region.make(for: peer) {
+                        own.append(region)
+                        descriptors.append(descriptor)
+                    }
+                    #expect(own.count * Region.size == share << 20)
+                    while let region = try Region.take(descriptors[0], from: peer) { taken.append(region) }
+                    kept += own
+                    #expect(kept.count == taken.count)
                 }
                 #expect(kept.count * Region.size == 256 << 20)
-                var taken = try descriptors.compactMap { try Region.take($0) }
-                #expect(taken.count == kept.count)
-                #expect(try Region.take(descriptors[0]) == nil)
                 taken = []
                 kept = []
                 #expect(Self.mappings == 0)
-                #expect(try Region.take(descriptors[0]) != nil && Region.make() != nil)
+                #expect(
+                    try Region.take(descriptors[0], from: .process(9)) != nil && Region.make(for: .process(9)) != nil)
             }
         }
 
@@ -212,7 +220,7 @@ import Testing
 
         @Test("Only its maker can write a region, and nobody can take pages away from it")
         func seals() throws {
-            let (region, descriptor) = try #require(Region.make())
+            let (region, descriptor) = try #require(Region.make(for: .unknown))
             defer { port_close(descriptor) }
             #expect(mmap(nil, Region.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) == MAP_FAILED)
             #expect(pwrite(descriptor, "x", 1, 0) < 0)
@@ -222,7 +230,7 @@ import Testing
             // MADV_REMOVE
             #expect(madvise(region.piece(0).baseAddress, 4_096, 9) < 0)
             region.piece(0)[0] = 5
-            let taken = try #require(try Region.take(descriptor))
+            let taken = try #require(try Region.take(descriptor, from: .unknown))
             #expect(taken.piece(0)[0] == 5)
             // It may change while it is read, and so is copied once.
             region.piece(0)[0] = 6

@@ -22,10 +22,10 @@ import Testing
             static let size = 4_096 + 2 * SharedMemoryTransport.capacity
 
             init() throws {
-                let made = try #require(SharedMemoryTransport.make(tellsProcessor: true))
+                let made = try #require(SharedMemoryTransport.make(tellsProcessor: true, for: .unknown))
                 maker = made.path
                 descriptors = made.descriptors
-                taker = try #require(try SharedMemoryTransport.take(descriptors, tellsProcessor: true))
+                taker = try #require(try SharedMemoryTransport.take(descriptors, tellsProcessor: true, from: .unknown))
                 memory = try #require(port_memory_map(descriptors[0], Self.size))
             }
 
@@ -327,7 +327,7 @@ import Testing
             ]
             for descriptors in wrong {
                 let error = #expect(throws: TransportError.self) {
-                    try SharedMemoryTransport.take(descriptors, tellsProcessor: true)
+                    try SharedMemoryTransport.take(descriptors, tellsProcessor: true, from: .unknown)
                 }
                 #expect(error?.code == .protocolViolation)
             }
@@ -355,7 +355,7 @@ import Testing
             defer { port_close(pipe) }
             #expect(throws: TransportError.self) {
                 try SharedMemoryTransport.take(
-                    [ends.descriptors[0], pipe, ends.descriptors[2]], tellsProcessor: true)
+                    [ends.descriptors[0], pipe, ends.descriptors[2]], tellsProcessor: true, from: .unknown)
             }
         }
 

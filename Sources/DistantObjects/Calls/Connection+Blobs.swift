@@ -6,7 +6,7 @@ extension Connection {
     ///
     /// The closure fills memory that the peer has mapped, if the connection shares memory (`isInSharedMemory`), there are at
     /// least 256 KiB, and both processes have room for it: no more than 64 MiB of such bytes are under way in a direction of
-    /// a connection, with those that one side still holds, and 256 MiB in a process. Otherwise the bytes are in memory of
+    /// a connection, with those that one side still holds, and the peer's share of 256 MiB in a process. Otherwise the bytes are in memory of
     /// this process, and are sent as a `Data` is; so are those of the first blob after a pause, as a rule, since a message
     /// never waits until the peer has mapped the memory. On the side that has opened the connection, the first one also has the
     /// connection share memory, if the peer agrees.
@@ -58,7 +58,9 @@ extension Connection {
         case .memory: return nil
         case .region(let blob): return blob
         case .fresh(let size):
-            guard channel.mayOfferBlobs, let (memory, descriptor) = RegionMemory.make(size, for: .blobs) else {
+            guard channel.mayOfferBlobs,
+                let (memory, descriptor) = RegionMemory.make(size, for: .blobs, with: PeerIdentity(channel.peer))
+            else {
                 state.withLock { $0.blobWasNotMade(size) }
                 return nil
             }
@@ -81,7 +83,8 @@ extension Connection {
             let room = try state.withLock { (state) throws(ProtocolViolation) in try state.blobWasOffered(self) }
             let memory = try descriptor.flatMap { (descriptor) throws(ProtocolViolation) in
                 do throws(TransportError) {
-                    return try RegionMemory.take(descriptor, atMost: room, for: .blobs)
+                    return try RegionMemory.take(
+                        descriptor, atMost: room, for: .blobs, from: PeerIdentity(channel.peer))
                 } catch {
                     throw ProtocolViolation(.malformed, error.message)
                 }

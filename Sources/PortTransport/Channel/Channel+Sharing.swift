@@ -50,7 +50,7 @@ extension Channel {
     /// - Parameter tellsProcessor: Whether both sides say on which processor they run.
     package func makeSharedMemory(tellsProcessor: Bool) -> [CInt]? {
         guard canShare, sharedMemory == nil,
-            let made = SharedMemoryTransport.make(tellsProcessor: tellsProcessor)
+            let made = SharedMemoryTransport.make(tellsProcessor: tellsProcessor, for: PeerIdentity(peer))
         else { return nil }
         sharedMemory = made.path
         return made.descriptors
@@ -100,7 +100,8 @@ extension Channel {
     /// - Throws: `protocolViolation` if it is not the memory that the protocol prescribes.
     package func takeSharedMemory(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> Bool {
         guard canShare, sharedMemory == nil else { return false }
-        sharedMemory = try SharedMemoryTransport.take(descriptors, tellsProcessor: tellsProcessor)
+        sharedMemory = try SharedMemoryTransport.take(
+            descriptors, tellsProcessor: tellsProcessor, from: PeerIdentity(peer))
         return sharedMemory != nil
     }
 

@@ -13,15 +13,15 @@ struct Region {
     private let memory: RegionMemory
 
     /// Makes one; see `RegionMemory.make`.
-    static func make() -> (region: Region, descriptor: CInt)? {
-        RegionMemory.make(size, for: .pieces).map { (Region(memory: $0.memory), $0.descriptor) }
+    static func make(for peer: PeerIdentity) -> (region: Region, descriptor: CInt)? {
+        RegionMemory.make(size, for: .pieces, with: peer).map { (Region(memory: $0.memory), $0.descriptor) }
     }
 
     /// Maps a peer's; see `RegionMemory.take`.
     ///
     /// - Throws: `protocolViolation` if it is not what the peer has to make.
-    static func take(_ descriptor: CInt) throws(TransportError) -> Region? {
-        guard let memory = try RegionMemory.take(descriptor, size: size, for: .pieces) else { return nil }
+    static func take(_ descriptor: CInt, from peer: PeerIdentity) throws(TransportError) -> Region? {
+        guard let memory = try RegionMemory.take(descriptor, size: size, for: .pieces, from: peer) else { return nil }
         return Region(memory: memory)
     }
 

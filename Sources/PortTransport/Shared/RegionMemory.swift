@@ -1,5 +1,4 @@
 internal import CPortShims
-internal import Synchronization
 
 #if canImport(Glibc)
     internal import Glibc
@@ -14,30 +13,16 @@ internal import Synchronization
 package final class RegionMemory: @unchecked Sendable {
     // The addresses never change. The owner decides which thread may use the bytes.
 
-    /// A limit for one purpose: the most bytes that this process makes at a time, or takes from all its peers.
-    package final class Quota: Sendable {
-        private let most: Int
-        private let used = Atomic<Int>(0)
-
-        init(_ most: Int) { self.most = most }
-
-        fileprivate func reserve(_ size: Int) -> Bool {
-            if used.add(size, ordering: .relaxed).newValue <= most { return true }
-            giveBack(size)
-            return false
-        }
-
-        fileprivate func giveBack(_ size: Int) { used.subtract(size, ordering: .relaxed) }
-    }
-
     /// The use of such memory: each purpose has quotas of its own.
+    ///
+    /// They limit the bytes that this process makes at a time, or takes, and leave each peer a share.
     package struct Purpose: Sendable {
-        let made: Quota
-        let taken: Quota
+        let made: PeerQuota
+        let taken: PeerQuota
 
         init(bytes: Int) {
-            made = Quota(bytes)
-            taken = Quota(bytes)
+            made = PeerQuota(bytes)
+            taken = PeerQuota(bytes)
         }
 
         /// The pieces of large messages.
@@ -47,60 +32,65 @@ package final class RegionMemory: @unchecked Sendable {
     }
 
     package let bytes: UnsafeMutableRawBufferPointer
-    private let quota: Quota
+    private let quota: PeerQuota
+    private let peer: PeerIdentity
     /// A forked child does not have this mapping, and may have another one at its address.
     private let forkCount = port_fork_count()
 
-    private init(_ memory: UnsafeMutableRawPointer, _ size: Int, _ quota: Quota) {
+    private init(_ memory: UnsafeMutableRawPointer, _ size: Int, _ quota: PeerQuota, _ peer: PeerIdentity) {
         bytes = UnsafeMutableRawBufferPointer(start: memory, count: size)
         self.quota = quota
+        self.peer = peer
     }
 
     deinit {
         if forkCount == port_fork_count() { port_memory_unmap(bytes.baseAddress, bytes.count) }
-        quota.giveBack(bytes.count)
+        quota.giveBack(bytes.count, for: peer)
     }
 
     /// Makes memory of zeros.
     ///
     /// Returns it and the descriptor for the peer, which the caller closes; nil if the system has no such memory or no
-    /// descriptor left, or this process has reached its quota.
-    package static func make(_ size: Int, for purpose: Purpose) -> (memory: RegionMemory, descriptor: CInt)? {
-        guard purpose.made.reserve(size) else { return nil }
+    /// descriptor left, or the peer has reached its share of the quota.
+    package static func make(_ size: Int, for purpose: Purpose, with peer: PeerIdentity) -> (
+        memory: RegionMemory, descriptor: CInt
+    )? {
+        guard purpose.made.reserve(size, for: peer) else { return nil }
         var memory: UnsafeMutableRawPointer?
         let descriptor = port_region_make(size, &memory)
         guard descriptor >= 0, let memory else {
-            purpose.made.giveBack(size)
+            purpose.made.giveBack(size, for: peer)
             return nil
         }
-        return (RegionMemory(memory, size, purpose.made), descriptor)
+        return (RegionMemory(memory, size, purpose.made, peer), descriptor)
     }
 
     /// Maps the memory of a peer.
     ///
     /// The caller keeps the descriptor and closes it.
     ///
-    /// Nil if this process cannot map it, or has reached its quota.
+    /// Nil if this process cannot map it, or the peer has reached its share of the quota.
     /// - Parameters:
     ///   - descriptor: The descriptor that the peer has sent.
     ///   - size: The size that the memory has to have; nil for any multiple of `grain` up to `most`.
     ///   - room: The most bytes that the caller has room for.
     ///   - purpose: Which quota the memory counts against.
+    ///   - peer: The peer, whose share it counts against.
     /// - Throws: `protocolViolation` if the peer could change the size, take pages away, or let another process write
     ///   the memory.
     package static func take(
-        _ descriptor: CInt, size: Int? = nil, atMost room: Int = most, for purpose: Purpose
+        _ descriptor: CInt, size: Int? = nil, atMost room: Int = most, for purpose: Purpose, from peer: PeerIdentity
     ) throws(TransportError) -> RegionMemory? {
         let size = size ?? Int(clamping: port_region_size(descriptor))
         guard size > 0, size <= most, size % grain == 0 else { throw foreign }
-        guard size <= room, purpose.taken.reserve(size) else { return nil }
+        guard size <= room, purpose.taken.reserve(size, for: peer) else { return nil }
         guard let memory = port_region_take(descriptor, size) else {
             let number = errno
-            purpose.taken.giveBack(size)
+            purpose.taken.giveBack(size, for: peer)
             guard number != EINVAL else { throw foreign }
             return nil
         }
-        return RegionMemory(memory, size, purpose.taken)
+        return RegionMemory(memory, size, purpose.taken, peer)
     }
 
     /// The size is a multiple of this, so that a process cannot be made to map many small regions.

@@ -3,6 +3,7 @@ internal import Synchronization
 /// The reading side of the regions of one direction.
 struct RegionReader: ~Copyable {
     private let words: RegionWords
+    private let peer: PeerIdentity
     private var region: Region?
     /// Whether the writer has offered a region that it has not released.
     ///
@@ -14,7 +15,10 @@ struct RegionReader: ~Copyable {
     /// The pieces that may still come before the ring is next read: the writer had no more when it wrote these frames.
     private var left = 0
 
-    init(_ words: RegionWords) { self.words = words }
+    init(_ words: RegionWords, from peer: PeerIdentity) {
+        self.words = words
+        self.peer = peer
+    }
 
     /// From now on the writer may offer regions.
     mutating func admit() {
@@ -38,7 +42,7 @@ struct RegionReader: ~Copyable {
         guard descriptors.map({ $0.count == 1 }) ?? true else {
             throw TransportError(.protocolViolation, "a region comes with one descriptor")
         }
-        if let descriptor = descriptors?.first { region = try Region.take(descriptor) }
+        if let descriptor = descriptors?.first { region = try Region.take(descriptor, from: peer) }
         isOffered = true
         offers &+= 1
         admits = region != nil

@@ -29,6 +29,7 @@ struct RegionWriter: ~Copyable {
     }
 
     private let words: RegionWords
+    private let peer: PeerIdentity
     private var state = State.none
     private var offers: UInt32 = 0
     /// The number of pieces filled so far, and the last known number of pieces read.
@@ -39,7 +40,10 @@ struct RegionWriter: ~Copyable {
     /// The number of pieces filled at the last check for idleness.
     private var seen: UInt64 = 0
 
-    init(_ words: RegionWords) { self.words = words }
+    init(_ words: RegionWords, for peer: PeerIdentity) {
+        self.words = words
+        self.peer = peer
+    }
 
     /// Whether the reader has said that a byte on the socket now means a region: it has read everything else from the
     /// socket.
@@ -89,7 +93,7 @@ struct RegionWriter: ~Copyable {
         guard streamed >= least, words.answer.pointee.load(ordering: .acquiring) != 0 else { return false }
         // A failed attempt is repeated, but only after as many bytes again.
         streamed = 0
-        guard let (region, descriptor) = Region.make() else { return false }
+        guard let (region, descriptor) = Region.make(for: peer) else { return false }
         defer { port_close(descriptor) }
         guard send(.offer, descriptor) else { return false }
         offers &+= 1

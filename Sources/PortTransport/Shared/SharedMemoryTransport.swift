@@ -42,23 +42,30 @@ final class SharedMemoryTransport: @unchecked Sendable {
     /// Memory, the doorbell its maker hears, the doorbell its taker hears.
     static let descriptorCount = 3
 
-    /// The most that a process has at a time: beyond that, the memory costs more than the time it saves.
-    static let maximumCount = 512
-    private static let count = Atomic<Int>(0)
+    /// The most that a process has at a time, with a share for each peer: beyond that, the memory costs more than the time
+    /// it saves.
+    private static let quota = PeerQuota(512)
 
-    /// Counts another transport; false if there are too many.
-    private static func reserve() -> Bool {
-        let (before, _) = count.add(1, ordering: .relaxed)
-        if before < maximumCount { return true }
-        giveBack()
+    /// Counts another transport; false if the peer has too many, or uses too many descriptors.
+    private static func reserve(for peer: PeerIdentity) -> Bool {
+        guard quota.reserve(1, for: peer) else { return false }
+        if PeerDescriptors.shared.reserve(PeerDescriptors.ofSharedMemory, for: peer) { return true }
+        quota.giveBack(1, for: peer)
         return false
     }
 
-    private static func giveBack() { count.subtract(1, ordering: .relaxed) }
+    private static func giveBack(for peer: PeerIdentity) {
+        quota.giveBack(1, for: peer)
+        PeerDescriptors.shared.giveBack(PeerDescriptors.ofSharedMemory, for: peer)
+    }
+
+    private let peer: PeerIdentity
 
     private init(
-        _ memory: UnsafeMutableRawPointer, isMaker: Bool, tellsProcessor: Bool, doorbell: CInt, peerDoorbell: CInt
+        _ memory: UnsafeMutableRawPointer, isMaker: Bool, tellsProcessor: Bool, peer: PeerIdentity, doorbell: CInt,
+        peerDoorbell: CInt
     ) {
+        self.peer = peer
         self.memory = memory
         self.tellsProcessor = tellsProcessor
         self.doorbell = doorbell
@@ -73,8 +80,8 @@ final class SharedMemoryTransport: @unchecked Sendable {
         reader = RingReader(isMaker ? toMaker : toTaker, isMaker ? first : second, capacity: Self.capacity)
         let regionsToMaker = RegionWords(at: memory + RegionWords.offset)
         let regionsToTaker = RegionWords(at: memory + RegionWords.offset + RegionWords.size)
-        regionWriter = RegionWriter(isMaker ? regionsToTaker : regionsToMaker)
-        regionReader = RegionReader(isMaker ? regionsToMaker : regionsToTaker)
+        regionWriter = RegionWriter(isMaker ? regionsToTaker : regionsToMaker, for: peer)
+        regionReader = RegionReader(isMaker ? regionsToMaker : regionsToTaker, from: peer)
         peersAnswerWord = (isMaker ? toTaker : toMaker).answerWaits
         answerWord = (isMaker ? toMaker : toTaker).answerWaits
     }
@@ -82,16 +89,22 @@ final class SharedMemoryTransport: @unchecked Sendable {
     /// Makes a transport.
     ///
     /// Returns it and the descriptors for the peer, which the caller closes; nil if the system has no such memory or no
-    /// descriptor left, or the process has too many.
-    /// - Parameter tellsProcessor: Whether each side tells the other on which processor it runs.
-    static func make(tellsProcessor: Bool) -> (path: SharedMemoryTransport, descriptors: [CInt])? {
-        guard reserve() else { return nil }
-        if let made = open(tellsProcessor) { return made }
-        giveBack()
+    /// descriptor left, or the peer has its share.
+    /// - Parameters:
+    ///   - tellsProcessor: Whether each side tells the other on which processor it runs.
+    ///   - peer: The peer, whose share it counts against.
+    static func make(tellsProcessor: Bool, for peer: PeerIdentity) -> (
+        path: SharedMemoryTransport, descriptors: [CInt]
+    )? {
+        guard reserve(for: peer) else { return nil }
+        if let made = open(tellsProcessor, peer) { return made }
+        giveBack(for: peer)
         return nil
     }
 
-    private static func open(_ tellsProcessor: Bool) -> (path: SharedMemoryTransport, descriptors: [CInt])? {
+    private static func open(_ tellsProcessor: Bool, _ peer: PeerIdentity) -> (
+        path: SharedMemoryTransport, descriptors: [CInt]
+    )? {
         let descriptor = port_memory_make(size)
         guard descriptor >= 0 else { return nil }
         guard let memory = port_memory_map(descriptor, size) else {
@@ -107,27 +120,29 @@ final class SharedMemoryTransport: @unchecked Sendable {
             return nil
         }
         let path = SharedMemoryTransport(
-            memory, isMaker: true, tellsProcessor: tellsProcessor,
+            memory, isMaker: true, tellsProcessor: tellsProcessor, peer: peer,
             doorbell: ours.own, peerDoorbell: theirs.own)
         return (path, [descriptor, ours.given, theirs.given])
     }
 
     /// Takes a transport that the peer has made, from its descriptors, which the caller closes.
     ///
-    /// Nil if this process cannot open it, or has too many.
+    /// Nil if this process cannot open it, or the peer has its share.
     /// - Throws: `protocolViolation` if the descriptors are not those of a transport.
-    static func take(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> SharedMemoryTransport? {
+    static func take(
+        _ descriptors: [CInt], tellsProcessor: Bool, from peer: PeerIdentity
+    ) throws(TransportError) -> SharedMemoryTransport? {
         guard descriptors.count == descriptorCount else {
             throw TransportError(.protocolViolation, "shared memory comes with \(descriptorCount) descriptors")
         }
-        guard reserve() else { return nil }
+        guard reserve(for: peer) else { return nil }
         var path: SharedMemoryTransport?
-        defer { if path == nil { giveBack() } }
-        path = try open(descriptors, tellsProcessor)
+        defer { if path == nil { giveBack(for: peer) } }
+        path = try open(descriptors, tellsProcessor, peer)
         return path
     }
 
-    private static func open(_ descriptors: [CInt], _ tellsProcessor: Bool) throws(TransportError)
+    private static func open(_ descriptors: [CInt], _ tellsProcessor: Bool, _ peer: PeerIdentity) throws(TransportError)
         -> SharedMemoryTransport?
     {
         guard let memory = port_memory_map(descriptors[0], size) else {
@@ -150,7 +165,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
             return nil
         }
         return SharedMemoryTransport(
-            memory, isMaker: false, tellsProcessor: tellsProcessor,
+            memory, isMaker: false, tellsProcessor: tellsProcessor, peer: peer,
             doorbell: doorbells[1], peerDoorbell: doorbells[0])
     }
 
@@ -294,7 +309,7 @@ final class SharedMemoryTransport: @unchecked Sendable {
     fileprivate func leave() {
         guard users.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return }
         port_memory_unmap(memory, Self.size)
-        Self.giveBack()
+        Self.giveBack(for: peer)
     }
 }
 

@@ -25,12 +25,12 @@ import Testing
             case .memory: return nil
             case .region(let blob): return SharedBytes(.made(blob), 0..<count)
             case .fresh(let size):
-                let (memory, descriptor) = try #require(RegionMemory.make(size, for: .blobs))
+                let (memory, descriptor) = try #require(RegionMemory.make(size, for: .blobs, with: .unknown))
                 defer { port_close(descriptor) }
                 let blob = side.state.offerBlob(memory, side.host)
                 let room = try other.state.blobWasOffered(other.host)
                 other.state.answerBlob(
-                    isTaken ? try RegionMemory.take(descriptor, atMost: room, for: .blobs) : nil)
+                    isTaken ? try RegionMemory.take(descriptor, atMost: room, for: .blobs, from: .unknown) : nil)
                 try side.receive(other.takeFrames())
                 return SharedBytes(.made(blob), 0..<count)
             }
@@ -188,7 +188,7 @@ import Testing
             while case .fresh(let size) = client.transition({ state, actions in
                 state.takeBlob(Self.size, client.host, &actions)
             }) {
-                let (memory, descriptor) = try #require(RegionMemory.make(size, for: .blobs))
+                let (memory, descriptor) = try #require(RegionMemory.make(size, for: .blobs, with: .unknown))
                 port_close(descriptor)
                 kept.append(client.state.offerBlob(memory, client.host))
             }
