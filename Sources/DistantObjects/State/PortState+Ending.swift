@@ -12,8 +12,12 @@ extension PortState {
     }
 
     /// Writes the Goodbye of an orderly close, once all calls in both directions are answered.
+    ///
+    /// It does not wait for calls that were cancelled: their methods may never return, and nobody waits for the answers.
     mutating func sayGoodbyeIfIdle() -> Bool {
-        guard phase == .closing, unfinished == 0, !ending.saidGoodbye, !isAwaited else { return false }
+        guard phase == .closing, Int(unfinished) == answers.cancelledCount, !ending.saidGoodbye, !isAwaited else {
+            return false
+        }
         writeGoodbye(.closed, "")
         return true
     }
@@ -93,6 +97,8 @@ extension PortState {
             partials: Array(partials.values), regions: blobs?.removeAll() ?? [])
         blobs = nil
         partials = [:]
+        // Methods that still run are not counted any more.
+        (unfinished, runningCalls) = (0, 0)
         imports.removeAll()
         waitingBytes.end()
         for call in ended.running { actions.append(.cancel(call)) }

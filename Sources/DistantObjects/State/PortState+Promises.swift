@@ -136,6 +136,8 @@ extension PortState {
             if let call = try answers.cancel(question) { actions.append(.cancel(call)) }
             unneeded += answers.endUses(by: question)
         }
+        // An orderly close no longer waits for them.
+        if phase == .closing { actions.append(.closeIfIdle) }
     }
 
     /// Releases an answer that the peer has dropped.

@@ -211,7 +211,7 @@ extension PortState {
     mutating func firstJobReturned(_ call: InboundCall) {
         guard phase != .ended, !call.firstJobIsOver else { return }
         call.firstJobIsOver = true
-        for token in controls.barriers.handled(call.epoch) { write(.pong, number: token) }
+        for token in controls.barriers.handled(call.epoch) where !ending.saidGoodbye { write(.pong, number: token) }
         call.withExport { export in
             export.mailbox.isBusy = false
             makeNextReady(of: export)
@@ -269,17 +269,18 @@ extension PortState {
     mutating func oneWayFailed(
         _ call: InboundCall, _ failure: ConnectionError, _ host: Host, _ actions: inout [Action<Host>]
     ) -> Bool {
-        if phase != .ended { writeFailed(call.number, failure) }
+        if phase != .ended, !ending.saidGoodbye { writeFailed(call.number, failure) }
         return oneWayEnded(call, host, &actions)
     }
 
     /// Counts the end of a call or one-way message.
     ///
-    /// - Returns: False if the connection has ended.
+    /// - Returns: False if the connection has ended, or this side has said goodbye without waiting for the call.
     private mutating func callEnded(_ call: InboundCall) -> Bool {
+        guard phase != .ended else { return false }
         if !credit.isCountedApart(isOneWay: call.question == nil) { runningCalls -= 1 }
         unfinished -= 1
-        return phase != .ended
+        return !ending.saidGoodbye
     }
 
     private mutating func writeFailed(_ number: UInt64, _ error: ConnectionError) {

@@ -37,9 +37,13 @@ struct AnswerTable<RunningCall>: ~Copyable {
 
     private var entries = CompactArray<Entry>()
     private var promised: Promised?
+    /// The unanswered calls that the peer has cancelled.
+    private var cancelled: Set<UInt32> = []
 
     /// The number of unanswered calls.
     private(set) var count = 0
+    /// The number of them that the peer has cancelled, so that nobody waits for their answers.
+    var cancelledCount: Int { cancelled.count }
 
     /// The number of question numbers that the peer has used.
     private(set) var numbers = 0
@@ -158,11 +162,14 @@ struct AnswerTable<RunningCall>: ~Copyable {
             throw ProtocolViolation(.unknownName, "a Cancel names a question that was never asked")
         case .waiting:
             entries[Int(index)] = .waiting(isCancelled: true)
+            cancelled.insert(index)
             return nil
         case .started:
             entries[Int(index)] = .started(isCancelled: true)
+            cancelled.insert(index)
             return nil
         case .running(let call):
+            cancelled.insert(index)
             return call
         case .free, .kept:
             // The call was answered before the Cancel arrived.
@@ -196,6 +203,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
         let isKept = keep && !isDropped
         entries[Int(index)] = isKept ? .kept : .free
         count -= 1
+        if !cancelled.isEmpty { cancelled.remove(index) }
         return (isKept, isDropped ? promised?.kept.removeValue(forKey: index) : nil)
     }
 
@@ -212,6 +220,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
         let waiting = answers.flatMap { $0.takeMessages() + $0.takeDependents() }
         entries.removeAll()
         promised = nil
+        cancelled = []
         count = 0
         return (running, answers, waiting)
     }
