@@ -14,6 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#if __linux__ && !defined(SO_PASSPIDFD) && (__x86_64__ || __aarch64__ || __i386__ || __arm__ || __riscv)
+#define SO_PASSPIDFD 76
+#endif
+
 // Making and asking descriptors; what goes through them is in port_io.c.
 
 #if __APPLE__
@@ -164,6 +168,10 @@ int port_pass_credentials(int socket, bool on) {
     return 0;
 #else
     int value = on;
+#ifdef SO_PASSPIDFD
+    // Linux has it since 6.5; before, the number in the credentials has to do.
+    setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &value, sizeof value);
+#endif
     return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &value, sizeof value);
 #endif
 }

@@ -25,6 +25,15 @@
 #define CREDENTIALS_SPACE CMSG_SPACE(sizeof(struct ucred))
 #endif
 
+#if __linux__ && !defined(SCM_PIDFD)
+#define SCM_PIDFD 4
+#endif
+#ifdef SCM_PIDFD
+#define PROCESS_SPACE CMSG_SPACE(sizeof(int))
+#else
+#define PROCESS_SPACE 0
+#endif
+
 // The four system calls of every message, all non-blocking. They are not made through the C library, whose functions
 // are cancellation points and pay for that on entry and exit in programs with more than one thread.
 #if __linux__
@@ -83,7 +92,8 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
 #endif
     // The full size and not the expected one: the kernel closes descriptors that do not fit, and merged reads bring
     // more.
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(PORT_MAXIMUM_DESCRIPTORS * sizeof(int)) + CREDENTIALS_SPACE];
+    _Alignas(struct cmsghdr)
+    char control[CMSG_SPACE(PORT_MAXIMUM_DESCRIPTORS * sizeof(int)) + CREDENTIALS_SPACE + PROCESS_SPACE];
     struct msghdr message = {.msg_iov = (struct iovec *)vectors, .msg_iovlen = count};
     if (ancillary) {
         message.msg_control = control;
@@ -91,6 +101,7 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
         ancillary->count = 0;
         ancillary->truncated = false;
         ancillary->has_credentials = false;
+        ancillary->process = PORT_NO_PROCESS;
     }
     ssize_t received;
     do {
@@ -107,6 +118,12 @@ ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_an
                 memcpy(&sender, CMSG_DATA(h), sizeof sender);
                 ancillary->credentials = (port_credentials){sender.pid, sender.uid, sender.gid};
                 ancillary->has_credentials = true;
+            }
+#endif
+#ifdef SCM_PIDFD
+            if (h->cmsg_type == SCM_PIDFD && h->cmsg_len == CMSG_LEN(sizeof(int))) {
+                if (ancillary->process >= 0) close(ancillary->process);
+                memcpy(&ancillary->process, CMSG_DATA(h), sizeof(int));
             }
 #endif
         }

@@ -1,17 +1,49 @@
 import DistantObjects
 
-/// The other process of the tests that kill one side of a promised call, of a stream, or with shared bytes, of those with
-/// three processes, and of those that look at a process from inside.
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// The other process of the tests that kill one side of a promised call, of a stream, or with shared bytes, and of those in
+/// which a process leaves its end of a connection to another one, with three processes, or that look at a process from inside.
 ///
-/// It serves the process that launched it with a `Room`, to which it also sends promises, a `Spring`, a `Vault`, a
-/// `Switchboard`, a `Hog` and a `Tool`.
+/// It serves with a `Room`, to which it also sends promises, and with the other classes here. Its first argument says how it is
+/// connected; without one it serves the process that launched it.
 @main
 struct KilledPeer {
     static func main() async throws {
-        let connection = try await Connection.parent()
-        connection.vend([
-            "": Room(), "spring": Spring(), "vault": Vault(), "switchboard": Switchboard(), "hog": Hog(), "tool": Tool(),
-        ])
-        _ = await connection.ended
+        let arguments = CommandLine.arguments.dropFirst()
+        switch arguments.first {
+        case nil:
+            _ = await serve(try await Connection.parent()).ended
+        case "stay", "stubborn":
+            if arguments.first == "stubborn" { signal(SIGTERM, SIG_IGN) }
+            _ = await serve(try await Connection.parent()).ended
+            while true { pause() }
+        case "leave": try Leaving.leaveClient(connectedTo: arguments.last ?? "")
+        case "client":
+            var configuration = Connection.Configuration()
+            configuration.roots = roots
+            _ = try await Connection.adopt(socket: 3, isInitiator: true, configuration: configuration).ended
+        case "listen": try Leaving.leaveServer(at: arguments.last ?? "")
+        case "server":
+            for await connection in try Listener(activatedAs: nil) { _ = serve(connection) }
+        case "tool": try await Brothers.run(over: arguments.last ?? "")
+        case let role?: fatalError("there is no role \(role)")
+        }
+    }
+
+    private static var roots: [String: any Vendable] {
+        [
+            "": Room(), "spring": Spring(), "vault": Vault(), "switchboard": Switchboard(), "hog": Hog(),
+            "tool": Tool(),
+        ]
+    }
+
+    private static func serve(_ connection: Connection) -> Connection {
+        connection.vend(roots)
+        return connection
     }
 }

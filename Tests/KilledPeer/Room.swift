@@ -1,6 +1,12 @@
 import DistantObjects
 import Synchronization
 
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// An object that promises are made of.
 final class Room: Vendable {
     /// The promises that it has made of the other process's objects.
@@ -10,6 +16,8 @@ final class Room: Vendable {
         Message("room", Room.room)
         Message("name", Room.name)
         Message("note", Room.note)
+        Message("process", Room.process)
+        Message("block", Room.block)
         Message("wait", Room.wait)
         Message("back", Room.back)
         Message("meet", Room.meet)
@@ -19,6 +27,14 @@ final class Room: Vendable {
     func room() -> Room { Room() }
     func name() -> String { "room" }
     func note(_ number: Int) -> Int { number }
+    func process() -> Int32 { getpid() }
+
+    /// Says that it runs, and never returns.
+    func block(_ watcher: DistantObject) throws {
+        _ = try watcher.note.offer("blocked")
+        while true { pause() }
+    }
+
     func back(_ object: DistantObject) -> DistantObject { object }
     func meet(_ object: DistantObject) -> Int { 1 }
 

@@ -15,6 +15,9 @@ typedef struct port_credentials {
     uint32_t gid;
 } port_credentials;
 
+/// What `port_ancillary.process` is if the kernel names senders only by their numbers.
+enum { PORT_NO_PROCESS = INT32_MIN };
+
 /// The descriptors and credentials that came with one receive.
 typedef struct port_ancillary {
     int descriptors[PORT_MAXIMUM_DESCRIPTORS];
@@ -22,10 +25,13 @@ typedef struct port_ancillary {
     bool truncated;
     bool has_credentials;
     port_credentials credentials;
+    /// A descriptor of the process that sent the bytes, owned by the caller; minus an errno if there is none left, or if the
+    /// process has been reaped; or PORT_NO_PROCESS.
+    int process;
 } port_ancillary;
 
-/// Receives without waiting. `ancillary` gets the descriptors, close-on-exec and owned by the caller, and the
-/// credentials. If it is null they are thrown away, and the kernel closes the descriptors in this thread, however long
+/// Receives without waiting. `ancillary` gets the descriptors, close-on-exec and owned by the caller, and the sender's
+/// credentials and process. If it is null they are thrown away, and the kernel closes the descriptors in this thread, however long
 /// that takes.
 ssize_t port_receive(int socket, const struct iovec *vectors, int count, port_ancillary *ancillary);
 /// Closes the descriptors of a receive, which a peer chose.
@@ -69,7 +75,7 @@ void port_bound_path(int socket, char *path, size_t size);
 bool port_is_unnamed(int socket);
 /// The credentials of the peer when a connected socket was made.
 int port_peer_credentials(int socket, port_credentials *credentials);
-/// Whether receives bring the sender's credentials. Does nothing where the system cannot.
+/// Whether receives bring the sender's credentials, and its process. Does nothing where the system cannot.
 int port_pass_credentials(int socket, bool on);
 
 enum { PORT_KIND_OTHER = 0, PORT_KIND_SOCKET = 1, PORT_KIND_PIPE = 2 };

@@ -41,6 +41,12 @@ extension Connection {
         /// After three silent intervals the connection ends. This is for links that can break without notice, such as pipes to a
         /// program that connects to another machine. If a local peer dies, the system reports it.
         public var keepalive: Duration?
+        /// How long `close` waits for the process that `launch` has started to exit by itself.
+        ///
+        /// Default: 1 second. After that the process is asked to end (`SIGTERM`), and after the same time again it is killed
+        /// (`SIGKILL`). If closing takes longer than its limit, because a method does not return, the process is asked to end
+        /// at once. `nil`: `close` does not wait, and the process is left alone.
+        public var exitTimeout: Duration? = .seconds(1)
         /// Decides which processes may connect.
         public var accept = AcceptRule.sameUser
         /// Whether threads that wait for the peer poll for a moment before they sleep.
@@ -130,8 +136,9 @@ extension Connection {
         let port: PortSettings
         let callDeadline: Duration?
         let lookupDeadline: Duration?
-        /// How long the peer may take to greet, and to end its stream after its Goodbye.
+        /// How long the peer may take to greet, to end its stream after its Goodbye, and to answer when it may be gone.
         let handshakeTimeout: Duration
+        let exitTimeout: Duration?
         let onEvent: (@Sendable (ConnectionEvent) -> Void)?
 
         private init(_ configuration: Configuration, _ port: PortSettings) {
@@ -139,6 +146,7 @@ extension Connection {
             callDeadline = configuration.callDeadline
             lookupDeadline = configuration.lookupDeadline
             handshakeTimeout = configuration.handshakeTimeout
+            exitTimeout = configuration.exitTimeout
             onEvent = configuration.onEvent
         }
 
@@ -153,6 +161,7 @@ extension Connection {
                 port === plain.port && configuration.onEvent == nil && configuration.callDeadline == plain.callDeadline
                 && configuration.lookupDeadline == plain.lookupDeadline
                 && configuration.handshakeTimeout == plain.handshakeTimeout
+                && configuration.exitTimeout == plain.exitTimeout
             return isPlain ? plain : OpenSettings(configuration, port)
         }
     }

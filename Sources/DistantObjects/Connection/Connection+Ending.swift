@@ -7,22 +7,32 @@ extension Connection {
     /// Closes the connection in order.
     ///
     /// New calls are refused, calls under way are answered in both directions, and both sides say goodbye. Returns once the
-    /// connection is torn down.
+    /// connection is torn down. If `launch` has started the other process, returns once that has ended, too, and `child` has
+    /// its exit status: see `Configuration.exitTimeout`.
     ///
     /// A method that serves a call of this connection must not await this: it would wait for itself until the limit. Close
     /// the connection from a new task instead.
     ///
     /// - Parameter limit: How long this may take. After that the connection is cut, so that a method that never returns does
-    ///   not block the program.
+    ///   not block the program, and a process that `launch` has started is asked to end at once.
     /// - Returns: The one-way messages that did not run, except those already reported by an error: messages that the peer
     ///   refused or did not take, and messages that were not written.
     @discardableResult
     public func close(within limit: Duration = .seconds(5)) async -> OneWayLosses {
-        beginClosing(decision: .closedHere)
-        let timer = loop.addTimer(after: limit) { self.invalidate() }
+        beginClosing(within: limit)
         _ = await ended
-        loop.cancelTimer(timer)
+        if let patience = settings.exitTimeout { await child?.end(within: patience, on: loop) }
         return state.withLock { $0.oneWays.losses }
+    }
+
+    /// Begins to close the connection in order, and cuts it after the limit.
+    func beginClosing(within limit: Duration) {
+        beginClosing(decision: .closedHere)
+        let timer = loop.addTimer(after: limit) { [self] in
+            invalidate()
+            if settings.exitTimeout != nil { child?.terminate() }
+        }
+        _ = add { [loop] _ in loop.cancelTimer(timer) }
     }
 
     /// Ends the connection at once.
@@ -171,26 +181,16 @@ extension Connection {
             return addUserWork(&work, onLoop: true)
         }
         addUserWork(&work, onLoop: true)
-        whenEnded(child) { status in
+        child.whenExited(within: Self.exitTimeout, on: loop) { status in
             var work = [Action<Connection>.ended(.lost(status))]
             self.addUserWork(&work, onLoop: false)
         }
     }
 
-    /// How long to wait for the exit of a helper after its connection has ended.
-    private static let exitTimeout = Duration.seconds(1)
-
-    /// Calls the action once, with the exit status of the helper, or with nil if it keeps running.
+    /// How long to wait for the exit of a helper after its connection was lost.
     ///
     /// The system closes the descriptors of a process shortly before it reports the exit.
-    private func whenEnded(_ child: ChildProcess, _ action: @escaping @Sendable (ChildProcess.ExitStatus?) -> Void) {
-        let waiting = Waiting(action)
-        let timer = loop.addTimer(after: Self.exitTimeout) { waiting.end(nil) }
-        child.whenExited { [loop] status in
-            loop.cancelTimer(timer)
-            waiting.end(status)
-        }
-    }
+    private static let exitTimeout = Duration.seconds(1)
 
     /// Empties every table.
     ///
@@ -248,15 +248,6 @@ extension ConnectionEnd {
         case .cancelled(let error): self = .failed(error)
         }
     }
-}
-
-/// An action that the first of two events performs.
-private final class Waiting: Sendable {
-    private let action: Mutex<(@Sendable (ChildProcess.ExitStatus?) -> Void)?>
-
-    init(_ action: @escaping @Sendable (ChildProcess.ExitStatus?) -> Void) { self.action = Mutex(action) }
-
-    func end(_ status: ChildProcess.ExitStatus?) { action.withLock { $0.take() }?(status) }
 }
 
 extension TransportError {

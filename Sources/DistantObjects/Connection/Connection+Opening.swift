@@ -51,8 +51,13 @@ extension Connection {
 
     /// Starts a helper process and connects to it.
     ///
-    /// The helper calls `Connection.parent()`. `close()` does not end the helper process. A helper should wait for its
-    /// connection's `ended` and then exit; any other can be ended through `child`.
+    /// The helper calls `Connection.parent()`. It should wait for its connection's `ended` and then exit. `close()` waits for
+    /// that, and ends a helper that does not exit: see `Configuration.exitTimeout`.
+    ///
+    /// The connection ends with the process that has sent the first bytes over a socketpair, even if another process holds its
+    /// end. Over pipes it is not known which process that is. If the launched process exits, and other processes hold its ends
+    /// of the pipes, the peer has to answer a ping within `Configuration.handshakeTimeout`. A process that goes on in place of
+    /// the launched one is reported by the event `childExited`.
     ///
     /// Unless `options` says otherwise, the helper reads nothing from its standard input, its standard output is its standard
     /// error, and it has a process group of its own: Ctrl-C in a terminal goes to this process alone, and the helper ends
@@ -87,7 +92,9 @@ extension Connection {
                 standardError: standardError, over: transport, options: options)
         }
         do {
-            return try await establish(endpoint, configuration, isInitiator: true, child: child)
+            let connection = try await establish(endpoint, configuration, isInitiator: true, child: child)
+            connection.watchChild()
+            return connection
         } catch {
             throw await reason(error, child, transport)
         }
@@ -100,19 +107,14 @@ extension Connection {
         _ error: any Error, _ child: ChildProcess, _ transport: ChildProcess.Transport
     ) async -> any Error {
         child.terminate()
-        let killing = Task {
-            try await Task.sleep(for: .seconds(1))
-            child.kill()
-        }
-        let status = await child.waitForExit()
-        killing.cancel()
+        let status = await child.end(within: .milliseconds(500), on: EventLoop.shared)
         guard let error = error as? ConnectionError else { return error }
         switch (error.code, status) {
-        case (.closed, .exited(let status)):
+        case (.closed, .exited(let status)?):
             return ConnectionError(
                 .closed, "the program ended with status \(status) before it was connected with Connection.parent()",
                 context: error.context, underlying: error)
-        case (.closed, .signalled(let signal)) where signal != SIGTERM:
+        case (.closed, .signalled(let signal)?) where signal != SIGTERM:
             return ConnectionError(
                 .closed, "the program was ended by signal \(signal) before it was connected with Connection.parent()",
                 context: error.context, underlying: error)
@@ -134,7 +136,9 @@ extension Connection {
         var configuration = configuration
         configuration.name = configuration.name ?? "parent"
         let endpoint = try transporting("parent") { try ChannelEndpoint.parent() }
-        return try await establish(endpoint, configuration, isInitiator: false)
+        let connection = try await establish(endpoint, configuration, isInitiator: false)
+        connection.channel.watchLauncher()
+        return connection
     }
 
     /// Opens a connection over a connected socket.

@@ -32,10 +32,11 @@ public struct ConnectionEvent: Sendable {
         let threadCount: Int?
         let error: (any Error)?
         let end: ConnectionEnd?
+        let exitStatus: ChildProcess.ExitStatus?
 
         init(
             _ code: Code, peer: PeerCredentials?, name: String?, frameNumber: UInt64?, threadCount: Int?,
-            error: (any Error)?, end: ConnectionEnd?
+            error: (any Error)?, end: ConnectionEnd?, exitStatus: ChildProcess.ExitStatus?
         ) {
             self.code = code
             self.peer = peer
@@ -44,6 +45,7 @@ public struct ConnectionEvent: Sendable {
             self.threadCount = threadCount
             self.error = error
             self.end = end
+            self.exitStatus = exitStatus
         }
     }
 
@@ -51,10 +53,12 @@ public struct ConnectionEvent: Sendable {
 
     private init(
         _ code: Code, peer: PeerCredentials? = nil, name: String? = nil, frameNumber: UInt64? = nil,
-        threadCount: Int? = nil, error: (any Error)? = nil, end: ConnectionEnd? = nil
+        threadCount: Int? = nil, error: (any Error)? = nil, end: ConnectionEnd? = nil,
+        exitStatus: ChildProcess.ExitStatus? = nil
     ) {
         storage = Storage(
-            code, peer: peer, name: name, frameNumber: frameNumber, threadCount: threadCount, error: error, end: end)
+            code, peer: peer, name: name, frameNumber: frameNumber, threadCount: threadCount, error: error, end: end,
+            exitStatus: exitStatus)
     }
 
     /// What happened.
@@ -71,6 +75,8 @@ public struct ConnectionEvent: Sendable {
     public var error: (any Error)? { storage.error }
     /// Why the connection ended.
     public var end: ConnectionEnd? { storage.end }
+    /// How the launched process ended.
+    public var exitStatus: ChildProcess.ExitStatus? { storage.exitStatus }
 }
 
 extension ConnectionEvent.Code {
@@ -102,6 +108,11 @@ extension ConnectionEvent.Code {
     /// one second to about a minute after the last reference is gone. It never comes if the handler itself holds the
     /// connection.
     public static let dropped = Self(rawValue: "dropped")
+    /// The process that `launch` has started has exited, and the connection goes on, because another process has answered in
+    /// its place; `exitStatus`.
+    ///
+    /// A program that leaves a daemon behind does so. If nothing answers, the connection ends instead.
+    public static let childExited = Self(rawValue: "childExited")
     /// The connection has ended; `end`.
     ///
     /// No event follows.
@@ -114,6 +125,7 @@ extension ConnectionEvent: CustomStringConvertible {
         let details: [String?] = [
             name, peer.map { "peer pid \($0.pid), uid \($0.uid)" }, frameNumber.map { "frame \($0)" },
             threadCount.map { "\($0) threads" }, error.map { "\($0)" }, end?.description,
+            exitStatus.map { "\($0)" },
         ]
         let text = details.compactMap { $0 }.joined(separator: "; ")
         return text.isEmpty ? code.rawValue : "\(code.rawValue): \(text)"
@@ -144,6 +156,8 @@ extension ConnectionEvent {
     }
 
     static var dropped: Self { Self(.dropped) }
+
+    static func childExited(_ status: ChildProcess.ExitStatus) -> Self { Self(.childExited, exitStatus: status) }
 
     static func ended(_ end: ConnectionEnd) -> Self { Self(.ended, end: end) }
 }

@@ -37,6 +37,7 @@ extension Channel {
     func takeAncillary(
         _ ancillary: UnsafeMutablePointer<port_ancillary>, _ received: Int
     ) throws(TransportError) {
+        takeSender(ancillary)
         let foreign = reading.foreignBytes
         if foreign > 0, foreign < .max { reading.foreignBytes = max(0, foreign - received) }
         if ancillary.pointee.truncated {
@@ -56,16 +57,6 @@ extension Channel {
                 : reading.arrival != .notExpected ? SharedMemoryTransport.descriptorCount : 0
             guard reading.descriptors.count <= bound else {
                 throw TransportError(.protocolViolation, "descriptors came that no frame claims")
-            }
-        }
-        if ancillary.pointee.has_credentials, reading.wantsCredentials {
-            reading.wantsCredentials = false
-            let peer = PeerCredentials(ancillary.pointee.credentials)
-            _ = port_pass_credentials(link.inputDescriptor, false)
-            gate.withLock { held in
-                gated.peer = peer
-                gated.readsWhole = !acceptsDescriptors
-                if gated.inputInterest & UInt32(PORT_READABLE) != 0 { setReadInterest(true, held) }
             }
         }
     }

@@ -98,8 +98,10 @@ extension Channel {
         forgetSources(held)
         let action = gated.life.deliverEnd()
         let handler = gated.handler.take()
+        let peerProcess = gated.peerProcess.take()
         signalReaders(held)
         gate.unlock(held)
+        if let peerProcess { eventLoop?.forget(peerProcess) }
         leaveIfOver()
         guard case .deliver = action else { return }
         handler?.ended(reason)

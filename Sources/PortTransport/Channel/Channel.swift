@@ -141,6 +141,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         /// For memory links: the loop's queue holds a read.
         var readScheduled = false
         var peer: PeerCredentials?
+        var peerProcess = WatchedPeer.none
         var blockingReader = BlockingReader()
         var writeError: CInt = 0
         var input = InputState.endpoint
@@ -273,6 +274,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         acceptsDescriptors = carriesDescriptors && configuration.acceptsDescriptors
         asksKernel = configuration.asksKernel
         credentialSource = endpoint.credentialSource
+        let learnsSpeaker = endpoint.learnsSpeaker
         let peer = endpoint.peer
         // An endpoint that another channel has taken becomes a link whose peer is gone.
         link = endpoint.take() ?? .memory(MemoryLink.closedEnd())
@@ -294,10 +296,10 @@ package final class Channel: LoopChannel, @unchecked Sendable {
                 carriesDescriptors: acceptsDescriptors))
         gated.peer = peer
         super.init()
-        gated.readsWhole = !acceptsDescriptors && credentialSource != .message && !link.mayReadShort
+        gated.readsWhole = !acceptsDescriptors && !learnsSpeaker && !link.mayReadShort
         if acceptsDescriptors { passDescriptors() } else { refuseDescriptors() }
-        if credentialSource == .message {
-            writing.sendsCredentials = true
+        writing.sendsCredentials = credentialSource == .message
+        if learnsSpeaker {
             reading.wantsCredentials = true
             _ = port_pass_credentials(link.inputDescriptor, true)
         }
@@ -359,6 +361,16 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         }
     }
     override package func flush() { flush(isWritable: false) }
+
+    override func processEnded(_ process: PeerProcess) {
+        gate.withLock { held in
+            switch gated.peerProcess {
+            case .speaker(let speaker) where speaker === process: speakerEnded(held)
+            case .launcher(let launcher) where launcher === process: launcherEnded(held)
+            case .none, .speaker, .launcher: break
+            }
+        }
+    }
 
     override func keepsReservation() -> Bool { isStillReserved() }
 }

@@ -33,7 +33,8 @@ extension ChannelEndpoint {
             default: throw .system("connecting to \(path)", number, context: [path])
             }
         }
-        return ChannelEndpoint(link: .socket(descriptor), credentials: .connected)
+        // The process that listens may have got its socket from another one, so the answer tells who the peer is.
+        return ChannelEndpoint(link: .socket(descriptor), credentials: .connected, learnsSpeaker: true)
     }
 
     /// Whether there is a file that is not a socket.

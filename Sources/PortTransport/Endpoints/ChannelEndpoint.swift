@@ -25,12 +25,22 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
     /// Nil once it is taken.
     private var link: Link?
     let credentialSource: CredentialSource
+    /// Whether the channel asks the kernel which process sends the first bytes, and ends with that process.
+    ///
+    /// Not for accepted sockets: a client may fork and leave the connection to its child, and a descriptor for each client
+    /// would halve the number of clients.
+    let learnsSpeaker: Bool
     /// Whether frames can carry descriptors.
     package let carriesDescriptors: Bool
 
-    init(link: Link, credentials: CredentialSource) {
+    init(link: Link, credentials: CredentialSource, learnsSpeaker: Bool = false) {
         self.link = link
         credentialSource = credentials
+        #if canImport(Darwin)
+            self.learnsSpeaker = false
+        #else
+            self.learnsSpeaker = learnsSpeaker || credentials == .message
+        #endif
         if case .socket(let descriptor) = link {
             carriesDescriptors = true
             _ = port_prepare_channel(descriptor)

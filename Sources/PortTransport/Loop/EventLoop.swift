@@ -72,6 +72,8 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         var timers = TimerQueue()
         var sources: [Source] = []
         var freeSources: [Int] = []
+        /// The processes whose end is watched, by number.
+        var peers: [Int32: PeerProcess] = [:]
         /// Identifies the leadership: a thread with another token must not touch the loop's iteration.
         var token: UInt64 = 1
         /// The leader sleeps in the poller or is about to, and nothing has woken it yet.

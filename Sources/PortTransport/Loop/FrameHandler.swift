@@ -23,6 +23,9 @@ package protocol FrameHandler: AnyObject, Sendable {
     /// the kernel takes them at once.
     func inputFailed(_ error: TransportError)
 
+    /// A process has ended that may have been the peer, and the channel cannot tell whether it was; called on the loop.
+    func peerMayBeGone()
+
     /// The channel is over: called once, on the loop, after all input was delivered. A `deliveryEnded` that has not
     /// returned does not hold it up.
     func ended(_ reason: ChannelEnd)
@@ -33,6 +36,9 @@ extension FrameHandler {
     package func receive(blobRegion descriptor: CInt?) throws(TransportError) {
         throw TransportError(.protocolViolation, "bytes came beside the memory that was agreed on")
     }
+
+    /// Waits for the end of the input.
+    package func peerMayBeGone() {}
 
     // `self` has a class type here. Casting an existential to one would copy it, which counts as a reference.
     var reference: ObjectAddress { ObjectAddress(self) }

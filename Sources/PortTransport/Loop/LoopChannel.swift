@@ -41,6 +41,11 @@ package class LoopChannel: PollHandler, @unchecked Sendable {
     /// Writes what can be written now; the loop writes the rest when the peer has read.
     package func flush() {}
 
+    /// The process has ended.
+    ///
+    /// Called on the loop for all its channels, whether or not it is their peer.
+    func processEnded(_ process: PeerProcess) {}
+
     /// For the watchdog: whether the input is still reserved for a blocking reader.
     ///
     /// If not, the loop reads it again.
