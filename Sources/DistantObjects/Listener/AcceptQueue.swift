@@ -9,9 +9,10 @@ final class AcceptQueue: Sendable {
         var nextWaiter: UInt64 = 0
         var isEnded = false
         var counts: PeerCounts
-        /// The open connections, except those that have to make room for others.
+        /// The connections that have not ended.
         var open: [ObjectIdentifier: Open] = [:]
         var opened: UInt64 = 0
+        var endWaiters: [CheckedContinuation<Void, Never>] = []
         /// The socket, which is notified of each connection that ends.
         ///
         /// Weak, because it holds this queue.
@@ -22,7 +23,16 @@ final class AcceptQueue: Sendable {
         /// - Returns: Nil if the other peer would be the largest one then.
         func newestOfLargest(besides peer: PeerIdentity) -> Open? {
             guard let largest = counts.largest, largest.count > counts.count(of: peer) + 1 else { return nil }
-            return open.values.filter { $0.peer == largest.peer }.max { $0.number < $1.number }
+            return open.values.filter { $0.peer == largest.peer && !$0.makesRoom }.max { $0.number < $1.number }
+        }
+
+        /// It is ended, and so are all connections.
+        var isOver: Bool { isEnded && open.isEmpty }
+
+        mutating func takeEndWaiters() -> [CheckedContinuation<Void, Never>] {
+            guard isOver else { return [] }
+            defer { endWaiters = [] }
+            return endWaiters
         }
     }
 
@@ -33,6 +43,8 @@ final class AcceptQueue: Sendable {
         let number: UInt64
         let peer: PeerIdentity
         let connection: Unmanaged<Connection>
+        /// It has to end for a connection of another peer.
+        var makesRoom = false
     }
 
     /// Whether a peer's connection is accepted.
@@ -124,7 +136,7 @@ final class AcceptQueue: Sendable {
             }
             guard let other else { return .admitted }
             let connection = other.connection.takeUnretainedValue()
-            state.open[ObjectIdentifier(connection)] = nil
+            state.open[ObjectIdentifier(connection)]?.makesRoom = true
             return .instead(of: connection, other.peer, isFirst: state.counts.refuse(other.peer))
         }
     }
@@ -159,9 +171,22 @@ final class AcceptQueue: Sendable {
 
     /// Removes a connection that has ended, which may not have been taken.
     private func forget(_ connection: Connection) {
-        _ = state.withLock { state in
+        let waiters = state.withLock { state in
             state.open[ObjectIdentifier(connection)] = nil
-            return state.ready.removeFirst { $0 === connection }
+            _ = state.ready.removeFirst { $0 === connection }
+            return state.takeEndWaiters()
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Waits for the end of the queue and of all connections.
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.endWaiters.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
         }
     }
 
@@ -186,12 +211,18 @@ final class AcceptQueue: Sendable {
         }
     }
 
-    func end() {
-        let (waiting, untaken) = state.withLock { state in
+    func end(closingConnectionsWithin limit: Duration?) {
+        let (waiting, untaken, taken, endWaiters) = state.withLock { state in
             state.isEnded = true
-            return (state.waiting.removeAll(), state.ready.removeAll())
+            let open = limit == nil ? [] : state.open.values.map { $0.connection.takeUnretainedValue() }
+            return (state.waiting.removeAll(), state.ready.removeAll(), open, state.takeEndWaiters())
         }
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
-        for connection in untaken { connection.invalidate() }
+        for waiter in endWaiters { waiter.resume() }
+        guard let limit else {
+            for connection in untaken { connection.invalidate() }
+            return
+        }
+        for connection in taken { connection.beginClosing(within: limit) }
     }
 }

@@ -91,15 +91,27 @@ public final class Listener: AsyncSequence, Sendable {
     }
 
     deinit {
-        close()
+        close(closingConnectionsWithin: nil)
     }
 
-    /// Stops listening and ends the iteration.
+    /// Stops listening, ends the iteration, and closes the listener's connections in order, as `Connection.close(within:)`
+    /// does.
     ///
-    /// Connections that were taken stay open.
-    public func close() {
+    /// Returns at once; `ended` waits. Does nothing the second time, but a later call may close connections that the first
+    /// has left open. A listener that is freed leaves its connections open.
+    ///
+    /// - Parameter limit: How long the connections may take to close. After that they are cut. `nil`: connections that were
+    ///   taken stay open.
+    public func close(closingConnectionsWithin limit: Duration? = .seconds(5)) {
         socket.close()
-        queue.end()
+        queue.end(closingConnectionsWithin: limit)
+    }
+
+    /// Waits until the listener is closed and all of its connections have ended.
+    ///
+    /// A server should await this before it exits, so that the other side of each connection gets a goodbye.
+    public var ended: Void {
+        get async { await queue.ended() }
     }
 
     /// Makes an iterator over the connections.

@@ -1,0 +1,83 @@
+import TestSupport
+import Testing
+
+@testable import DistantObjects
+
+@Suite("Closing a listener", .bounded())
+struct ListenerEndTests {
+    /// A listener at a path, and connections to it that vend nothing, with the server's ends.
+    private struct Ends {
+        let place: TemporaryFolder
+        let listener: Listener
+        let directory = Directory()
+        var clients: [Connection] = []
+        var servers: [Connection] = []
+
+        init(_ count: Int) async throws {
+            place = try TemporaryFolder()
+            listener = try Listener(at: .path(place.socket), configuration: .patient)
+            var iterator = listener.makeAsyncIterator()
+            for _ in 0..<count {
+                clients.append(try await Connection.open(.path(place.socket), configuration: .patient))
+                let server = try #require(await iterator.next())
+                server.vend(directory)
+                servers.append(server)
+            }
+        }
+    }
+
+    @Test("Its connections are told goodbye, calls under way are answered, and `ended` waits for all of them")
+    func goodbye() async throws {
+        let ends = try await Ends(3)
+        let root = try await ends.clients[0].root
+        let call = CountedCall { let _: Int = try await root.hold() }
+        await ends.directory.started.wait()
+        // One that was not taken is closed, too.
+        let untaken = try await Connection.open(.path(ends.place.socket), configuration: .patient)
+        ends.listener.close(closingConnectionsWithin: TestTimeout.wait)
+        for client in ends.clients.dropFirst() + [untaken] { Self.expectGoodbye(await client.ended) }
+        #expect(call.ends.count == 0 && !ends.servers[0].hasEnded)
+        ends.directory.go.send()
+        await call.expect(nil)
+        Self.expectGoodbye(await ends.clients[0].ended)
+        await ends.listener.ended
+        #expect(ends.servers.allSatisfy { $0.hasEnded })
+        // Later it returns at once.
+        ends.listener.close()
+        await ends.listener.ended
+    }
+
+    @Test("A connection whose method does not return is cut after the limit")
+    func cut() async throws {
+        let ends = try await Ends(1)
+        let root = try await ends.clients[0].root
+        let call = CountedCall { let _: Int = try await root.hold() }
+        await ends.directory.started.wait()
+        ends.listener.close(closingConnectionsWithin: .milliseconds(20))
+        await ends.listener.ended
+        await call.expect(.outcomeUnknown)
+        ends.directory.go.send()
+    }
+
+    @Test("Without a limit, and when the listener is freed, its connections stay open", arguments: [true, false])
+    func open(isFreed: Bool) async throws {
+        var clients: [Connection] = []
+        var servers: [Connection] = []
+        do {
+            let ends = try await Ends(2)
+            (clients, servers) = (ends.clients, ends.servers)
+            if !isFreed { ends.listener.close(closingConnectionsWithin: nil) }
+        }
+        for client in clients {
+            let back: Int = try await client.root.echo(7)
+            #expect(back == 7)
+            await client.close()
+        }
+        for server in servers { Self.expectGoodbye(await server.ended) }
+    }
+
+    private static func expectGoodbye(_ end: ConnectionEnd, location: SourceLocation = #_sourceLocation) {
+        if case .closedByPeer = end { return }
+        Issue.record("\(end)", sourceLocation: location)
+    }
+}
