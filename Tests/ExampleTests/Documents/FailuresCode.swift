@@ -58,6 +58,14 @@ enum FailuresCode {
         return try await call(helper, as: interface, body)
     }
 
+    static func close() async throws {
+        // Failures.md: close
+        let worker = try await Connection.launch("worker")
+        await worker.close()
+        print(worker.child?.exitStatus ?? .unknown)
+        // end
+    }
+
     static func watch(_ connection: Connection) async {
         // Failures.md: end
         switch await connection.ended {
