@@ -73,6 +73,30 @@ import Testing
             withExtendedLifetime(endpoint) {}
         }
 
+        @Test("A process that one channel forgets while another begins to use it is not taken for dead")
+        func shared() async {
+            await withTaskGroup { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        for _ in 0..<5_000 {
+                            guard
+                                case .watched(let process) = EventLoop.shared.watch(
+                                    getppid(), given: CInt(PORT_NO_PROCESS))
+                            else {
+                                Issue.record("it is not watched")
+                                return
+                            }
+                            guard !EventLoop.shared.hasEnded(process) else {
+                                Issue.record("it is taken for dead")
+                                return
+                            }
+                            EventLoop.shared.forget(process)
+                        }
+                    }
+                }
+            }
+        }
+
         @Test("Without a descriptor to spare, the process is not watched, and the channel goes on")
         func noDescriptor() throws {
             guard case .unknown = EventLoop.shared.watch(getppid(), given: -EMFILE) else {

@@ -34,7 +34,7 @@ final class PeerProcess: PollHandler, @unchecked Sendable {
 
     deinit { port_close(descriptor) }
 
-    fileprivate var isRunning: Bool { port_wait_one(descriptor, UInt32(PORT_READABLE), 0) == 0 }
+    fileprivate var isRunning: Bool { port_wait_one(descriptor, UInt32(PORT_READABLE), 0) <= 0 }
 
     func ready(_ bits: UInt32, readContext: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         // A loop whose poller fails also calls sources that are not ready.
@@ -100,34 +100,38 @@ extension EventLoop {
 
     /// A channel no longer uses a process.
     func forget(_ process: PeerProcess) {
-        let isLast = lock.withLock {
+        let source = lock.withLock { held in
             process.users -= 1
-            return process.users == 0
+            return process.users == 0 ? retire(process, held) : nil
         }
-        if isLast { _ = stopWatching(process) }
+        if let source { stopWatching(process, source) }
     }
 
     /// Whether the process has ended, for a channel that has begun to use it just now.
     func hasEnded(_ process: PeerProcess) -> Bool { lock.withLock { process.isOver } }
 
     fileprivate func ended(_ process: PeerProcess) {
-        guard stopWatching(process) else { return }
+        guard let source = lock.withLock({ held in retire(process, held) }) else { return }
+        stopWatching(process, source)
         // A channel that is not among the sources yet asks `hasEnded`.
         for channel in lock.withLock({ state.pointee.sources.compactMap { $0.channel?.takeUnretainedValue() } }) {
             channel.processEnded(process)
         }
     }
 
-    /// - Returns: Whether it was watched.
-    private func stopWatching(_ process: PeerProcess) -> Bool {
-        let source = lock.withLock { () -> UInt64? in
-            guard !process.isOver else { return nil }
-            process.isOver = true
-            if state.pointee.peers[process.pid] === process { state.pointee.peers[process.pid] = nil }
-            return process.source
-        }
-        guard let source else { return false }
-        if source != 0 { removeSource(source, process.descriptor, interest: UInt32(PORT_READABLE)) }
-        return true
+    /// Ends the use of a process: no further channel finds it by its number.
+    ///
+    /// - Returns: Its source; nil if its use has ended before.
+    private func retire(_ process: PeerProcess, _ held: borrowing Held<State>) -> UInt64? {
+        guard !process.isOver else { return nil }
+        process.isOver = true
+        if state.pointee.peers[process.pid] === process { state.pointee.peers[process.pid] = nil }
+        return process.source
+    }
+
+    private func stopWatching(_ process: PeerProcess, _ source: UInt64) {
+        // It is not registered yet, or not known to be: `watch` removes it.
+        guard source != 0 else { return }
+        removeSource(source, process.descriptor, interest: UInt32(PORT_READABLE))
     }
 }
