@@ -132,6 +132,29 @@ struct IdentityTests {
         _ = unarchiver.decodeObject(of: [NSSet.self, NSNumber.self], forKey: "numbers")
     }
 
+    @Test("Equal keys that Foundation cannot compare are refused")
+    func incomparableKeys() async throws {
+        await #expect(processExitsWith: .success) {
+            for type in ["NSSet", "NSDictionary"] {
+                var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+                let keys = (0..<2).map { _ in
+                    // A set of an array, or a dictionary with an array as its key.
+                    let list = graph.add(className: "NSArray", fields: [("NS.objects", .list([.integer(1)]))])
+                    let content = ArchivedValue.list([.reference(list)])
+                    return ArchivedValue.reference(
+                        graph.add(className: type, fields: [("NS.keys", content), ("NS.objects", content)]))
+                }
+                let set = graph.add(className: "NSSet", fields: [("NS.objects", .list(keys))])
+                graph.setRoot(.reference(set), forKey: "root")
+                let data = Data(try graph.bytes(format: .binary))
+                let error = #expect(throws: ArchiveError.self) {
+                    try NSCodingUnarchiver.unarchiveObject(with: data)
+                }
+                #expect(error?.code == .unsupported)
+            }
+        }
+    }
+
     @Test("A conditional object is decoded if something else encodes it, before or after, and is nil otherwise")
     func conditionals() throws {
         let (kept, lost) = (Node("kept"), Node("lost"))
