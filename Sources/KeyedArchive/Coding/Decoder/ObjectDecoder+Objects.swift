@@ -27,7 +27,7 @@ extension ObjectDecoder {
     func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type) throws -> T {
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         let number = Int(truncatingIfNeeded: number)
-        if let object = try existing(number, type) { return try checked(object, type) }
+        if let object = try existing(number, type) { return try checked(object, number, type) }
         return try make(number, type, in: frame)
     }
 
@@ -48,7 +48,7 @@ extension ObjectDecoder {
         let number = Int(truncatingIfNeeded: number)
         let object: T
         if let existing = try existing(number, type) {
-            object = try checked(existing, type)
+            object = try checked(existing, number, type)
         } else {
             object = try make(number, type, in: list, isKept: isKept, element: index)
         }
@@ -72,6 +72,16 @@ extension ObjectDecoder {
             frame.height = max(frame.height, heights[number] + 1)
         }
         return object.takeUnretainedValue()
+    }
+
+    /// An existing object as the requested type.
+    ///
+    /// If that type was tried first and failed, the error is the same as then.
+    @inline(__always)
+    private func checked<T: AnyObject>(_ object: AnyObject, _ number: Int, _ type: T.Type) throws -> T {
+        do { return try checked(object, type) } catch {
+            throw notes.failures[number]?.first { $0.type == type }?.error ?? error
+        }
     }
 
     /// Throws unless another class is to be tried for an object that could not be made.
@@ -181,7 +191,7 @@ extension ObjectDecoder {
         }
         let number = try input.varint()
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
-        if let object = try existing(Int(number), type) { return try checked(object, type) }
+        if let object = try existing(Int(number), type) { return try checked(object, Int(number), type) }
         var source = body(Int(number))
         let (shape, shapeNumber) = try readShape(&source)
         let found = try resolve(shapeNumber, type, .plain(type))
