@@ -198,10 +198,13 @@ private struct Holder {
             let program = try builtProgram("killed-peer")
             var words = ([program] + arguments).map { strdup($0) } + [nil]
             defer { for word in words { free(word) } }
-            let copies = [output, errors].map { port_duplicate($0) }
+            let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            defer { close(null) }
+            let copies = [null, output, errors].map { port_duplicate($0) }
             defer { for copy in copies { close(copy) } }
-            try #require(
-                port_spawn(program, &words, port_environment(), nil, -1, copies[0], copies[1], -1, &pid) == 0)
+            let number = port_spawn(
+                program, &words, port_environment(), nil, copies[0], copies[1], copies[2], -1, false, &pid)
+            try #require(number == 0)
         }
     }
 
