@@ -90,20 +90,27 @@ extension ObjectDecoder {
     func readCodable<T: Decodable>(_ type: T.Type) throws -> T {
         try checkDepth()
         let outer = frame
-        descend(from: outer)
-        let serial = state.nextSerial()
-        frame = DecoderFrame(valueIn: outer, serial: serial, height: outer.height)
+        let serial = state.openValue()
         do {
             let value = try T(from: ArchiveValueDecoder(coder: self, serial: serial, detached: nil))
-            let end = try frame.end(shapes)
-            closeFrame(outer)
-            input.seek(to: end)
+            try closeValue(outer)
             return value
         } catch {
-            let error = absorbed(error)
-            closeFrame(outer)
-            throw error
+            throw abandonValue(outer, error)
         }
+    }
+
+    private func closeValue(_ outer: DecoderFrame) throws {
+        let end = try frame.end(shapes)
+        closeFrame(outer)
+        input.seek(to: end)
+    }
+
+    @inline(never)
+    private func abandonValue(_ outer: DecoderFrame, _ error: any Error) -> ArchiveError {
+        let error = absorbed(error)
+        closeFrame(outer)
+        return error
     }
 
     /// Makes an object from the open body; its class is `Codable` but not `ObjectCoding`.

@@ -23,6 +23,15 @@ struct DecoderState: ~Copyable {
     /// Whether the archive has no objects, shapes or owner: then `unload` has little to reset.
     var isPlain = false
 
+    /// Opens the next value one level deeper, where there is room; returns its frame's serial number.
+    mutating func openValue() -> Int {
+        levels.levels[depth].note(frame)
+        depth &+= 1
+        let serial = nextSerial()
+        frame = DecoderFrame(valueIn: frame, serial: serial, height: frame.height)
+        return serial
+    }
+
     /// A serial number that no frame has used.
     @inline(__always)
     mutating func nextSerial() -> Int {

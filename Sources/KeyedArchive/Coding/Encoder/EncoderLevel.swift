@@ -40,6 +40,8 @@ struct EncoderLevel: CodingLevel {
         switch layout {
         case .keyed, .explicit:
             let collected = extras?.takeUnretainedValue().keys
+            // Without keys, the values are encoded in order.
+            if collected == nil, layout == .explicit { return cursor > 0 ? .index(cursor - 1) : nil }
             guard let key = collected.map(\.last) ?? (cursor > 0 ? keys[cursor - 1] : nil) else { return nil }
             return StoredKey.position(key).map { .index($0) } ?? .key(StoredKey.unescaped(key))
         case .list: return .index(cursor - 1)

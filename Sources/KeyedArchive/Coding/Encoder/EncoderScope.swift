@@ -83,9 +83,10 @@ struct EncoderScope {
     @inline(__always)
     mutating func advance() { cursor &+= 1 }
 
-    /// The keys written so far.
+    /// The keys written so far; none if they are just positions.
     var writtenKeys: [String] {
-        extras?.takeUnretainedValue().keys ?? Array(UnsafeBufferPointer(start: keys, count: cursor))
+        if let collected = extras?.takeUnretainedValue().keys { return collected }
+        return layout == .explicit ? [] : Array(UnsafeBufferPointer(start: keys, count: cursor))
     }
 
     /// Switches to collecting keys, because they differ from the predicted ones.

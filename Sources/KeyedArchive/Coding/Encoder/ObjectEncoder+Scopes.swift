@@ -121,7 +121,7 @@ extension ObjectEncoder {
             }
             if let failure = state.failure { throw failure }
         case .explicit, .list:
-            if scope.layout == .explicit { try keepLastValues() }
+            if scope.layout == .explicit, !scope.isSequential { try keepLastValues() }
             guard scope.cursor <= limits.collection else {
                 throw fail(ArchiveError(.limit, "more than \(limits.collection) elements"))
             }
