@@ -69,15 +69,13 @@ private struct Holder {
             while way == .sharedMemory, !connection.isInSharedMemory { try await connection.ping() }
             let root = try await connection.root
             let (observer, beginning) = (Observer(), Beginning())
-            let calls = [
-                CountedCall { let _: DistantObject = try await root.wait(beginning) },
-                CountedCall { try await onThread { try root.block.blocking(observer) } },
-            ]
-            // The method that blocks runs beside the other, or is the next of the object.
-            await observer.noted.wait()
+            let waiting = CountedCall { let _: DistantObject = try await root.wait(beginning) }
+            // The method that blocks lets no later message to its object start.
             await beginning.noted.wait()
+            let blocking = CountedCall { try await onThread { try root.block.blocking(observer) } }
+            await observer.noted.wait()
             connection.child?.kill()
-            for call in calls { await call.expect(.outcomeUnknown) }
+            for call in [waiting, blocking] { await call.expect(.outcomeUnknown) }
             let end = await connection.ended
             #expect(Self.isLost(end, by: SIGKILL), "\(end)")
             await expectCode(.closed) { let _: Int = try await root.note(1) }
