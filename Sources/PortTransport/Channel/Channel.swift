@@ -299,10 +299,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         gated.readsWhole = !acceptsDescriptors && !learnsSpeaker && !link.mayReadShort
         if acceptsDescriptors { passDescriptors() } else { refuseDescriptors() }
         writing.sendsCredentials = credentialSource == .message
-        if learnsSpeaker {
-            reading.wantsCredentials = true
-            _ = port_pass_credentials(link.inputDescriptor, true)
-        }
+        reading.wantsCredentials = learnsSpeaker
     }
 
     deinit {

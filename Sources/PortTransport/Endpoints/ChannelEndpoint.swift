@@ -44,6 +44,8 @@ package final class ChannelEndpoint: @unchecked Sendable {  // `lock` protects `
         if case .socket(let descriptor) = link {
             carriesDescriptors = true
             _ = port_prepare_channel(descriptor)
+            // Before the peer can send: the kernel adds nothing to bytes that are already sent.
+            if self.learnsSpeaker { _ = port_pass_credentials(descriptor, true) }
         } else {
             carriesDescriptors = false
         }
