@@ -18,6 +18,7 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
         return try body()
     }
 
+    @inline(__always)
     private func inFrame<R>(of detached: DetachedFrame, _ body: () throws -> R) throws -> R {
         // What the frame reads from may be gone.
         guard detached.serial > coder.state.firstSerial else { throw Self.stale() }
@@ -52,8 +53,13 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
 
     package func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         do {
-            let isOther = try inFrame { coder.frame.layout == .list || coder.frame.isBody && !coder.frame.isKeyedBody }
-            let view = isOther ? try reopened() : self
+            let isOpen = try inFrame {
+                if coder.frame.layout == .list || coder.frame.isBody && !coder.frame.isKeyedBody { return false }
+                try coder.openKeyed()
+                return true
+            }
+            if isOpen { return KeyedDecodingContainer(KeyedValueDecoder<Key>(decoder: self)) }
+            let view = try reopened()
             try view.inFrame { try coder.openKeyed() }
             return KeyedDecodingContainer(KeyedValueDecoder<Key>(decoder: view))
         } catch {
@@ -63,10 +69,11 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
 
     package func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         do {
-            let isOther = try inFrame { coder.frame.layout == .keyed }
-            let view = isOther ? try reopened() : self
-            let start = try view.inFrame { try coder.openList() }
-            return UnkeyedValueDecoder(decoder: view, total: start.count, at: start.first)
+            let start = try inFrame { coder.frame.layout == .keyed ? nil : try coder.openList() }
+            if let start { return UnkeyedValueDecoder(decoder: self, total: start.count, at: start.first) }
+            let view = try reopened()
+            let again = try view.inFrame { try coder.openList() }
+            return UnkeyedValueDecoder(decoder: view, total: again.count, at: again.first)
         } catch {
             throw exposed(error)
         }

@@ -83,6 +83,9 @@ struct EncoderScope {
     @inline(__always)
     mutating func advance() { cursor &+= 1 }
 
+    /// How many keys were written so far.
+    var writtenKeyCount: Int { extras?.takeUnretainedValue().keys?.count ?? (layout == .keyed ? cursor : 0) }
+
     /// The keys written so far; none if they are just positions.
     var writtenKeys: [String] {
         if let collected = extras?.takeUnretainedValue().keys { return collected }

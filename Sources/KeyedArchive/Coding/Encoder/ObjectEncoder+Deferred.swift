@@ -15,7 +15,7 @@ extension ObjectEncoder {
         let value = DeferredValue(
             scope: EncoderScope(of: NestedValue.self, serial: state.nextSerial(), .unopened, isValue: true), at: step,
             of: scope.serial, outer)
-        let before = key == nil ? 0 : scope.writtenKeys.count
+        let before = key == nil ? 0 : scope.writtenKeyCount
         scope.madeExtras().deferred.append(
             DeferredEntry(key: key, keysBefore: before, isContainer: isContainer, value: value))
         return value
@@ -61,7 +61,8 @@ extension ObjectEncoder {
     /// Puts deferred values in place; of those for one key, only the last, and none if something was encoded later.
     func place(_ deferred: [DeferredEntry]) throws {
         try checkDepth()
-        let direct = scope.layout == .list ? [] : scope.writtenKeys
+        let isFollowed = deferred.contains { $0.key != nil && scope.writtenKeyCount > $0.keysBefore }
+        let direct = isFollowed ? scope.writtenKeys : []
         var last: [String: Int] = [:]
         if deferred.count > 1 {
             for (index, entry) in deferred.enumerated() { if let key = entry.key { last[key] = index } }
