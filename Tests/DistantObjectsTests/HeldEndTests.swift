@@ -30,8 +30,15 @@ private struct Holder {
     init() throws { folder = try TemporaryFolder() }
 
     /// Starts the holder, and then becomes the program.
-    func script(before program: String) -> [String] {
-        ["-c", "exec 4<&0; sleep 100000 <&4 & echo $! > \(file).new; mv \(file).new \(file); exec \(program) 4<&-"]
+    ///
+    /// A shell gives a program in the background no standard input unless it is told to; a connection over a socketpair leaves
+    /// that of the test, which may be closed.
+    func script(before program: String, overPipes: Bool) -> [String] {
+        let (kept, given, closed) = overPipes ? ("exec 4<&0;", "<&4", "4<&-") : ("", "", "")
+        return [
+            "-c",
+            "\(kept) sleep 100000 \(given) & echo $! > \(file).new; mv \(file).new \(file); exec \(program) \(closed)",
+        ]
     }
 
     var pid: Int32? {
@@ -64,7 +71,7 @@ private struct Holder {
             var configuration = way == .pipes ? Connection.Configuration() : .patient
             if way == .sharedMemory { configuration.busy = .always }
             let connection = try await Connection.launch(
-                "/bin/sh", arguments: holder.script(before: try builtProgram("killed-peer")),
+                "/bin/sh", arguments: holder.script(before: try builtProgram("killed-peer"), overPipes: way == .pipes),
                 over: way == .pipes ? .pipes : .socketpair, configuration: configuration)
             while way == .sharedMemory, !connection.isInSharedMemory { try await connection.ping() }
             let root = try await connection.root
@@ -115,7 +122,11 @@ private struct Holder {
             }
             let program = try builtProgram("killed-peer")
             let connection = try await Connection.launch(
-                "/bin/sh", arguments: ["-c", "exec 4<&0; \(program) <&4 4<&- & exit 3"], over: transport,
+                "/bin/sh",
+                arguments: [
+                    "-c", transport == .pipes ? "exec 4<&0; \(program) <&4 4<&- & exit 3" : "\(program) & exit 3",
+                ],
+                over: transport,
                 configuration: configuration)
             #expect(await connection.child?.waitForExit() == .exited(3))
             await exits.wait()
