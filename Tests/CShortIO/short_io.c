@@ -198,16 +198,25 @@ ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
     return sent;
 }
 
-ssize_t writev(int descriptor, const struct iovec *given, int count) {
+/// `readv` or `writev`.
+static ssize_t vector_call(long number, int descriptor, const struct iovec *given, int count) {
     size_t total = total_of(given, (size_t)count);
     size_t bytes = count > MOST_VECTORS ? total : taken(total);
-    if (bytes == total) return SYSTEM(SYS_writev, descriptor, given, count);
+    if (bytes == total) return SYSTEM(number, descriptor, given, count);
     if (bytes == 0) return again(descriptor);
     struct iovec vectors[MOST_VECTORS];
     size_t used = first_bytes(vectors, given, (size_t)count, bytes);
-    ssize_t written = SYSTEM(SYS_writev, descriptor, vectors, used);
+    ssize_t moved = SYSTEM(number, descriptor, vectors, used);
     report_again(descriptor);
-    return written;
+    return moved;
+}
+
+ssize_t writev(int descriptor, const struct iovec *given, int count) {
+    return vector_call(SYS_writev, descriptor, given, count);
+}
+
+ssize_t readv(int descriptor, const struct iovec *given, int count) {
+    return vector_call(SYS_readv, descriptor, given, count);
 }
 
 ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
@@ -223,18 +232,6 @@ ssize_t recvmsg(int descriptor, struct msghdr *message, int flags) {
     message->msg_namelen = cut.msg_namelen;
     message->msg_controllen = cut.msg_controllen;
     message->msg_flags = cut.msg_flags;
-    report_again(descriptor);
-    return received;
-}
-
-ssize_t readv(int descriptor, const struct iovec *given, int count) {
-    size_t total = total_of(given, (size_t)count);
-    size_t bytes = count > MOST_VECTORS ? total : taken(total);
-    if (bytes == total) return SYSTEM(SYS_readv, descriptor, given, count);
-    if (bytes == 0) return again(descriptor);
-    struct iovec vectors[MOST_VECTORS];
-    size_t used = first_bytes(vectors, given, (size_t)count, bytes);
-    ssize_t received = SYSTEM(SYS_readv, descriptor, vectors, used);
     report_again(descriptor);
     return received;
 }
