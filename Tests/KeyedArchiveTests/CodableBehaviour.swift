@@ -28,7 +28,7 @@ struct CodableBehaviour: Sendable, CustomStringConvertible {
 
     func observe(_ door: CodableDoor) -> [String] {
         do {
-            return try Observed.$body.withValue(read) { try door.pass(Written(write), as: Observed.self).seen }
+            return try Observed.body.withValue(read) { try door.pass(Written(write), as: Observed.self).seen }
         } catch {
             return ["thrown: \(describe(error))"]
         }

@@ -78,10 +78,10 @@ struct Written: Encodable {
 
 /// A value whose decoding is given as a closure: what that saw.
 struct Observed: Decodable {
-    @TaskLocal static var body: @Sendable (any Decoder) throws -> [String] = { _ in [] }
+    static let body = ThreadValue<@Sendable (any Decoder) throws -> [String]>("observed", fallback: { _ in [] })
     let seen: [String]
 
-    init(from decoder: any Decoder) throws { seen = try Self.body(decoder) }
+    init(from decoder: any Decoder) throws { seen = try Self.body.value(decoder) }
 }
 
 /// The result or the error in a form that is the same for all coders.

@@ -10,7 +10,9 @@ import PortTransport
 enum Pattern {
     /// The bytes of a seed and a length: those of another length differ from the first byte on.
     static func bytes(_ seed: UInt64, _ count: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        // An empty array is the same object everywhere, and the initializer would write its count into it.
+        guard count > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             var random = SeededGenerator(seed: mixed(seed, count))
             let raw = UnsafeMutableRawBufferPointer(buffer)
             var place = 0
