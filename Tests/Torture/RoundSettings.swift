@@ -55,6 +55,7 @@ struct RoundSettings: Sendable {
         var configuration = Connection.Configuration()
         configuration.handshakeTimeout = .seconds(600)
         configuration.lookupDeadline = .seconds(600)
+        configuration.exitTimeout = .seconds(600)
         configuration.limits.answerPatience = .seconds(600)
         configuration.sharesMemory = transport == .shared
         configuration.busy.frames = 1
