@@ -49,9 +49,9 @@ struct DecoderFrame {
 
     /// A frame for the value that comes next in `outer`.
     @inline(__always)
-    init(valueIn outer: DecoderFrame, at source: ByteSource? = nil, serial: Int, height: Int32 = 0) {
-        self.source = source ?? outer.source
-        start = self.source.position
+    init(valueIn outer: DecoderFrame, serial: Int, height: Int32 = 0) {
+        source = outer.source
+        start = outer.source.position
         self.serial = serial
         self.height = height
         object = outer.object
@@ -104,28 +104,17 @@ struct DecoderFrame {
         source.seek(to: source.position &+ 1)
     }
 
-    /// Lets the key that was moved to last come next again; its value was not read.
-    mutating func untake() {
-        if index == nil { cursor &-= 1 }
+    /// How far the frame was read.
+    struct Mark {
+        fileprivate let position: Int
+        fileprivate let cursor: Int
     }
 
-    /// Where the first element of the open list begins.
-    var firstElement: Int {
-        get throws {
-            // Elements that are rewritten begin with their memory.
-            if extras?.takeUnretainedValue().original != nil { return 0 }
-            var source = source.at(start)
-            try source.advance(1)
-            _ = try source.varint()
-            return source.position
-        }
-    }
+    var mark: Mark { Mark(position: source.position, cursor: cursor) }
 
-    /// Moves to an element of the open list.
-    @inline(__always)
-    mutating func move(toElement element: Int, at position: Int) {
-        cursor = element
-        source.seek(to: position)
+    mutating func goBack(to mark: Mark) {
+        source.seek(to: mark.position)
+        cursor = mark.cursor
     }
 
     /// Counts an element or key as read.
@@ -149,8 +138,6 @@ struct DecoderFrame {
         if index == nil { try makeIndex(shapes()) }
         guard let index else { return false }
         source.seek(to: index[position])
-        // Only for the coding path: with an index, nothing is read in order.
-        cursor = position &+ 1
         return true
     }
 
@@ -171,19 +158,6 @@ struct DecoderFrame {
     }
 
     // MARK: Opening
-
-    /// Whether the frame is a body with keys, which has no tag in front.
-    var isKeyedBody: Bool { isBody && shape?.takeUnretainedValue().layout != .single }
-
-    /// A frame for the same value, at its beginning.
-    func unopened(serial: Int) -> DecoderFrame {
-        var begin = extras?.takeUnretainedValue().original ?? source.at(start)
-        // A record was opened behind its tag and the number of its shape.
-        if layout == .keyed, !isBody, shape != nil { begin.seek(to: start - 3) }
-        var result = DecoderFrame(valueIn: self, at: begin, serial: serial, height: height)
-        if isKeyedBody, let shape { result.openBody(shape) }
-        return result
-    }
 
     /// Goes back to where the value begins.
     @inline(__always)
@@ -230,13 +204,9 @@ struct DecoderFrame {
 
     /// Opens a record with inline keys; collects the keys and the positions of their values first.
     ///
-    /// - Parameters:
-    ///   - isMap: Whether it is a dictionary, which may have integers as keys.
-    ///   - stored: Makes the stored form of a key.
+    /// - Parameter stored: Makes the stored form of a key.
     @inline(never)
-    mutating func openInline(
-        _ shapes: [Shape], _ limits: ArchiveLimits, isMap: Bool = false, stored: (String) -> String
-    ) throws {
+    mutating func openInline(_ shapes: [Shape], _ limits: ArchiveLimits, stored: (String) -> String) throws {
         let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
         layout = .keyed
         dispose()
@@ -247,7 +217,7 @@ struct DecoderFrame {
         let index = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
         self.index = index
         for number in 0..<count {
-            let key = stored(try isMap ? source.keyText(limits) : source.stringValue(limits))
+            let key = stored(try source.stringValue(limits))
             (keys + number).initialize(to: key)
             extras.keyCount += 1
             extras.positions[key] = number
@@ -271,7 +241,6 @@ struct DecoderFrame {
     mutating func rewrite(_ tag: UInt8, _ limits: ArchiveLimits) throws -> Int {
         var sink = ByteSink()
         let extras = FrameExtras()
-        extras.original = source.at(start)
         defer {
             extras.scratch = sink
             self.extras?.release()
@@ -338,8 +307,6 @@ final class FrameExtras {
     var keys: UnsafeMutablePointer<String>?
     var keyCount = 0
     var positions: [String: Int] = [:]
-    /// Where the value begins, if its elements are read from `scratch`.
-    var original: ByteSource?
     /// Values written out anew from a packed list.
     var scratch: ByteSink?
 

@@ -72,9 +72,6 @@ public final class ObjectEncoder {
         _modify { yield &storage.pointee.out }
     }
 
-    /// What the caller of the archive's writer gives to `Codable` types.
-    var userInfo: [CodingUserInfoKey: any Sendable] = [:]
-
     /// Whether objects are encoded one value after the other, without keys.
     var isSequential = false
 
@@ -125,7 +122,6 @@ public final class ObjectEncoder {
             }
             extras.keys?.append(key)
         case .explicit:
-            if !scope.isSequential { scope.collectInlineKey(key) }
             scope.advance()
             output.string(key)
         default:

@@ -4,8 +4,3 @@ protocol AnyOptional {
 }
 
 extension Optional: AnyOptional {}
-
-/// Marks dictionaries of any type.
-protocol AnyDictionary {}
-
-extension Dictionary: AnyDictionary {}
