@@ -169,9 +169,11 @@ extension Channel {
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
         let shared = reading.input.isShared ? sharedMemory : nil
+        // Nothing comes beside bytes in shared memory, and what another read has left is not of this channel.
         let takesAncillary =
-            acceptsDescriptors || reading.wantsCredentials || reading.arrival != .notExpected
-            || (reading.foreignBytes > 0 && shared == nil)
+            shared == nil
+            && (acceptsDescriptors || reading.wantsCredentials || reading.arrival != .notExpected
+                || reading.foreignBytes > 0)
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
                 shared?.read($0, count, requestsDoorbell: !reading.isPolled)

@@ -35,6 +35,8 @@ extension Channel {
     /// Called with the read lock held.
     func takeSender(_ ancillary: UnsafeMutablePointer<port_ancillary>) {
         let process = ancillary.pointee.process
+        // It is this channel's now: the memory is used again for other reads.
+        ancillary.pointee.process = CInt(PORT_NO_PROCESS)
         guard ancillary.pointee.has_credentials, reading.wantsCredentials else {
             if process >= 0 { port_close(process) }
             return
