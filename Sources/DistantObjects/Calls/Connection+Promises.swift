@@ -38,7 +38,7 @@ extension Connection {
         message.deadline = call.deadline.map { Deadline(at: $0, now: now) }
         message.metadata = call.metadata.map { CallContext(serving: $0, until: nil).encoded }
         try message.encoder.load(
-            archive: body.bytes, externals: call.tables?.references ?? [], shapes: call.tables?.shapes ?? [])
+            archive: body.bytes, externals: call.tables?.references ?? [], shapes: call.tables?.shapes.read() ?? [])
         return message
     }
 
@@ -71,7 +71,7 @@ extension Connection {
                 return try copier.copy(reply, coder, answer.encoder)
             }
             try answer.encoder.load(
-                archive: reply.body.bytes, externals: references, shapes: reply.tables?.shapes ?? [])
+                archive: reply.body.bytes, externals: references, shapes: reply.tables?.shapes.read() ?? [])
         } catch {
             throw ResultFailure(underlying: error)
         }

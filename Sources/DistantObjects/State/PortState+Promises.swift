@@ -58,8 +58,7 @@ extension PortState {
     /// Counts the answers that a message names as its target or among its arguments.
     mutating func noteAnswers(of call: InboundCall, _ target: KeptAnswer?) {
         if let target { answers.use(target, by: call.question) }
-        guard call.namesAnswers, let references = call.tables?.references else { return }
-        answers.use(references.compactMap { $0 as? KeptAnswer }, by: call.question)
+        if let tables = call.tables { answers.use(argumentsIn: tables, by: call.question) }
     }
 
     /// Stores the result of an ended call as the answer that later messages name.

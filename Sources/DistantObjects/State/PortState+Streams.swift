@@ -70,7 +70,7 @@ extension PortState {
         }
         let number = try reader.number32()
         if kind == 5 { return try receiveBack(number) }
-        if let dead = DeadStream(rawValue: UInt64(number)) { return DeadStreamObject(dead) }
+        if let dead = DeadStream(rawValue: UInt64(number)) { return DeadStreamObject.of(dead) }
         guard number < ProtocolLimits.openStreams else {
             throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.openStreams) streams are open")
         }

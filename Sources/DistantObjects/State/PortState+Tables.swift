@@ -10,6 +10,7 @@ extension PortState {
     ) throws(ProtocolViolation) -> MessageTables? {
         if reader.skipZeros(2) { return nil }
         let before = (importCount, blobs?.held ?? 0)
+        let streamsBefore = streams.incomingCount
         var hasAnswers = namesAnswers
         let references = try readReferences(&reader, host, &hasAnswers)
         let (shapes, unreadable) = try readShapes(&reader)
@@ -18,14 +19,15 @@ extension PortState {
         if importCount > limits.references && importCount > before.0
             || held > limits.references && held > before.1
         {
-            actions.append(.release(MessageTables(references: references, shapes: [])))
+            actions.append(.release(MessageTables(references: references)))
             let fault = ArchiveError(.limit, "more than \(limits.references) references are held on this connection")
-            return MessageTables(references: [], shapes: [], fault: fault)
+            return MessageTables(references: [], fault: fault)
         }
         guard !references.isEmpty || !shapes.isEmpty || unreadable != nil else { return nil }
         return MessageTables(
             references: references, shapes: shapes, fault: unreadable, namesAnswers: hasAnswers,
-            hasBlobs: held > before.1)
+            hasBlobs: held > before.1,
+            made: importCount - before.0 + held - before.1 + streams.incomingCount - streamsBefore)
     }
 
     private mutating func readReferences(
@@ -68,7 +70,8 @@ extension PortState {
                 guard id == .rootDirectory else {
                     throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
                 }
-                references.append(host.makeProxy(for: id, of: nil))
+                // All share one proxy, because a message may name it some thousand times.
+                references.append(imports.rootProxy { host.makeProxy(for: id, of: nil) })
             case 1:
                 references.append(try imports.proxy(for: id) { host.makeProxy(for: id, of: nil) })
             case 2:
@@ -116,43 +119,8 @@ extension PortState {
 
     private mutating func readShapes(
         _ reader: inout WireReader
-    ) throws(ProtocolViolation) -> (shapes: [Shape], fault: ArchiveError?) {
-        let count = try reader.count(minimum: 1)
-        guard count > 0 else { return ([], nil) }
-        guard count <= ProtocolLimits.shapesInMessage else {
-            throw ProtocolViolation(.overLimit, "a message has more than \(ProtocolLimits.shapesInMessage) shapes")
-        }
-        var shapes: [Shape] = []
-        var fault: ArchiveError?
-        shapes.reserveCapacity(count)
-        for _ in 0..<count {
-            let reference = try reader.number()
-            let shape: InboundShape
-            if reference < 2 {
-                let definition = try reader.raw(reader.count(minimum: 1))
-                shape = parse(definition)
-                if reference == 0 { try shapeTables.received.append(shape, taking: definition.count) }
-            } else {
-                shape = try shapeTables.received[reference - 2]
-            }
-            switch shape {
-            case .known(let shape): shapes.append(shape)
-            case .unreadable(let error): fault = fault ?? error
-            }
-        }
-        return (shapes, fault)
-    }
-
-    private mutating func parse(_ definition: UnsafeRawBufferPointer) -> InboundShape {
-        do {
-            var offset = 0
-            let shape = try Shape.parse(definition, at: &offset, limits: limits.archive)
-            guard offset == definition.count else {
-                throw ArchiveError(.corrupt, "a class shape is longer than its content")
-            }
-            return .known(shape)
-        } catch {
-            return .unreadable(error as? ArchiveError ?? ArchiveError(.corrupt, "a class shape cannot be read"))
-        }
+    ) throws(ProtocolViolation) -> (shapes: PackedShapes, fault: ArchiveError?) {
+        if reader.skipZeros(1) { return (.none, nil) }
+        return try PackedShapes.enter(&reader, shapeTables.received(limits.archive))
     }
 }

@@ -10,9 +10,9 @@ import PortTransport
 /// and the proxies for the peer's objects.
 ///
 /// A transition may take locks, each for a moment: those of the process's tables of described classes (`DescribedClass.of`) and
-/// of message tables (`ClassMessages.known`, if the thread used another class last), the two of `BlobReturns`, and in the host
-/// the queue lock and the gate of the channel. That is sound because it runs no user code under them and takes no other lock
-/// there: they come last in every order of locks.
+/// of message tables (`ClassMessages.known`, if the thread used another class last), the two of `BlobReturns`, that of
+/// `ReceivedShapes`, and in the host the queue lock and the gate of the channel. That is sound because it runs no user code
+/// under them and takes no other lock there: they come last in every order of locks.
 struct PortState<Host: PortHost>: ~Copyable {
     typealias Waiter = Host.Waiter
     typealias RoomWaiter = Host.RoomWaiter

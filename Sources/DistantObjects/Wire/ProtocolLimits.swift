@@ -28,6 +28,9 @@ enum ProtocolLimits {
     static let referencesInMessage = 4_096
     static let shapesInMessage = 4_096
     static let openerBytes = 49_152
+    /// The most names, shapes or classes that get a number, and the most bytes of the definitions of each.
+    static let interned = 4_096
+    static let internedBytes = 4 << 20
     /// The most bytes that the classes of references take in one message, beside the tables.
     static let descriptionBytes = 12_288
     /// The most bytes that the metadata of a message takes.

@@ -82,6 +82,9 @@ package struct WireReader {
         return slice
     }
 
+    /// The bytes read since an offset.
+    func bytes(from start: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[start..<offset]) }
+
     mutating func text(limit: Int) throws(ProtocolViolation) -> String {
         let length = try count(minimum: 1)
         guard length <= limit else {

@@ -13,15 +13,16 @@ struct PassedError: Error {
         status = reply.status
         self.underlying = underlying
         archive = Array(reply.body.bytes)
-        tables = MessageTables(references: references, shapes: reply.tables?.shapes ?? [])
+        tables = MessageTables(references: references, shapes: reply.tables?.shapes ?? .none)
     }
 
     /// Writes the failure into a message.
     ///
     /// - Throws: `ArchiveError` if it is larger than the message may be.
     func load(into encoder: ObjectEncoder) throws {
+        let shapes = try tables.shapes.read()
         try archive.withUnsafeBytes {
-            try encoder.load(archive: $0, externals: tables.references, shapes: tables.shapes)
+            try encoder.load(archive: $0, externals: tables.references, shapes: shapes)
         }
     }
 }

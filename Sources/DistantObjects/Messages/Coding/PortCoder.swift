@@ -65,14 +65,15 @@ public final class PortCoder: Sendable {
     func decoder(_ body: ByteSlice, largeBytes: Int, tables: MessageTables?) throws -> ObjectDecoder {
         if largeBytes == 0, tables == nil { return try decoder(body.bytes) }
         if let fault = tables?.fault { throw fault }
+        let shapes = try tables?.shapes.read() ?? []
         let decoder = CoderPool.decoder(for: self)
         // Only a message in fragments has its own memory, which decoded values may share. For others the caller keeps the
         // bytes until the decoder is returned.
-        if largeBytes == 0, let tables, tables.shapes.isEmpty {
+        if largeBytes == 0, let tables, shapes.isEmpty {
             try decoder.load(bytes: body.bytes, externals: tables.references)
         } else {
             try decoder.load(
-                bytes: body.bytes, owner: largeBytes > 0 ? body.owner : nil, shapes: tables?.shapes ?? [],
+                bytes: body.bytes, owner: largeBytes > 0 ? body.owner : nil, shapes: shapes,
                 externals: tables?.references ?? [], handsOutSlices: largeBytes > 0)
         }
         return decoder

@@ -45,8 +45,23 @@ enum DeadStream: UInt64 {
 }
 
 /// A dead stream as an object of a message's table.
+///
+/// There is one for each reason: a message may have some thousand of them.
 final class DeadStreamObject: Sendable {
     let reason: DeadStream
 
-    init(_ reason: DeadStream) { self.reason = reason }
+    private init(_ reason: DeadStream) { self.reason = reason }
+
+    private static let used = DeadStreamObject(.used)
+    private static let overloaded = DeadStreamObject(.overloaded)
+    private static let closing = DeadStreamObject(.closing)
+
+    /// The object for a reason.
+    static func of(_ reason: DeadStream) -> DeadStreamObject {
+        switch reason {
+        case .used: used
+        case .overloaded: overloaded
+        case .closing: closing
+        }
+    }
 }

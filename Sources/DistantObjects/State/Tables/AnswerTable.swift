@@ -31,8 +31,8 @@ struct AnswerTable<RunningCall>: ~Copyable {
         var kept = SmallDictionary<UInt32, KeptAnswer>()
         /// The answers that are the targets of calls which have not started, by the question of the call.
         var targets = SmallDictionary<UInt32, KeptAnswer>()
-        /// The answers among the arguments of such calls.
-        var arguments = SmallDictionary<UInt32, [KeptAnswer]>()
+        /// The tables of such calls that have answers among their arguments.
+        var arguments = SmallDictionary<UInt32, MessageTables>()
     }
 
     private var entries = CompactArray<Entry>()
@@ -112,10 +112,14 @@ struct AnswerTable<RunningCall>: ~Copyable {
     /// Notes that a message has answers as arguments.
     ///
     /// - Parameter index: As for the target.
-    mutating func use(_ arguments: [KeptAnswer], by index: UInt32?) {
-        let pending = arguments.filter(\.isPending)
-        for answer in pending { answer.uses += 1 }
-        if let index, !pending.isEmpty { madePromised().arguments.insert(pending, for: index) }
+    mutating func use(argumentsIn tables: MessageTables, by index: UInt32?) {
+        var isPending = false
+        tables.forEachAnswer { answer in
+            guard answer.isPending else { return }
+            answer.uses += 1
+            isPending = true
+        }
+        if let index, isPending { madePromised().arguments.insert(tables, for: index) }
     }
 
     /// Notes that a message no longer needs the answers that it names, because it is cancelled.
@@ -123,11 +127,15 @@ struct AnswerTable<RunningCall>: ~Copyable {
     /// - Returns: The questions of those that nobody needs now.
     mutating func endUses(by index: UInt32) -> [UInt32] {
         guard let promised else { return [] }
-        let target = promised.targets.removeValue(forKey: index)
-        let arguments = promised.arguments.removeValue(forKey: index)
-        let answers = (target.map { [$0] } ?? []) + (arguments ?? [])
-        for answer in answers { answer.uses -= 1 }
-        return answers.filter(\.isUnneeded).map(\.question)
+        var unneeded: [UInt32] = []
+        // One that is known now may not have been counted, and is not asked for its uses any more.
+        func endUse(of answer: KeptAnswer) {
+            answer.uses -= 1
+            if answer.isUnneeded { unneeded.append(answer.question) }
+        }
+        if let target = promised.targets.removeValue(forKey: index) { endUse(of: target) }
+        promised.arguments.removeValue(forKey: index)?.forEachAnswer { endUse(of: $0) }
+        return unneeded
     }
 
     /// Marks a call as started.

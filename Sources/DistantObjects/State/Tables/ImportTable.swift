@@ -9,6 +9,8 @@ struct ImportTable<Proxy: AnyObject>: ~Copyable {
     }
 
     private var entries = SmallDictionary<UInt32, Entry>()
+    /// The proxy for the root directory, which has no entry because it is never released.
+    private weak var root: Proxy?
     var count: Int { entries.count }
 
     /// The proxy for an object that a message mentions: the existing one, or a new one.
@@ -34,6 +36,14 @@ struct ImportTable<Proxy: AnyObject>: ~Copyable {
         let proxy = make()
         entries.insert(Entry(generation: id.generation, proxy: proxy), for: id.slot)
         return proxy
+    }
+
+    /// The proxy for the root directory that a message mentions: the existing one, or a new one.
+    mutating func rootProxy(_ make: () -> Proxy) -> Proxy {
+        if let root { return root }
+        let made = make()
+        root = made
+        return made
     }
 
     /// Counts the end of one proxy.

@@ -158,7 +158,7 @@ final class InboundCall: @unchecked Sendable {
             case .failed(let error): fail(error)
             }
         }
-        self.tables = tables.resolved()
+        tables.resolveAnswers()
         return nil
     }
 

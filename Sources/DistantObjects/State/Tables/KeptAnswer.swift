@@ -108,10 +108,12 @@ final class KeptAnswer: @unchecked Sendable {
 }
 
 extension MessageTables {
-    /// The same tables with the objects of kept answers in the place of these answers.
-    func resolved() -> MessageTables {
-        MessageTables(
-            references: references.map { ($0 as? KeptAnswer)?.object ?? $0 }, shapes: shapes, fault: fault,
-            hasBlobs: hasBlobs)
+    /// Calls `body` with each answer of this side that is among the references, as often as it is.
+    func forEachAnswer(_ body: (KeptAnswer) -> Void) {
+        guard namesAnswers else { return }
+        for case let answer as KeptAnswer in references { body(answer) }
     }
+
+    /// Puts the objects of answers in the place of these answers, all of which are known.
+    func resolveAnswers() { resolveAnswers { ($0 as? KeptAnswer)?.object } }
 }

@@ -3,8 +3,8 @@
 /// The sender numbers them as it writes, the receiver as it enters, so both agree. Beyond 4,096 names or shapes, or 4 MiB of
 /// shape definitions, further ones are written out each time.
 struct OutboundInterning<Key: Hashable>: ~Copyable {
-    static var limit: Int { 4_096 }
-    static var byteLimit: Int { 4 << 20 }
+    static var limit: Int { ProtocolLimits.interned }
+    static var byteLimit: Int { ProtocolLimits.internedBytes }
 
     private var numbers = SmallDictionary<Key, UInt32>()
     private var lastKey: Key?

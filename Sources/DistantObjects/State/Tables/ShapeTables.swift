@@ -5,12 +5,16 @@ import KeyedArchive
 /// It is an object of its own, because most connections never send one.
 final class ShapeTables: @unchecked Sendable {  // Guarded by the connection's lock.
     @exclusivity(unchecked) var sent = OutboundInterning<Shape>()
-    @exclusivity(unchecked) var received = InboundInterning<InboundShape>()
-}
+    /// Nil before the peer has sent one.
+    @exclusivity(unchecked) private var given: ReceivedShapes?
 
-/// A class shape that the peer has sent.
-enum InboundShape {
-    case known(Shape)
-    /// The shape keeps its number; a message that uses it is refused.
-    case unreadable(ArchiveError)
+    /// The shapes that the peer has given numbers to.
+    ///
+    /// - Parameter limits: The limits of the shapes that it will give.
+    func received(_ limits: @autoclosure () -> ArchiveLimits) -> ReceivedShapes {
+        if let given { return given }
+        let made = ReceivedShapes(limits())
+        given = made
+        return made
+    }
 }
