@@ -58,12 +58,17 @@ public struct ConnectionLimits: Sendable, Equatable {
     /// freed. Above the limit a call with such an argument is refused (`overloaded`), and a caller that awaits such a result
     /// gets that error. One message may always be kept, whatever its size.
     public var viewedBytes = 64 << 20
-    /// Bytes of large messages that wait although their room in the window was given back.
+    /// Bytes of the peer's messages that wait to be started or read.
     ///
-    /// Default: 64 MiB. Messages that have come and are not started, and items that are not read yet, give their room back if
-    /// another large message needs it: what they wait for may depend on it. Above the limit they keep their room, and the
-    /// others wait. If nothing moves for `answerPatience` then, a call to a result that is not there yet is refused
-    /// (`overloaded`), or a stream that is not read ends with that error. One message may always wait, whatever its size.
+    /// Default: 64 MiB. Small messages count with their tables of references and shapes. Above the limit a call is refused
+    /// (`overloaded`) without having been run. One-way messages are never refused: if one comes when there is no room, calls
+    /// that wait are refused instead, the latest ones first, and the peer may send fewer one-way messages until there is room
+    /// again. One message may always wait, whatever its size.
+    ///
+    /// Large messages have a window of their own and count only if their room in it was given back. Messages that have come and
+    /// are not started, and items that are not read yet, give it back if another large message needs it: what they wait for may
+    /// depend on it. Above the limit they keep their room, and the others wait. If nothing moves for `answerPatience` then, a
+    /// call to a result that is not there yet is refused (`overloaded`), or a stream that is not read ends with that error.
     ///
     /// Calls that this side sends back to the peer, because it sent a promise for an object of its own, may take as much
     /// again.

@@ -147,6 +147,8 @@ extension PortState {
         case .stream(let stream):
             laidAside.add(partial)
             fragmentsArrived(of: partial, for: stream, &actions.others)
+        case .refused:
+            giveBack(partial.drop(), &actions.others)
         }
     }
 

@@ -45,15 +45,21 @@ extension PortState {
             return
         }
         unfinished += 1
+        let memory = (tables?.memory ?? 0) + (frame.messageLength == nil ? reader.remaining : 0)
+        let lacksRoom = lacksRoom(for: memory)
+        let isRefused = lacksRoom && !isOneWay
         let isDelayed = answer?.isPending ?? false
         let startsAtOnce =
-            frame.messageLength == nil && !isDelayed && !(tables?.namesAnswers ?? false) && export.begin()
+            frame.messageLength == nil && !isDelayed && !isRefused && !(tables?.namesAnswers ?? false) && export.begin()
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
             question: question, flags: flags, number: frame.number, export: consume export, message: consume message,
             argumentCount: argumentCount, tables: consume tables,
             deadline: deadline, metadata: metadata, epoch: controls.barriers.enter(), isLate: phase != .open,
-            body: consume body)
+            body: consume body, memory: memory)
+        if isRefused { return refuseAtOnce(call, &actions) }
+        waiting.enter(memory, isOneWay: isOneWay)
+        if lacksRoom { makeRoomForOneWay(&actions) }
         if call.tables?.fault != nil { call.obstacle = .tables }
         if answer != nil || call.namesAnswers { noteAnswers(of: call, answer) }
         if let answer {
@@ -178,6 +184,8 @@ extension PortState {
     @inline(never)
     private mutating func startReadyCall(_ host: Host, _ actions: inout [Action<Host>]) -> InboundCall? {
         guard phase != .ended, handshake.isAccepted, let call = popReady(host, &actions) else { return nil }
+        waiting.leave(Int(call.memory), isOneWay: call.question == nil)
+        if credit.isOneWayCreditOwed { writeOneWayCredit(host, &actions) }
         if !credit.isCountedApart(isOneWay: call.question == nil) {
             write(credit.callStarted(queuedCalls: limits.queuedCalls), host, &actions)
             if Int(runningCalls) >= limits.runningCalls { call.obstacle = .calls }
@@ -212,6 +220,7 @@ extension PortState {
         guard phase != .ended, !call.firstJobIsOver else { return }
         call.firstJobIsOver = true
         for token in controls.barriers.handled(call.epoch) where !ending.saidGoodbye { write(.pong, number: token) }
+        if call.isOutOfTurn { return }
         call.withExport { export in
             export.mailbox.isBusy = false
             makeNextReady(of: export)
@@ -329,7 +338,9 @@ extension PortState {
     private mutating func writeOneWayCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         guard !ending.saidGoodbye else { return }
         guard !answerFlow.holdsOneWayCredit(host) else { return hold(.oneWays, &actions) }
-        outbox.append(credit.takeOwedOneWays())
+        let amount = credit.takeOwedOneWays(granting: oneWayRoom(), of: limits.runningCalls)
+        guard amount > 0 else { return }
+        outbox.append(amount)
         write(.credit, flags: 2)
     }
 

@@ -66,6 +66,8 @@ struct PortState<Host: PortHost>: ~Copyable {
     var runningCalls: Int32 = 0
     /// Calls and one-way messages of the peer that are entered and not finished.
     var unfinished: Int32 = 0
+    /// The memory of the peer's messages that are not started.
+    var waiting = WaitingMemory()
     /// The memory for arguments of calls that arrived in the current read and have to wait.
     var waitingBytes = ByteBatch()
 

@@ -46,6 +46,8 @@ enum ProtocolLimits {
     static let smallestMessage: UInt64 = 4_096
     /// The most credit for one-way messages that is used, however much a peer grants.
     static let mostOneWayCredit: Int32 = 1 << 20
+    /// The one-way messages that may wait or are granted, however much memory waits.
+    static let fewestOneWays = 16
     static let barriers = 256
     /// The answers that each side keeps for later messages of the other.
     static let keptAnswers = 4_096

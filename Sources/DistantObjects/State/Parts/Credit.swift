@@ -154,11 +154,25 @@ struct Credit {
         return Int(owedCalls)
     }
 
+    /// Whether the peer has no credit for one-way messages although some is owed, because there was no room for more.
+    @inline(__always)
+    var isOneWayCreditOwed: Bool { owedOneWays > 0 && peerOneWays == 0 && !held.contains(.oneWays) }
+
     /// Takes the credit for one-way messages that the next frame returns.
-    mutating func takeOwedOneWays() -> Int {
-        defer { owedOneWays = 0 }
+    ///
+    /// If the peer has some left, little is not worth a frame.
+    ///
+    /// - Parameters:
+    ///   - most: The most messages that may be granted.
+    ///   - runningCalls: The most one-way messages that may be under way.
+    /// - Returns: 0 if no frame has to be written.
+    mutating func takeOwedOneWays(granting most: Int, of runningCalls: Int) -> Int {
         held.remove(.oneWays)
-        if let left = peerOneWays { peerOneWays = left + owedOneWays }
-        return Int(owedOneWays)
+        guard let left = peerOneWays else { return 0 }
+        let amount = min(Int(owedOneWays), most - Int(left))
+        guard amount > 0, amount == owedOneWays || left == 0 || amount >= runningCalls / 4 else { return 0 }
+        owedOneWays -= Int32(amount)
+        peerOneWays = left + Int32(amount)
+        return amount
     }
 }

@@ -17,7 +17,7 @@ struct LaidAside {
     /// An upper bound of the bytes of those that wait and take room in the window.
     private var waiting = 0
     /// An upper bound of the bytes that were laid aside.
-    private var kept = 0
+    private(set) var kept = 0
     private var waiters: [Entry] = []
     private var laid: [Entry] = []
     /// The numbers of entries from which on those that are no longer needed are removed.
@@ -109,6 +109,12 @@ struct LaidAside {
         }
         waiting = sum
         mostWaiters = max(16, 2 * waiters.count)
+    }
+
+    /// The bytes of the messages that are laid aside.
+    mutating func countKept() -> Int {
+        removeStartedLaid()
+        return kept
     }
 
     /// Counts again those laid aside.

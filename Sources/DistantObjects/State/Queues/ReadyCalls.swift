@@ -28,5 +28,8 @@ struct ReadyCalls: ~Copyable {
     /// Removes and returns the earliest one-way message.
     mutating func popFirstOneWay() -> InboundCall? { oneWays.popFirst() }
 
+    /// Calls `body` with each call, without the one-way messages.
+    func forEachCall(_ body: (InboundCall) -> Void) { for index in 0..<calls.count { body(calls[index]) } }
+
     mutating func removeAll() -> [InboundCall] { calls.removeAll() + oneWays.removeAll() }
 }

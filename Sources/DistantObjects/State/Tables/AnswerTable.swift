@@ -138,6 +138,11 @@ struct AnswerTable<RunningCall>: ~Copyable {
         return unneeded
     }
 
+    /// Calls `body` with each message to an answer that is not known, and to one that is no object of this side.
+    func forEachWaiting(_ body: (InboundCall) -> Void) {
+        for answer in promised?.kept.values ?? [] { answer.forEachWaiting(body) }
+    }
+
     /// Marks a call as started.
     ///
     /// - Returns: Whether the peer has already cancelled it.

@@ -171,6 +171,12 @@ struct ExportTable: ~Copyable {
     /// All exports.
     var all: [Export] { slots.indices.compactMap { slots[$0].export } }
 
+    /// Calls `body` with each message that waits in a mailbox.
+    func forEachWaiting(_ body: (InboundCall) -> Void) {
+        for index in slots.indices { slots[index].export?.mailbox.forEachWaiting(body) }
+        for mailbox in lingering?.mailboxes.values ?? [] { mailbox.forEachWaiting(body) }
+    }
+
     /// Empties the table.
     ///
     /// - Returns: All exports, and the calls that still wait in mailboxes.

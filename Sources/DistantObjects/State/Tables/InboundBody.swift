@@ -13,6 +13,11 @@ enum InboundBody {
     /// Notes that the message is started or read.
     func leaveWaiting() { if case .arriving(let partial) = self { partial.place = .started } }
 
+    /// Drops the bytes, also those that are still to come.
+    ///
+    /// - Returns: The number of bytes for which the caller has to give credit back to the peer.
+    func drop() -> Int { if case .arriving(let partial) = self { partial.drop() } else { 0 } }
+
     /// Whether its bytes were dropped, because too many others were laid aside.
     var isRefused: Bool { if case .arriving(let partial) = self { partial.isRefused } else { false } }
 

@@ -46,6 +46,14 @@ final class InboundCall: @unchecked Sendable {
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) var firstJobIsOver = false
+    /// Whether it is refused at once, beside the messages that wait for the same object.
+    ///
+    /// Guarded by the connection's lock.
+    @exclusivity(unchecked) var isOutOfTurn = false
+    /// The bytes of memory that it takes while it waits, about.
+    ///
+    /// Guarded by the connection's lock.
+    @exclusivity(unchecked) private(set) var memory: UInt32
     /// The number of barriers entered before it.
     let epoch: UInt32
     /// The arguments, until they are decoded.
@@ -61,7 +69,7 @@ final class InboundCall: @unchecked Sendable {
     init(
         question: UInt32?, flags: CallFlags, number: UInt64, export: consuming Export,
         message: consuming MessageBody, argumentCount: Int, tables: consuming MessageTables?, deadline: UInt64?,
-        metadata: [String: String]?, epoch: UInt32, isLate: Bool, body: consuming InboundBody
+        metadata: [String: String]?, epoch: UInt32, isLate: Bool, body: consuming InboundBody, memory: Int
     ) {
         self.question = question
         self.flags = flags
@@ -74,6 +82,7 @@ final class InboundCall: @unchecked Sendable {
         self.epoch = epoch
         self.isLate = isLate
         self.body = body
+        self.memory = UInt32(clamping: memory)
         guard let metadata else { return }
         let rare = Rare()
         rare.metadata = metadata
@@ -168,6 +177,17 @@ final class InboundCall: @unchecked Sendable {
         let rare = rare ?? Rare()
         self.rare = rare
         if rare.failure == nil { rare.failure = error }
+    }
+
+    /// Has the call fail, and drops its arguments.
+    ///
+    /// - Returns: The tables, which the caller releases without the lock, and the bytes for which credit has to be given back.
+    func drop(_ error: any Error) -> (tables: MessageTables?, largeBytes: Int) {
+        fail(error)
+        defer { (tables, memory) = (nil, 0) }
+        let largeBytes = body.drop()
+        body = .taken
+        return (tables, largeBytes)
     }
 
     /// Notes that it can start, so that its bytes will be decoded soon.

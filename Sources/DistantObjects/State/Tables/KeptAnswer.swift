@@ -88,6 +88,12 @@ final class KeptAnswer: @unchecked Sendable {
     /// Makes the answer known.
     func settle(_ state: State) { self.state = state }
 
+    /// Calls `body` with each message that waits for the answer, or for the object of the peer that it is.
+    func forEachWaiting(_ body: (InboundCall) -> Void) {
+        for index in 0..<messages.count { body(messages[index]) }
+        if case .passedOn(let export) = state { export.mailbox.forEachWaiting(body) }
+    }
+
     /// Removes and returns the first message to the answer.
     func popMessage() -> InboundCall? { messages.popFirst() }
 

@@ -21,6 +21,9 @@ final class Mailbox: @unchecked Sendable {
         for call in (waiting.removeAll() + messages).sorted(by: { $0.number < $1.number }) { waiting.append(call) }
     }
 
+    /// Calls `body` with each message that waits.
+    func forEachWaiting(_ body: (InboundCall) -> Void) { for index in 0..<waiting.count { body(waiting[index]) } }
+
     /// Whether a message waits that has answers as arguments, which may not be known.
     var waitsForAnswers: Bool { (0..<waiting.count).contains { waiting[$0].namesAnswers } }
 

@@ -14,6 +14,8 @@ final class PartialMessage: @unchecked Sendable {
         case reply(question: UInt32, ReturnStatus, MessageTables?)
         /// Items of a stream, or its End.
         case stream(any FragmentedStream)
+        /// A call that was refused. Its fragments are dropped.
+        case refused
     }
 
     /// The progress of a message whose fragments have come.
@@ -53,6 +55,15 @@ final class PartialMessage: @unchecked Sendable {
     /// Drops the bytes of a message that waits.
     func refuse() {
         (bytes, isAborted, isRefused) = (nil, true, true)
+    }
+
+    /// Drops the bytes of a call that is refused, also those that are still to come.
+    ///
+    /// - Returns: The number of bytes for which the caller has to give credit back to the peer.
+    func drop() -> Int {
+        (purpose, place) = (.refused, .started)
+        refuse()
+        return takeLargeBytes()
     }
 
     /// The number of bytes for which credit has to be given back.

@@ -11,7 +11,7 @@ extension PortState {
 
     /// If the window is too short for what is arriving, gives room back early that messages take which have come and wait.
     ///
-    /// They keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that they stay in the window.
+    /// With the small messages that wait they keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that they stay in the window.
     @inline(__always)
     mutating func makeRoom(_ actions: inout [Action<Host>]) {
         if laidAside.isShort(settings.window) { layAside(&actions) }
@@ -21,14 +21,16 @@ extension PortState {
     private mutating func layAside(_ actions: inout [Action<Host>]) {
         let target = onlyTarget
         var largeBytes = 0
+        let small = waiting.calls + waiting.oneWays
         laidAside.makeRoom(
-            in: settings.window, keeping: limits.waitingBytes,
+            in: settings.window, keeping: max(0, limits.waitingBytes - small),
             mayLay: { message in
                 // If all that is arriving is for the same object, it would only wait as well.
                 if let target, case .call(let export) = message.purpose { return export !== target }
                 return true
             },
             giveBack: { largeBytes += $0 })
+        waiting.laidAside = laidAside.kept
         giveBack(largeBytes, &actions)
         if laidAside.isBlocked, answerFlow.startTicking() { actions.append(.startAnswerTimer) }
     }
@@ -69,7 +71,7 @@ extension PortState {
         switch message.purpose {
         case .call(let export): KeptAnswer.isPending(export) || export.mailbox.waitsForAnswers
         case .stream: true
-        case .reply: false
+        case .reply, .refused: false
         }
     }
 
@@ -83,7 +85,7 @@ extension PortState {
                 "items that are not read take more than \(limits.waitingBytes) bytes, and other messages wait for their room",
                 context: "the stream")
             stopReading(inbox, error, &actions)
-        case .reply: break
+        case .reply, .refused: break
         }
     }
 
