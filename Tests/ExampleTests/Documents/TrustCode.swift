@@ -74,6 +74,7 @@ enum TrustCode {
         configuration.limits.references = 1_000
         configuration.limits.exports = 1_000
         configuration.limits.message = 1 << 20
+        configuration.limits.waitingBytes = 4 << 20
         configuration.limits.archive.objects = 10_000
         // end
         return configuration
