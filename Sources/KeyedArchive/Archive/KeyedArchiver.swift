@@ -34,6 +34,14 @@ public final class KeyedArchiver {
         writer = ArchiveWriter(format, limits: limits, classes: classes)
     }
 
+    /// What `Codable` types find in the `userInfo` of their encoder while they are encoded.
+    ///
+    /// In messages it is empty.
+    public var userInfo: [CodingUserInfoKey: any Sendable] {
+        get { encoder.userInfo }
+        set { encoder.userInfo = newValue }
+    }
+
     /// Observes each object that is encoded; not retained.
     public weak var delegate: (any KeyedArchiverDelegate)? {
         didSet {

@@ -50,6 +50,14 @@ public final class KeyedUnarchiver {
         (decoder, format) = try ObjectDecoder.open(owner, limits, classes)
     }
 
+    /// What `Codable` types find in the `userInfo` of their decoder while they are decoded.
+    ///
+    /// In messages it is empty.
+    public var userInfo: [CodingUserInfoKey: any Sendable] {
+        get { decoder.userInfo }
+        set { decoder.userInfo = newValue }
+    }
+
     /// Observes each object that is decoded; not retained.
     public weak var delegate: (any KeyedUnarchiverDelegate)? {
         didSet {

@@ -38,6 +38,14 @@ public final class SequentialArchiver {
         writer = ArchiveWriter(format, limits: limits, classes: classes, isSequential: true)
     }
 
+    /// What `Codable` types find in the `userInfo` of their encoder while they are encoded.
+    ///
+    /// In messages it is empty.
+    public var userInfo: [CodingUserInfoKey: any Sendable] {
+        get { encoder.userInfo }
+        set { encoder.userInfo = newValue }
+    }
+
     /// Encodes the next value or object.
     ///
     /// - Parameter value: Any `Codable` value, or an object.

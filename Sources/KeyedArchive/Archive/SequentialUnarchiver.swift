@@ -55,6 +55,14 @@ public final class SequentialUnarchiver {
         decoder.isSequential = true
     }
 
+    /// What `Codable` types find in the `userInfo` of their decoder while they are decoded.
+    ///
+    /// In messages it is empty.
+    public var userInfo: [CodingUserInfoKey: any Sendable] {
+        get { decoder.userInfo }
+        set { decoder.userInfo = newValue }
+    }
+
     /// Whether all values have been decoded.
     public var isAtEnd: Bool { decoder.isAtEnd }
 

@@ -63,12 +63,23 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
     /// The steps from the root, innermost first, as they are collected while the error travels outwards.
     private(set) var reversedSteps: [Step] = []
     private var isShortened = false
+    /// The type that the reading code asked for, if a value of another kind was found.
+    private(set) var expected: Any.Type?
+    /// Whether nil was found, or the end of a list.
+    private(set) var isAbsent = false
 
     /// Makes an error without a path; coders add the path while it travels outwards.
     public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.underlying = underlying
+    }
+
+    /// The error for another value than the one asked for, or for nil or nothing in its place.
+    init(_ code: Code = .typeMismatch, expected: Any.Type, isAbsent: Bool = false, _ message: String) {
+        self.init(code, message)
+        self.expected = expected
+        self.isAbsent = isAbsent
     }
 
     /// The steps from the root to the place, outermost first.
@@ -102,6 +113,15 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
         reversedSteps.append(step)
     }
 
+    /// The same error at another place.
+    func at(_ steps: [Step]) -> ArchiveError {
+        var result = self
+        result.reversedSteps = []
+        result.isShortened = false
+        for step in steps.reversed() { result.prepend(step) }
+        return result
+    }
+
     /// The error as it leaves a container: wrapped if it is not an `ArchiveError`, with `step` in front of its path.
     static func wrapping(_ error: any Error, at step: Step?) -> ArchiveError {
         var result = (error as? ArchiveError) ?? foreign(error)
@@ -110,13 +130,10 @@ public struct ArchiveError: Error, Sendable, CustomStringConvertible {
     }
 
     private static func foreign(_ error: any Error) -> ArchiveError {
-        switch error {
-        case DecodingError.dataCorrupted(let context):
-            ArchiveError(.thrownByType, context.debugDescription, underlying: error)
-        case EncodingError.invalidValue(_, let context):
-            ArchiveError(.thrownByType, context.debugDescription, underlying: error)
-        default:
-            ArchiveError(.thrownByType, "the type's own code threw \(type(of: error))", underlying: error)
-        }
+        let message =
+            (error as? DecodingError)?.context.debugDescription
+            ?? (error as? EncodingError)?.context.debugDescription
+            ?? "the type's own code threw \(type(of: error))"
+        return ArchiveError(.thrownByType, message, underlying: error)
     }
 }

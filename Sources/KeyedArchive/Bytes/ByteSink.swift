@@ -121,6 +121,21 @@ package struct ByteSink {
         base.storeBytes(of: value.littleEndian, toByteOffset: position, as: T.self)
     }
 
+    /// Inserts bytes.
+    mutating func insert(_ bytes: UnsafeRawBufferPointer, at position: Int) {
+        guard let start = bytes.baseAddress, bytes.count > 0 else { return }
+        reserve(bytes.count)
+        (base + position + bytes.count).copyMemory(from: base + position, byteCount: count - position)
+        (base + position).copyMemory(from: start, byteCount: bytes.count)
+        count &+= bytes.count
+    }
+
+    /// Removes bytes.
+    mutating func remove(_ range: Range<Int>) {
+        (base + range.lowerBound).copyMemory(from: base + range.upperBound, byteCount: count - range.upperBound)
+        count &-= range.count
+    }
+
     @inline(__always)
     package mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress, bytes.count > 0 else { return }

@@ -15,9 +15,30 @@ extension ByteSource {
         return tag
     }
 
+    /// Consumes a nil if it comes next, in either form; returns whether it did.
+    mutating func takeNil() throws -> Bool {
+        var source = self
+        let tag = try source.byte()
+        if tag == Tag.conditional {
+            guard try source.fixed(UInt32.self) == .max else { return false }
+        } else if tag != Tag.none {
+            return false
+        }
+        self = source
+        return true
+    }
+
     /// Reads a tagged string.
     @inline(__always)
     mutating func stringValue(_ limits: ArchiveLimits) throws -> String { try text(try stringLength(limits)) }
+
+    /// Reads the key of a dictionary with strings or integers as keys.
+    mutating func keyText(_ limits: ArchiveLimits) throws -> String {
+        if let small = takeSmall() { return "\(small)" }
+        if take(Tag.integer) { return "\(try zigzag())" }
+        if take(Tag.unsigned) { return "\(try varint())" }
+        return try stringValue(limits)
+    }
 
     /// Moves past a tagged string; throws as `stringValue` would.
     mutating func skipString(_ limits: ArchiveLimits) throws { try skipText(try stringLength(limits)) }

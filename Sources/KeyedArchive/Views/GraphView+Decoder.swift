@@ -16,7 +16,7 @@ extension GraphView {
             return
         }
         if Value.self is AnyClass, Value.self is any ExternallyCodable.Type == false {
-            throw coder.mismatch(unqualifiedName(of: Value.self))
+            throw coder.mismatch(unqualifiedName(of: Value.self), Value.self)
         }
         try self.init(value: coder)
     }

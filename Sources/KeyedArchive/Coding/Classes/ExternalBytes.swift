@@ -76,7 +76,7 @@ extension ObjectDecoder {
         let start = input.position
         guard let object = try readPlace() as? any ExternalByteObject else {
             input.seek(to: start)
-            throw mismatch("Data")
+            throw mismatch("Data", Data.self)
         }
         return object
     }

@@ -88,7 +88,7 @@ extension ObjectDecoder {
     @inline(never)
     private func readCopy<T: ExternallyCodable>(_ type: T.Type) throws -> T {
         guard let coding = type as? any ObjectCoding.Type, input.take(Tag.reference) else {
-            throw mismatch("an object by reference")
+            throw mismatch("an object by reference", type)
         }
         guard let copy = try readAnyCopy(coding) as? T else {
             throw ArchiveError(.typeMismatch, "expected \(T.self), found another class")

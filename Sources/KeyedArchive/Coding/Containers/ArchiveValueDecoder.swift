@@ -5,23 +5,32 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
     let serial: Int
     let detached: DetachedFrame?
 
-    /// Empty: paths are put together only when an error travels outwards.
-    package var codingPath: [any CodingKey] { [] }
-    /// Empty.
-    package var userInfo: [CodingUserInfoKey: Any] { [:] }
+    /// The steps from the value that the archive's reader asked for; see `ObjectDecoder.path(ofFrame:_:)`.
+    package var codingPath: [any CodingKey] {
+        coder.path(ofFrame: serial, detached).map { CodingPathKey($0) }
+    }
+    package var userInfo: [CodingUserInfoKey: Any] { coder.userInfo }
 
     @inline(__always)
     func inFrame<R>(_ body: () throws -> R) throws -> R {
-        if let detached {
-            swap(&coder.frame, &detached.frame)
-            defer {
-                let height = coder.frame.height
-                swap(&coder.frame, &detached.frame)
-                coder.frame.height = max(coder.frame.height, height)
-            }
-            return try body()
-        }
+        if let detached { return try inFrame(of: detached, body) }
         guard coder.frame.serial == serial else { throw Self.stale() }
+        return try body()
+    }
+
+    @inline(__always)
+    private func inFrame<R>(of detached: DetachedFrame, _ body: () throws -> R) throws -> R {
+        // What the frame reads from may be gone.
+        guard detached.serial > coder.state.firstSerial else { throw Self.stale() }
+        swap(&coder.frame, &detached.frame)
+        detached.suspended = coder.state.detached
+        coder.state.detached = Unmanaged.passUnretained(detached)
+        defer {
+            coder.state.detached = detached.suspended
+            let height = coder.frame.height
+            swap(&coder.frame, &detached.frame)
+            coder.frame.height = max(coder.frame.height, height)
+        }
         return try body()
     }
 
@@ -30,25 +39,54 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
         ArchiveError(.misuse, "a container was used after or beside the value it belongs to")
     }
 
+    /// An error as the code of the type gets it.
+    @inline(never)
+    func exposed(_ error: any Error, _ key: (any CodingKey)? = nil) -> any Error {
+        coder.exposed(error, from: serial, detached, key)
+    }
+
+    /// A view of the value that can open a container of another kind than those that are open.
+    private func reopened() throws -> ArchiveValueDecoder {
+        let again = try inFrame { coder.detachAgain(detached) }
+        return ArchiveValueDecoder(coder: coder, serial: again.serial, detached: again)
+    }
+
     package func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        try inFrame { try coder.openKeyed() }
-        return KeyedDecodingContainer(KeyedValueDecoder<Key>(decoder: self))
+        do {
+            let isOpen = try inFrame {
+                if coder.frame.layout == .list || coder.frame.isBody && !coder.frame.isKeyedBody { return false }
+                try coder.openKeyed()
+                return true
+            }
+            if isOpen { return KeyedDecodingContainer(KeyedValueDecoder<Key>(decoder: self)) }
+            let view = try reopened()
+            try view.inFrame { try coder.openKeyed() }
+            return KeyedDecodingContainer(KeyedValueDecoder<Key>(decoder: view))
+        } catch {
+            throw exposed(error)
+        }
     }
 
     package func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        let count = try inFrame { try coder.openList() }
-        return UnkeyedValueDecoder(decoder: self, total: count)
+        do {
+            let start = try inFrame { coder.frame.layout == .keyed ? nil : try coder.openList() }
+            if let start { return UnkeyedValueDecoder(decoder: self, total: start.count, at: start.first) }
+            let view = try reopened()
+            let again = try view.inFrame { try coder.openList() }
+            return UnkeyedValueDecoder(decoder: view, total: again.count, at: again.first)
+        } catch {
+            throw exposed(error)
+        }
     }
 
     package func singleValueContainer() throws -> any SingleValueDecodingContainer {
-        try inFrame { try coder.openSingle() }
-        return SingleValueDecoder(decoder: self)
+        SingleValueDecoder(decoder: self)
     }
 
     /// Reads the object here by copy, even if its class may also travel by reference.
     package func decodeObjectInPlace<T: ObjectCoding>(_ type: T.Type) throws -> T {
-        try SingleValueDecoder(decoder: self).once {
-            guard coder.input.take(Tag.reference) else { throw coder.mismatch(coder.name(of: type)) }
+        try SingleValueDecoder(decoder: self).once(type) {
+            guard coder.input.take(Tag.reference) else { throw coder.mismatch(coder.name(of: type), type) }
             return try coder.object(try coder.input.varint(), as: type)
         }
     }
@@ -59,19 +97,27 @@ extension ObjectDecoder {
     func readCodable<T: Decodable>(_ type: T.Type) throws -> T {
         try checkDepth()
         let outer = frame
-        state.depth &+= 1
-        let serial = state.nextSerial()
-        frame = DecoderFrame(valueIn: outer, serial: serial, height: outer.height)
+        let serial = state.openValue()
         do {
             let value = try T(from: ArchiveValueDecoder(coder: self, serial: serial, detached: nil))
-            let end = try frame.end(shapes)
-            closeFrame(outer)
-            input.seek(to: end)
+            try closeValue(outer)
             return value
         } catch {
-            closeFrame(outer)
-            throw error
+            throw abandonValue(outer, error)
         }
+    }
+
+    private func closeValue(_ outer: DecoderFrame) throws {
+        let end = try frame.end(shapes)
+        closeFrame(outer)
+        input.seek(to: end)
+    }
+
+    @inline(never)
+    private func abandonValue(_ outer: DecoderFrame, _ error: any Error) -> ArchiveError {
+        let error = absorbed(error)
+        closeFrame(outer)
+        return error
     }
 
     /// Makes an object from the open body; its class is `Codable` but not `ObjectCoding`.

@@ -6,10 +6,15 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
     /// Set if the value is written apart and put in place later.
     let deferred: DeferredValue?
 
-    /// Empty: paths are put together only when an error travels outwards.
-    package var codingPath: [any CodingKey] { [] }
-    /// Empty.
-    package var userInfo: [CodingUserInfoKey: Any] { [:] }
+    /// The steps from the value that the archive's user named, or from the object with identity that this belongs to.
+    package var codingPath: [any CodingKey] { coder.path(ofScope: serial, deferred).map { CodingPathKey($0) } }
+    package var userInfo: [CodingUserInfoKey: Any] { coder.userInfo }
+
+    /// An error as the code of the type gets it.
+    @inline(never)
+    func exposed(_ error: any Error, _ value: Any, _ key: (any CodingKey)? = nil) -> any Error {
+        coder.exposed(error, value, from: serial, deferred, key)
+    }
 
     @inline(__always)
     func inScope<R>(_ body: () throws -> R) throws -> R {
@@ -68,7 +73,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
 
     /// Writes the object as this value, by copy even if its class may also travel by reference.
     package func encodeObjectInPlace<T: ObjectCoding>(_ object: T) throws {
-        try SingleValueEncoder(encoder: self).next { try coder.writeCopy(of: object) }
+        try SingleValueEncoder(encoder: self).next(object) { try coder.writeCopy(of: object) }
     }
 }
 
@@ -76,7 +81,9 @@ extension ObjectEncoder {
     /// Writes a value of a type that encodes itself.
     func writeCodable<T: Encodable>(_ value: T) throws {
         try withValueScope(of: T.self, isBody: false) { serial in
-            try value.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
+            do { try value.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil)) } catch {
+                throw absorbed(error)
+            }
         }
     }
 
@@ -84,7 +91,9 @@ extension ObjectEncoder {
     func writeBody(plain object: any AnyObject & Encodable) throws {
         do {
             try withValueScope(of: type(of: object), isBody: true) { serial in
-                try object.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil))
+                do { try object.encode(to: ArchiveValueEncoder(coder: self, serial: serial, deferred: nil)) } catch {
+                    throw absorbed(error)
+                }
             }
         } catch {
             throw fail(error)

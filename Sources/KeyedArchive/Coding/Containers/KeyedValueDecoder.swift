@@ -21,7 +21,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         nonmutating _modify { yield &storage.pointee.frame }
     }
 
-    var codingPath: [any CodingKey] { [] }
+    var codingPath: [any CodingKey] { decoder.codingPath }
 
     var allKeys: [Key] {
         let names = try? decoder.inFrame { coder.frame.storedKeys.map(StoredKey.unescaped) }
@@ -44,22 +44,27 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     func at<R>(_ key: Key, _ body: () throws -> R) throws -> R {
-        try decoder.inFrame {
-            let name = key.stringValue
-            guard try coder.locate(name) else { throw coder.missing(name) }
-            do { return try body() } catch { throw coder.failed(error, name) }
+        do {
+            return try decoder.inFrame {
+                let name = key.stringValue
+                guard try coder.locate(name) else { throw coder.missing(name) }
+                do { return try body() } catch { throw coder.failed(error, name) }
+            }
+        } catch {
+            throw decoder.exposed(error, key)
         }
     }
 
     func decodeNil(forKey key: Key) throws -> Bool {
-        try decoder.inFrame {
-            let name = key.stringValue
-            let before = coder.frame.mark
-            guard try coder.locate(name) else { throw coder.missing(name) }
+        try at(key) {
             // A value other than nil is not consumed: the caller reads it next.
-            if try coder.readNil() { return true }
-            coder.frame.goBack(to: before)
-            return false
+            var ahead = coder.input
+            guard try ahead.takeNil() else {
+                coder.frame.untake()
+                return false
+            }
+            coder.input = ahead
+            return true
         }
     }
 
@@ -68,41 +73,54 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 
     func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
-        try decoder.inFrame {
-            let name = key.stringValue
-            guard try coder.locate(name) else { return nil }
-            do { return try coder.readIfPresent(type) } catch { throw coder.failed(error, name) }
+        do {
+            return try decoder.inFrame {
+                let name = key.stringValue
+                guard try coder.locate(name) else { return nil }
+                do { return try coder.readIfPresent(type) } catch { throw coder.failed(error, name) }
+            }
+        } catch {
+            throw decoder.exposed(error, key)
         }
     }
 
+    private func view(_ key: Key) throws -> ArchiveValueDecoder {
+        try at(key) { try view(key.stringValue) }
+    }
+
+    /// A view of the value at the current position.
     private func view(_ key: String) throws -> ArchiveValueDecoder {
-        try decoder.inFrame {
-            guard try coder.locate(key) else { throw coder.missing(key) }
-            do {
-                let detached = try coder.detach()
-                try coder.input.skipValue(coder.shapes)
-                return ArchiveValueDecoder(coder: coder, serial: detached.frame.serial, detached: detached)
-            } catch {
-                throw coder.failed(error, key)
-            }
-        }
+        let detached = try coder.detach(at: .key(key), decoder.detached)
+        try coder.input.skipValue(coder.shapes)
+        return ArchiveValueDecoder(coder: coder, serial: detached.serial, detached: detached)
     }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) throws -> KeyedDecodingContainer<Nested> {
-        do { return try view(key.stringValue).container(keyedBy: type) } catch {
-            throw ArchiveError.wrapping(error, at: .key(key.stringValue))
-        }
+        try view(key).container(keyedBy: type)
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-        do { return try view(key.stringValue).unkeyedContainer() } catch {
-            throw ArchiveError.wrapping(error, at: .key(key.stringValue))
-        }
+        try view(key).unkeyedContainer()
     }
 
-    func superDecoder() throws -> any Decoder { try view("super") }
+    func superDecoder() throws -> any Decoder { try superDecoder(at: "super") }
 
-    func superDecoder(forKey key: Key) throws -> any Decoder { try view(key.stringValue) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { try superDecoder(at: key.stringValue) }
+
+    /// A view of the value under a key; like the coders of the toolchain, of nil if the key is missing.
+    private func superDecoder(at key: String) throws -> ArchiveValueDecoder {
+        do {
+            return try decoder.inFrame {
+                guard try coder.locate(key) else {
+                    let detached = coder.detachNil(at: .key(key), decoder.detached)
+                    return ArchiveValueDecoder(coder: coder, serial: detached.serial, detached: detached)
+                }
+                do { return try view(key) } catch { throw coder.failed(error, key) }
+            }
+        } catch {
+            throw decoder.exposed(error)
+        }
+    }
 }

@@ -21,7 +21,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         nonmutating _modify { yield &storage.pointee.out }
     }
 
-    var codingPath: [any CodingKey] { [] }
+    var codingPath: [any CodingKey] { encoder.codingPath }
 
     /// Whether the key is the predicted one; if so, the caller must write its value next.
     @inline(__always)
@@ -33,44 +33,68 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
         return true
     }
 
+    /// Writes the key and, with `body`, its value, which cannot fail halfway.
     @inline(__always)
-    func at(_ key: Key, _ body: () throws -> Void) throws {
-        try encoder.inScope {
-            try coder.key(key.stringValue)
-            try body()
+    func at(_ key: Key, _ value: @autoclosure () -> Any, _ body: () throws -> Void) throws {
+        do {
+            try encoder.inScope {
+                try coder.key(key.stringValue)
+                try body()
+            }
+        } catch {
+            throw encoder.exposed(error, value(), key)
+        }
+    }
+
+    /// Writes the key and, with `body`, its value; takes both back if that fails.
+    @inline(__always)
+    private func attempt(_ key: Key, _ value: @autoclosure () -> Any, _ body: () throws -> Void) throws {
+        do {
+            try encoder.inScope {
+                let mark = coder.mark
+                try coder.key(key.stringValue)
+                do { try body() } catch {
+                    let error = coder.fail(error, at: .key(key.stringValue))
+                    coder.takeBack(to: mark)
+                    coder.scope.retreat()
+                    throw error
+                }
+            }
+        } catch {
+            throw encoder.exposed(error, value(), key)
         }
     }
 
     mutating func encodeNil(forKey key: Key) throws {
-        try at(key) { coder.output.byte(Tag.none) }
+        try at(key, Any?.none as Any) { coder.output.byte(Tag.none) }
+    }
+
+    mutating func encode(_ value: String, forKey key: Key) throws {
+        try attempt(key, value) { try coder.write(string: value) }
     }
 
     mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
-        try at(key) {
-            do { try coder.write(value) } catch { throw coder.fail(error, at: .key(key.stringValue)) }
-        }
+        try attempt(key, value) { try coder.write(value) }
     }
 
     mutating func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
         guard let value else { return }
         guard T.self is any AnyOptional.Type else { return try encode(value, forKey: key) }
         // An optional in an optional: nil inside must not be taken for nil outside.
-        try at(key) {
-            do {
-                try coder.nested {
-                    coder.output.byte(Tag.some)
-                    try coder.write(value)
-                }
-            } catch {
-                throw coder.fail(error, at: .key(key.stringValue))
+        try attempt(key, value) {
+            try coder.nested {
+                coder.output.byte(Tag.some)
+                try coder.write(value)
             }
         }
     }
 
-    private func deferred(_ key: String) -> ArchiveValueEncoder {
+    private func deferred(_ key: String, isContainer: Bool) -> ArchiveValueEncoder {
         do {
-            let value = try encoder.inScope { coder.deferValue(key: key) }
-            return ArchiveValueEncoder(coder: coder, serial: value.scope.serial, deferred: value)
+            let value = try encoder.inScope {
+                coder.deferValue(key: key, isContainer: isContainer, in: encoder.deferred)
+            }
+            return ArchiveValueEncoder(coder: coder, serial: value.serial, deferred: value)
         } catch {
             return ArchiveValueEncoder(coder: coder, serial: -1, deferred: nil)
         }
@@ -79,14 +103,14 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     mutating func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
     ) -> KeyedEncodingContainer<Nested> {
-        deferred(key.stringValue).container(keyedBy: type)
+        deferred(key.stringValue, isContainer: true).container(keyedBy: type)
     }
 
     mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        deferred(key.stringValue).unkeyedContainer()
+        deferred(key.stringValue, isContainer: true).unkeyedContainer()
     }
 
-    mutating func superEncoder() -> any Encoder { deferred("super") }
+    mutating func superEncoder() -> any Encoder { deferred("super", isContainer: false) }
 
-    mutating func superEncoder(forKey key: Key) -> any Encoder { deferred(key.stringValue) }
+    mutating func superEncoder(forKey key: Key) -> any Encoder { deferred(key.stringValue, isContainer: false) }
 }

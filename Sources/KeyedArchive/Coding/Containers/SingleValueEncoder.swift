@@ -3,25 +3,35 @@ struct SingleValueEncoder: SingleValueEncodingContainer {
     let encoder: ArchiveValueEncoder
 
     var coder: ObjectEncoder { encoder.coder }
-    var codingPath: [any CodingKey] { [] }
+    var codingPath: [any CodingKey] { encoder.codingPath }
 
+    /// Writes the value; takes it back if that fails.
     @inline(__always)
-    func next(_ body: () throws -> Void) throws {
-        try encoder.inScope {
-            guard coder.scope.layout == .unopened else {
-                throw coder.fail(ArchiveError(.misuse, "a value was encoded twice into one place"))
+    func next(_ value: @autoclosure () -> Any, _ body: () throws -> Void) throws {
+        do {
+            try encoder.inScope {
+                guard coder.scope.layout == .unopened else {
+                    throw coder.fail(ArchiveError(.misuse, "a value was encoded twice into one place"))
+                }
+                let mark = coder.mark
+                if coder.scope.isBody { coder.openSingleBody() }
+                coder.scope.openSingle()
+                do { try body() } catch {
+                    coder.takeBack(to: mark)
+                    coder.scope.reopen()
+                    throw error
+                }
             }
-            if coder.scope.isBody { coder.openSingleBody() }
-            coder.scope.openSingle()
-            try body()
+        } catch {
+            throw encoder.exposed(error, value())
         }
     }
 
     func encodeNil() throws {
-        try next { coder.output.byte(Tag.none) }
+        try next(Any?.none as Any) { coder.output.byte(Tag.none) }
     }
 
     func encode<T: Encodable>(_ value: T) throws {
-        try next { try coder.write(value) }
+        try next(value) { try coder.write(value) }
     }
 }

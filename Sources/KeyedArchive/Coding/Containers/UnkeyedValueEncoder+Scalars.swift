@@ -1,68 +1,68 @@
 // The protocol requires one function for each type; they differ in nothing else.
 extension UnkeyedValueEncoder {
     mutating func encode(_ value: Bool) throws {
-        try next { coder.output.boolean(value) }
+        try next(value) { coder.output.boolean(value) }
     }
 
     mutating func encode(_ value: String) throws {
-        try next { try coder.write(string: value) }
+        try next(value) { try coder.write(string: value) }
     }
 
     mutating func encode(_ value: Double) throws {
-        try next { coder.output.double(value) }
+        try next(value) { coder.output.double(value) }
     }
 
     mutating func encode(_ value: Float) throws {
-        try next { coder.output.float(value) }
+        try next(value) { coder.output.float(value) }
     }
 
     mutating func encode(_ value: Int) throws {
-        try next { coder.output.integer(Int64(value)) }
+        try next(value) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int8) throws {
-        try next { coder.output.integer(Int64(value)) }
+        try next(value) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int16) throws {
-        try next { coder.output.integer(Int64(value)) }
+        try next(value) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int32) throws {
-        try next { coder.output.integer(Int64(value)) }
+        try next(value) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: Int64) throws {
-        try next { coder.output.integer(Int64(value)) }
+        try next(value) { coder.output.integer(Int64(value)) }
     }
 
     mutating func encode(_ value: UInt) throws {
-        try next { coder.output.unsigned(UInt64(value)) }
+        try next(value) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt8) throws {
-        try next { coder.output.unsigned(UInt64(value)) }
+        try next(value) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt16) throws {
-        try next { coder.output.unsigned(UInt64(value)) }
+        try next(value) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt32) throws {
-        try next { coder.output.unsigned(UInt64(value)) }
+        try next(value) { coder.output.unsigned(UInt64(value)) }
     }
 
     mutating func encode(_ value: UInt64) throws {
-        try next { coder.output.unsigned(UInt64(value)) }
+        try next(value) { coder.output.unsigned(UInt64(value)) }
     }
 
     @available(macOS 15.0, *)
     mutating func encode(_ value: Int128) throws {
-        try next { coder.output.wide(value) }
+        try next(value) { coder.output.wide(value) }
     }
 
     @available(macOS 15.0, *)
     mutating func encode(_ value: UInt128) throws {
-        try next { coder.output.wide(value) }
+        try next(value) { coder.output.wide(value) }
     }
 }

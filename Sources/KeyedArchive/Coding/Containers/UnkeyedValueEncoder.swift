@@ -3,42 +3,60 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     let encoder: ArchiveValueEncoder
 
     var coder: ObjectEncoder { encoder.coder }
-    var codingPath: [any CodingKey] { [] }
+    var codingPath: [any CodingKey] { encoder.codingPath }
 
     var count: Int { (try? encoder.inScope { coder.scope.cursor }) ?? 0 }
 
+    /// Writes an element; takes it back if that fails.
     @inline(__always)
-    func next(_ body: () throws -> Void) throws {
-        try encoder.inScope {
-            coder.scope.advance()
-            if coder.scope.extras != nil {
-                // A nested container came before and may still grow: later elements are deferred, too.
-                let place = coder.deferElements()
-                try coder.within(place, body)
-            } else {
-                try body()
+    func next(_ value: @autoclosure () -> Any, _ body: () throws -> Void) throws {
+        do {
+            try encoder.inScope {
+                coder.scope.advance()
+                if coder.scope.extras != nil {
+                    // A nested container came before and may still grow: later elements are deferred, too.
+                    let place = coder.deferElements()
+                    do { try coder.within(place) { try attempt(body) } } catch { throw failed(error) }
+                } else {
+                    do { try attempt(body) } catch { throw failed(error) }
+                }
             }
+        } catch {
+            throw encoder.exposed(error, value())
         }
+    }
+
+    @inline(__always)
+    private func attempt(_ body: () throws -> Void) throws {
+        let mark = coder.mark
+        do { try body() } catch {
+            coder.takeBack(to: mark)
+            throw error
+        }
+    }
+
+    /// Takes back the count of an element that could not be written.
+    @inline(never)
+    private func failed(_ error: any Error) -> ArchiveError {
+        coder.scope.retreat()
+        return ArchiveError.wrapping(error, at: .index(coder.scope.cursor))
     }
 
     mutating func encodeNil() throws {
-        try next { coder.output.byte(Tag.none) }
+        try next(Any?.none as Any) { coder.output.byte(Tag.none) }
     }
 
     mutating func encode<T: Encodable>(_ value: T) throws {
-        let index = count
-        try next {
-            do { try coder.write(value) } catch { throw coder.fail(error, at: .index(index)) }
-        }
+        try next(value) { try coder.write(value) }
     }
 
     private func deferred() -> ArchiveValueEncoder {
         do {
             let value = try encoder.inScope {
                 coder.scope.advance()
-                return coder.deferValue(key: nil)
+                return coder.deferValue(key: nil, isContainer: false, in: encoder.deferred)
             }
-            return ArchiveValueEncoder(coder: coder, serial: value.scope.serial, deferred: value)
+            return ArchiveValueEncoder(coder: coder, serial: value.serial, deferred: value)
         } catch {
             return ArchiveValueEncoder(coder: coder, serial: -1, deferred: nil)
         }

@@ -49,9 +49,9 @@ struct DecoderFrame {
 
     /// A frame for the value that comes next in `outer`.
     @inline(__always)
-    init(valueIn outer: DecoderFrame, serial: Int, height: Int32 = 0) {
-        source = outer.source
-        start = outer.source.position
+    init(valueIn outer: DecoderFrame, at source: ByteSource? = nil, serial: Int, height: Int32 = 0) {
+        self.source = source ?? outer.source
+        start = self.source.position
         self.serial = serial
         self.height = height
         object = outer.object
@@ -104,17 +104,28 @@ struct DecoderFrame {
         source.seek(to: source.position &+ 1)
     }
 
-    /// How far the frame was read.
-    struct Mark {
-        fileprivate let position: Int
-        fileprivate let cursor: Int
+    /// Lets the key that was moved to last come next again; its value was not read.
+    mutating func untake() {
+        if index == nil { cursor &-= 1 }
     }
 
-    var mark: Mark { Mark(position: source.position, cursor: cursor) }
+    /// Where the first element of the open list begins.
+    var firstElement: Int {
+        get throws {
+            // Elements that are rewritten begin with their memory.
+            if extras?.takeUnretainedValue().original != nil { return 0 }
+            var source = source.at(start)
+            try source.advance(1)
+            _ = try source.varint()
+            return source.position
+        }
+    }
 
-    mutating func goBack(to mark: Mark) {
-        source.seek(to: mark.position)
-        cursor = mark.cursor
+    /// Moves to an element of the open list.
+    @inline(__always)
+    mutating func move(toElement element: Int, at position: Int) {
+        cursor = element
+        source.seek(to: position)
     }
 
     /// Counts an element or key as read.
@@ -138,6 +149,8 @@ struct DecoderFrame {
         if index == nil { try makeIndex(shapes()) }
         guard let index else { return false }
         source.seek(to: index[position])
+        // Only for the coding path: with an index, nothing is read in order.
+        cursor = position &+ 1
         return true
     }
 
@@ -158,6 +171,19 @@ struct DecoderFrame {
     }
 
     // MARK: Opening
+
+    /// Whether the frame is a body with keys, which has no tag in front.
+    var isKeyedBody: Bool { isBody && shape?.takeUnretainedValue().layout != .single }
+
+    /// A frame for the same value, at its beginning.
+    func unopened(serial: Int) -> DecoderFrame {
+        var begin = extras?.takeUnretainedValue().original ?? source.at(start)
+        // A record was opened behind its tag and the number of its shape.
+        if layout == .keyed, !isBody, shape != nil { begin.seek(to: start - 3) }
+        var result = DecoderFrame(valueIn: self, at: begin, serial: serial, height: height)
+        if isKeyedBody, let shape { result.openBody(shape) }
+        return result
+    }
 
     /// Goes back to where the value begins.
     @inline(__always)
@@ -191,41 +217,58 @@ struct DecoderFrame {
     /// Opens a shape's values at the source's position; returns whether the keys are inline, for `openInline`.
     @inline(__always)
     mutating func openShape(_ shape: Unmanaged<Shape>) throws -> Bool {
-        self.shape = shape
-        layout = .keyed
-        start = source.position
-        return try shape._withUnsafeGuaranteedRef { shape in
-            guard shape.keyCount <= source.remaining else { throw ByteSource.truncated() }
-            keys = shape.keys
-            count = shape.keyCount
-            return shape.layout == .explicit
+        try shape._withUnsafeGuaranteedRef { definition in
+            if definition.layout == .explicit { return true }
+            guard definition.keyCount <= source.remaining else { throw ByteSource.truncated() }
+            self.shape = shape
+            layout = .keyed
+            start = source.position
+            keys = definition.keys
+            count = definition.keyCount
+            return false
         }
     }
 
     /// Opens a record with inline keys; collects the keys and the positions of their values first.
     ///
-    /// - Parameter stored: Makes the stored form of a key.
+    /// If that fails, the frame is not opened: a type may catch the error and go on.
+    ///
+    /// - Parameters:
+    ///   - shape: The record's shape; nil for a dictionary, which may have integers as keys.
+    ///   - stored: Makes the stored form of a key.
     @inline(never)
-    mutating func openInline(_ shapes: [Shape], _ limits: ArchiveLimits, stored: (String) -> String) throws {
+    mutating func openInline(
+        _ shape: Unmanaged<Shape>?, _ shapes: [Shape], _ limits: ArchiveLimits, stored: (String) -> String
+    ) throws {
+        let values = source.position
         let count = try source.count(eachAtLeast: 2, limit: limits.collection, "keys")
-        layout = .keyed
-        dispose()
         let extras = FrameExtras()
-        self.extras = Unmanaged.passRetained(extras)
         let keys = UnsafeMutablePointer<String>.allocate(capacity: max(count, 1))
         extras.keys = keys
         let index = UnsafeMutablePointer<Int>.allocate(capacity: count + 1)
-        self.index = index
-        for number in 0..<count {
-            let key = stored(try source.stringValue(limits))
-            (keys + number).initialize(to: key)
-            extras.keyCount += 1
-            extras.positions[key] = number
-            index[number] = source.position
-            try source.skipValue(shapes)
+        do {
+            for number in 0..<count {
+                let key = stored(try shape == nil ? source.keyText(limits) : source.stringValue(limits))
+                (keys + number).initialize(to: key)
+                extras.keyCount += 1
+                extras.positions[key] = number
+                index[number] = source.position
+                try source.skipValue(shapes)
+            }
+            guard extras.positions.count == count else { throw ArchiveError(.corrupt, "a key occurs twice in a value") }
+        } catch {
+            index.deallocate()
+            throw error
         }
-        guard extras.positions.count == count else { throw ArchiveError(.corrupt, "a key occurs twice in a value") }
         index[count] = source.position
+        dispose()
+        if let shape {
+            self.shape = shape
+            start = values
+        }
+        layout = .keyed
+        self.extras = Unmanaged.passRetained(extras)
+        self.index = index
         self.keys = UnsafePointer(keys)
         self.count = count
     }
@@ -241,6 +284,7 @@ struct DecoderFrame {
     mutating func rewrite(_ tag: UInt8, _ limits: ArchiveLimits) throws -> Int {
         var sink = ByteSink()
         let extras = FrameExtras()
+        extras.original = source.at(start)
         defer {
             extras.scratch = sink
             self.extras?.release()
@@ -307,6 +351,8 @@ final class FrameExtras {
     var keys: UnsafeMutablePointer<String>?
     var keyCount = 0
     var positions: [String: Int] = [:]
+    /// Where the value begins, if its elements are read from `scratch`.
+    var original: ByteSource?
     /// Values written out anew from a packed list.
     var scratch: ByteSink?
 

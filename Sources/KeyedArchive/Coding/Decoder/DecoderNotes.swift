@@ -13,9 +13,12 @@ struct DecoderNotes: ~Copyable {
     var heights: ZeroedMemory<Int32>?
     /// Classes found for shapes with more than one; the last one is in the shape's `ShapeEntry`.
     var resolutions: [ResolutionKey: ResolvedClass] = [:]
-    var failures: [Int: ArchiveError] = [:]
+    /// Why objects could not be made, by number.
+    var failures: [Int: [FailedObject]] = [:]
     /// Closures that wait for an object, by its number.
     var waiting: [Int: [PendingReference]] = [:]
+    /// The serial numbers of objects' frames whose closures are not to be called: the objects could not be made.
+    var abandoned: Set<Int> = []
     /// Objects that only references asked for; made last.
     var postponed: [Int] = []
     /// Arrays that keep objects alive whose slots do not.
@@ -32,14 +35,17 @@ struct DecoderNotes: ~Copyable {
     /// Marks the objects that `makeFromBelow` has visited; see `ObjectDecoder+Chains`.
     var seen: ZeroedMemory<UInt8>?
     var scanned = false
+    /// An error of a type's own code that another type gets from a container.
+    var thrown: ThrownError?
     /// What the views of the archive share; see `GraphView+Decoder`.
     var graph: AnyObject?
 
     /// Whether nothing was noted.
     var isPristine: Bool {
-        resolutions.isEmpty && failures.isEmpty && waiting.isEmpty && postponed.isEmpty && slices.isEmpty
+        resolutions.isEmpty && failures.isEmpty && waiting.isEmpty && abandoned.isEmpty && postponed.isEmpty
+            && slices.isEmpty
             && lists.isEmpty && list == nil && heights == nil && seen == nil && !scanned
-            && graph == nil
+            && graph == nil && thrown == nil
     }
 
     func deallocate() {
@@ -54,7 +60,16 @@ struct ResolutionKey: Hashable {
     let list: ObjectIdentifier?
 }
 
+/// An attempt to make an object that failed.
+struct FailedObject {
+    /// The class it was to be of, as another one may succeed; nil if none can.
+    let type: (any (AnyObject & Decodable).Type)?
+    let error: ArchiveError
+}
+
 struct PendingReference {
+    /// The serial number of the frame of the object that requested it.
+    let owner: Int
     let list: ClassList?
     /// The key under which it was requested.
     let key: String

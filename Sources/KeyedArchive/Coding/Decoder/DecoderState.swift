@@ -2,7 +2,13 @@
 struct DecoderState: ~Copyable {
     var frame: DecoderFrame
     var depth = 0
+    /// Where each value around the current one was left.
+    var levels = LevelStack<DecoderLevel>()
     var serials = 1
+    /// The serial number of the last frame before this archive.
+    var firstSerial = 1
+    /// The nested containers and super decoders that are being read from, innermost last.
+    var detached: Unmanaged<DetachedPlace>?
     var objectCount = 0
     var bodies = BodyTable()
     /// For each object what is known of it.
@@ -16,6 +22,15 @@ struct DecoderState: ~Copyable {
     var notes = DecoderNotes()
     /// Whether the archive has no objects, shapes or owner: then `unload` has little to reset.
     var isPlain = false
+
+    /// Opens the next value one level deeper, where there is room; returns its frame's serial number.
+    mutating func openValue() -> Int {
+        levels.levels[depth].note(frame)
+        depth &+= 1
+        let serial = nextSerial()
+        frame = DecoderFrame(valueIn: frame, serial: serial, height: frame.height)
+        return serial
+    }
 
     /// A serial number that no frame has used.
     @inline(__always)

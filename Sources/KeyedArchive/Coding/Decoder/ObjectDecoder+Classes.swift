@@ -56,13 +56,14 @@ extension ObjectDecoder {
             type = found
         } else {
             throw ArchiveError(
-                .classNotAllowed,
+                .classNotAllowed, expected: expected,
                 "expected \(name(of: expected)), found an object of class \(shape.name), not allowed here (a class that "
                     + "was renamed is registered with ClassRegistry.setClass(_:forName:))")
         }
         if let list = notes.list, !list.contains(type) {
             throw ArchiveError(
-                .classNotAllowed, "class \(shape.name) is not on the list of classes given for this or an outer key")
+                .classNotAllowed, expected: expected,
+                "class \(shape.name) is not on the list of classes given for this or an outer key")
         }
         if let coding = type as? any ObjectCoding.Type { return .coding(coding) }
         return .plain(type)
@@ -118,13 +119,13 @@ extension ObjectDecoder {
     private func checkedSlowly<T: AnyObject>(_ object: AnyObject, _ expected: T.Type) throws -> T {
         guard let fitting = object as? T else {
             throw ArchiveError(
-                .classNotAllowed,
+                .classNotAllowed, expected: expected,
                 "expected \(unqualifiedName(of: expected)), found an object of class \(unqualifiedName(of: type(of: object)))"
             )
         }
         if let list = notes.list, !list.contains(type(of: object)) {
             throw ArchiveError(
-                .classNotAllowed,
+                .classNotAllowed, expected: expected,
                 "class \(unqualifiedName(of: type(of: object))) is not on the list of classes given for this or an outer key"
             )
         }

@@ -50,7 +50,7 @@ extension ObjectDecoder {
     /// Opens a shape's values at the current position.
     @inline(__always)
     func openShape(_ shape: Unmanaged<Shape>) throws {
-        if try frame.openShape(shape) { try frame.openInline(shapes, limits) { $0 } }
+        if try frame.openShape(shape) { try frame.openInline(shape, shapes, limits) { $0 } }
     }
 
     /// Reads a shape's number and finds the shape.
@@ -69,10 +69,29 @@ extension ObjectDecoder {
     /// Throws if another level of nesting would be too many.
     @inline(__always)
     func checkDepth() throws {
+        guard state.depth < state.levels.room else { return try makeRoom() }
+    }
+
+    @inline(never)
+    private func makeRoom() throws {
         guard state.depth < deepest else {
             throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
         }
+        state.levels.makeRoom(for: state.depth, deepest: deepest)
     }
+
+    /// Goes one level deeper, after `checkDepth()`.
+    ///
+    /// - Parameter element: The index of what is read next, if it is an element that its collection's frame does not count.
+    @inline(__always)
+    func descend(from frame: DecoderFrame, element: Int = -1) {
+        state.levels.levels[state.depth].note(frame, element: element)
+        state.depth &+= 1
+    }
+
+    /// Notes the index of the element of a collection that is read next, in the level of the collection.
+    @inline(__always)
+    func note(element: Int) { state.levels.levels[state.depth &- 1].element = element }
 
     /// Goes back to the frame around the current one.
     @inline(__always)

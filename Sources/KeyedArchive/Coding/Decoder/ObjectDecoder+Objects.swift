@@ -11,15 +11,15 @@ extension ObjectDecoder {
         if input.take(Tag.conditional) {
             let number = try input.fixed(UInt32.self)
             if number != .max { return try object(UInt64(number), as: type) }
-            throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found nil")
+            throw ArchiveError(expected: type, isAbsent: true, "expected \(name(of: type)), found nil")
         }
         if let external = type as? any ExternallyCodable.Type {
             guard let object = try readExternal(external) as? T else {
-                throw ArchiveError(.typeMismatch, "expected \(name(of: type)), found another object by reference")
+                throw ArchiveError(expected: type, "expected \(name(of: type)), found another object by reference")
             }
             return object
         }
-        throw mismatch(name(of: type))
+        throw mismatch(name(of: type), type)
     }
 
     /// The object with a number, made if it does not exist yet.
@@ -27,7 +27,7 @@ extension ObjectDecoder {
     func object<T: ObjectCoding>(_ number: UInt64, as type: T.Type) throws -> T {
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         let number = Int(truncatingIfNeeded: number)
-        if let object = try existing(number) { return try checked(object, type) }
+        if let object = try existing(number, type) { return try checked(object, number, type) }
         return try make(number, type, in: frame)
     }
 
@@ -37,19 +37,20 @@ extension ObjectDecoder {
     ///
     /// - Parameters:
     ///   - list: The list's frame.
+    ///   - index: The object's index in the list.
     ///   - height: The list's height, which grows with that of the object.
     ///   - isKept: Whether the caller keeps the object alive until the archive is read, should it be made now.
     @inline(__always)
     func element<T: ObjectCoding>(
-        _ number: UInt64, as type: T.Type, in list: DecoderFrame, _ height: inout Int32, isKept: Bool
+        _ number: UInt64, as type: T.Type, in list: DecoderFrame, at index: Int, _ height: inout Int32, isKept: Bool
     ) throws -> T {
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         let number = Int(truncatingIfNeeded: number)
         let object: T
-        if let existing = try existing(number) {
-            object = try checked(existing, type)
+        if let existing = try existing(number, type) {
+            object = try checked(existing, number, type)
         } else {
-            object = try make(number, type, in: list, isKept: isKept)
+            object = try make(number, type, in: list, isKept: isKept, element: index)
         }
         if let heights = notes.heights { height = max(height, heights[number] + 1) }
         return object
@@ -58,23 +59,45 @@ extension ObjectDecoder {
     @inline(never)
     func noSuchObject() -> ArchiveError { ArchiveError(.corrupt, "an object that is not in the archive") }
 
-    /// The object if it is already made; throws if it failed or is being made.
+    /// The object if it is already made; throws if it is being made, or if the class to make has failed.
     @inline(__always)
-    func existing(_ number: Int) throws -> AnyObject? {
+    func existing<T: AnyObject & Decodable>(_ number: Int, _ type: T.Type) throws -> AnyObject? {
         let slot = state.slots[number]
         if slot == .empty { return nil }
-        guard let object = slot.object else { throw unavailable(number) }
+        guard let object = slot.object else {
+            try checkAttempt(number, type)
+            return nil
+        }
         if let heights = notes.heights {
             frame.height = max(frame.height, heights[number] + 1)
         }
         return object.takeUnretainedValue()
     }
 
+    /// An existing object as the requested type.
+    ///
+    /// If that type was tried first and failed, the error is the same as then.
+    @inline(__always)
+    private func checked<T: AnyObject>(_ object: AnyObject, _ number: Int, _ type: T.Type) throws -> T {
+        do { return try checked(object, type) } catch {
+            throw notes.failures[number]?.first { $0.type == type }?.error ?? error
+        }
+    }
+
+    /// Throws unless another class is to be tried for an object that could not be made.
+    ///
+    /// A type that tries several classes gets the same errors as from values, and no class is tried twice.
     @inline(never)
-    private func unavailable(_ number: Int) -> ArchiveError {
-        if let failure = notes.failures[number] { return failure }
-        return ArchiveError(
-            .cycle, "an object refers to itself through others: one of the classes must use decodeReference")
+    private func checkAttempt<T: AnyObject & Decodable>(_ number: Int, _ type: T.Type) throws {
+        guard let failures = notes.failures[number], state.slots[number] == .failed else {
+            throw ArchiveError(
+                .cycle, "an object refers to itself through others: one of the classes must use decodeReference")
+        }
+        var source = body(number)
+        let (_, shapeNumber) = try readShape(&source)
+        let found = try resolve(shapeNumber, type, (type as? any ObjectCoding.Type).map { .coding($0) } ?? .plain(type))
+        if let failure = failures.first(where: { $0.type == nil || $0.type == found.type }) { throw failure.error }
+        state.slots[number] = .empty
     }
 
     /// Makes an object.
@@ -82,8 +105,9 @@ extension ObjectDecoder {
     /// - Parameters:
     ///   - outer: The frame to open again.
     ///   - isKept: Whether the caller keeps the object alive; then it also opens the frame again.
+    ///   - element: The object's index in a list.
     private func make<T: ObjectCoding>(
-        _ number: Int, _ type: T.Type, in outer: DecoderFrame, isKept: Bool = false
+        _ number: Int, _ type: T.Type, in outer: DecoderFrame, isKept: Bool = false, element: Int = -1
     ) throws -> T {
         var source = body(number)
         let (shape, shapeNumber) = try readShape(&source)
@@ -94,9 +118,9 @@ extension ObjectDecoder {
         }
         if state.depth >= Self.deepObjects {
             frame = outer
-            if try makeFromBelow(number), let object = try existing(number) { return try checked(object, type) }
+            if try makeFromBelow(number), let object = try existing(number, type) { return try checked(object, type) }
         }
-        enter(number)
+        enter(number, outer, element: element)
         let serial = state.nextSerial()
         let isOpen = frame.reopen(shape, at: source, serial: serial, object: number)
         if !isOpen { frame = DecoderFrame(closedAt: source, serial: serial, object: number) }
@@ -108,7 +132,7 @@ extension ObjectDecoder {
             replacement = hasDelegate ? try awake(object) : try object.awakeAfter(using: self)
             if input.remaining > 0 { try frame.checkEnd() }
         } catch {
-            throw abandon(number, outer, error)
+            throw abandon(number, type, outer, error)
         }
         if let replacement, replacement !== object {
             leave(number, outer, owning: replacement)
@@ -130,11 +154,13 @@ extension ObjectDecoder {
     /// Makes an object of a class that is not the static type.
     func make(_ number: Int, _ type: ResolvedClass, _ shape: Unmanaged<Shape>, _ source: ByteSource) throws -> AnyObject
     {
-        if state.depth >= Self.deepObjects, try makeFromBelow(number), let object = try existing(number) {
+        if state.depth >= Self.deepObjects, try makeFromBelow(number),
+            let object = try existing(number, type.type)
+        {
             return object
         }
         let outer = frame
-        enter(number)
+        enter(number, outer)
         frame = DecoderFrame(closedAt: source, serial: state.nextSerial(), object: number)
         var result: AnyObject
         do {
@@ -149,7 +175,7 @@ extension ObjectDecoder {
             }
             if input.remaining > 0 { try frame.checkEnd() }
         } catch {
-            throw abandon(number, outer, error)
+            throw abandon(number, type.type, outer, error)
         }
         leave(number, outer, owning: result)
         try delivered(number)
@@ -161,11 +187,11 @@ extension ObjectDecoder {
         guard input.take(Tag.reference) else {
             // Other archivers know such a class as a value only.
             if foreign != nil { return try readCodable(type) }
-            throw mismatch(unqualifiedName(of: type))
+            throw mismatch(unqualifiedName(of: type), type)
         }
         let number = try input.varint()
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
-        if let object = try existing(Int(number)) { return try checked(object, type) }
+        if let object = try existing(Int(number), type) { return try checked(object, Int(number), type) }
         var source = body(Int(number))
         let (shape, shapeNumber) = try readShape(&source)
         let found = try resolve(shapeNumber, type, .plain(type))
@@ -176,9 +202,10 @@ extension ObjectDecoder {
     func body(_ number: Int) -> ByteSource { state.bodies.body(number) }
 
     @inline(__always)
-    private func enter(_ number: Int) {
+    private func enter(_ number: Int, _ outer: DecoderFrame, element: Int = -1) {
         state.slots[number] = .building
-        state.depth &+= 1
+        if state.depth >= state.levels.count { state.levels.makeRoom(for: state.depth, deepest: deepest) }
+        descend(from: outer, element: element)
     }
 
     @inline(__always)
@@ -201,13 +228,16 @@ extension ObjectDecoder {
     }
 
     @inline(never)
-    private func abandon(_ number: Int, _ outer: DecoderFrame, _ error: any Error) -> ArchiveError {
-        let error = ArchiveError.wrapping(error, at: nil)
+    private func abandon(
+        _ number: Int, _ type: any (AnyObject & Decodable).Type, _ outer: DecoderFrame, _ error: any Error
+    ) -> ArchiveError {
+        let error = absorbed(error)
+        if !notes.waiting.isEmpty { notes.abandoned.insert(frame.serial) }
         frame.dispose()
         frame = outer
         state.depth &-= 1
         state.slots[number] = .failed
-        notes.failures[number] = error
+        notes.failures[number, default: []].append(FailedObject(type: type, error: error))
         return error
     }
 
@@ -224,7 +254,7 @@ extension ObjectDecoder {
         if let object = state.slots[number].object {
             state.slots[number] = .failed
             state.owned &-= 1
-            notes.failures[number] = tooLong()
+            notes.failures[number, default: []].append(FailedObject(type: nil, error: tooLong()))
             object.release()
         }
         return tooLong()
@@ -249,7 +279,7 @@ extension ObjectDecoder {
     func readAny(_ classes: [any ObjectCoding.Type]) throws -> (any ObjectCoding)? {
         if try readNil() { return nil }
         var source = input
-        guard try source.byte() == Tag.reference else { throw mismatch("an object") }
+        guard try source.byte() == Tag.reference else { throw mismatch("an object", (any ObjectCoding).self) }
         let number = try source.varint()
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         var body = body(Int(number))

@@ -31,7 +31,7 @@ extension ObjectDecoder {
         } else if input.take(Tag.conditional) {
             number = UInt64(try input.fixed(UInt32.self))
         } else {
-            throw mismatch(name(of: type))
+            throw mismatch(name(of: type), type)
         }
         guard number < UInt64(state.objectCount) else { throw noSuchObject() }
         return Int(number)
@@ -41,17 +41,17 @@ extension ObjectDecoder {
         _ number: Int, _ type: T.Type, _ key: String, _ deliver: @escaping (T) -> Void
     ) throws {
         let slot = state.slots[number]
-        if slot != .empty, slot != .building, let object = try existing(number) {
+        if slot != .empty, slot != .building, let object = try existing(number, type) {
             return deliver(try checked(object, type))
         }
         try scanChains()
         let list = notes.list
         let pending = PendingReference(
-            list: list, key: key,
+            owner: frame.serial, list: list, key: key,
             build: { coder in _ = try coder.object(UInt64(number), as: type) },
             deliver: { coder, object in deliver(try coder.checked(object, type)) })
         notes.waiting[number, default: []].append(pending)
-        if slot == .empty { notes.postponed.append(number) }
+        if state.slots[number] == .empty { notes.postponed.append(number) }
     }
 
     /// Delivers a new object to the closures that wait for it.
@@ -59,7 +59,7 @@ extension ObjectDecoder {
     func deliver(_ number: Int) throws {
         guard let waiting = notes.waiting.removeValue(forKey: number) else { return }
         guard let object = state.slots[number].object?.takeUnretainedValue() else { return }
-        for pending in waiting { try withList(pending) { try pending.deliver(self, object) } }
+        for pending in live(waiting) { try withList(pending) { try pending.deliver(self, object) } }
     }
 
     private func withList(_ pending: PendingReference, _ body: () throws -> Void) throws {
@@ -69,24 +69,35 @@ extension ObjectDecoder {
         do { try body() } catch { throw ArchiveError.wrapping(error, at: .key(pending.key)) }
     }
 
-    /// Drops the pending deliveries, after a failure.
+    /// Drops the pending deliveries, after a failure that ends the decoding of a value of the archive.
     func forgetReferences() {
         notes.waiting = [:]
         notes.postponed = []
+        notes.abandoned = []
+        notes.thrown = nil
+    }
+
+    /// The closures that wait for an object.
+    private func live(_ waiting: [PendingReference]) -> [PendingReference] {
+        notes.abandoned.isEmpty ? waiting : waiting.filter { !notes.abandoned.contains($0.owner) }
     }
 
     /// Makes the objects that only `decodeReference` asked for.
     func drainReferences() throws {
         while let number = notes.postponed.popLast() {
-            guard state.slots[number] == .empty, let first = notes.waiting[number]?.first else {
-                continue
+            guard state.slots[number] == .empty, let waiting = notes.waiting[number] else { continue }
+            if let first = live(waiting).first {
+                try withList(first) { try first.build(self) }
+            } else {
+                notes.waiting[number] = nil
             }
-            try withList(first) { try first.build(self) }
         }
         // Closures that still wait, wait for an object that failed.
-        if let number = notes.waiting.keys.min() {
-            notes.waiting = [:]
-            throw notes.failures[number] ?? ArchiveError(.corrupt, "an object could not be made")
+        let unmade = notes.waiting.filter { !live($0.value).isEmpty }.keys.min()
+        notes.waiting = [:]
+        notes.abandoned = []
+        if let unmade {
+            throw notes.failures[unmade]?.last?.error ?? ArchiveError(.corrupt, "an object could not be made")
         }
     }
 }

@@ -65,6 +65,7 @@ public final class ObjectDecoder {
     /// Gives an unloaded decoder other bounds.
     package func configure(limits: ArchiveLimits) {
         self.limits = limits
+        state.levels.forgetRoom()
     }
 
     /// Makes a decoder that reads one archive; see `load`.
@@ -172,6 +173,7 @@ public final class ObjectDecoder {
     /// Runs code of the classes read, in their `deinit`.
     package func unload() {
         let before = state.objectCount
+        state.firstSerial = state.serials
         letGo()
         if state.isPlain, notes.list == nil, notes.lists.isEmpty, foreign == nil {
             frame = Self.closedFrame
@@ -230,6 +232,7 @@ public final class ObjectDecoder {
         state.shapes.deallocate()
         state.bodies.deallocate()
         notes.deallocate()
+        state.levels.deallocate()
         state.readers.deallocate()
         storage.deinitialize(count: 1)
         storage.deallocate()
@@ -262,6 +265,9 @@ public final class ObjectDecoder {
         _read { yield storage.pointee.frame.source }
         _modify { yield &storage.pointee.frame.source }
     }
+
+    /// What the caller of the archive's reader gives to `Codable` types.
+    var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
     /// Whether objects are decoded one value after the other, without keys.
     var isSequential = false

@@ -33,6 +33,8 @@ struct EncoderScope {
     private(set) var layout: Layout
     /// Whether the scope is the whole body of an object, which has no tag in front.
     let isBody: Bool
+    /// Whether the code of a `Codable` type writes it: then the last value for a key counts.
+    let isValue: Bool
     /// Whether the keys are just positions.
     private(set) var isSequential = false
     /// Values encoded without key so far.
@@ -42,11 +44,12 @@ struct EncoderScope {
     static var closed: EncoderScope { EncoderScope(of: NestedValue.self, serial: 0, .closed) }
 
     @inline(__always)
-    init(of type: Any.Type, serial: Int, _ layout: Layout, isBody: Bool = false) {
+    init(of type: Any.Type, serial: Int, _ layout: Layout, isBody: Bool = false, isValue: Bool = false) {
         self.type = type
         self.serial = serial
         self.layout = layout
         self.isBody = isBody
+        self.isValue = isValue
     }
 
     /// Whether the value's shape is that of an object or a record.
@@ -70,13 +73,23 @@ struct EncoderScope {
     @inline(__always)
     func isPredicted(_ key: @autoclosure () -> String) -> Bool { cursor < keyCount && keys[cursor] == key() }
 
+    /// Takes back the last key or the last element, whose value could not be written.
+    mutating func retreat() {
+        if let extras = extras?.takeUnretainedValue(), extras.keys != nil { extras.removeLastKey() }
+        if layout != .keyed || extras?.takeUnretainedValue().keys == nil { cursor &-= 1 }
+    }
+
     /// Counts a value written, or a key that was predicted.
     @inline(__always)
     mutating func advance() { cursor &+= 1 }
 
-    /// The keys written so far.
+    /// How many keys were written so far.
+    var writtenKeyCount: Int { extras?.takeUnretainedValue().keys?.count ?? (layout == .keyed ? cursor : 0) }
+
+    /// The keys written so far; none if they are just positions.
     var writtenKeys: [String] {
-        extras?.takeUnretainedValue().keys ?? Array(UnsafeBufferPointer(start: keys, count: cursor))
+        if let collected = extras?.takeUnretainedValue().keys { return collected }
+        return layout == .explicit ? [] : Array(UnsafeBufferPointer(start: keys, count: cursor))
     }
 
     /// Switches to collecting keys, because they differ from the predicted ones.
@@ -88,6 +101,13 @@ struct EncoderScope {
             keyCount = 0
         }
         return extras
+    }
+
+    /// Collects a key that is written inline.
+    mutating func collectInlineKey(_ key: String) {
+        let extras = madeExtras()
+        if extras.keys == nil { extras.keys = [] }
+        extras.keys?.append(key)
     }
 
     /// The scope's extras, made on first use.
@@ -135,6 +155,12 @@ struct EncoderScope {
     @inline(__always)
     mutating func settle(_ variant: TypeRecord.Variant) { self.variant = variant }
 
+    /// Continues after all but some values were removed, of which each has a key of its own.
+    mutating func keep(_ keys: [String]) {
+        madeExtras().keys = keys
+        if layout == .explicit { cursor = keys.count }
+    }
+
     /// Continues with inline keys, or with elements; the padded count is at `start`.
     mutating func openCounted(_ layout: Layout, at start: Int) {
         self.layout = layout
@@ -143,6 +169,9 @@ struct EncoderScope {
 
     /// Begins a value without container.
     mutating func openSingle() { layout = .single }
+
+    /// Takes back the value without container, which could not be written.
+    mutating func reopen() { layout = .unopened }
 
     /// Closes the scope: nothing more is written by key.
     mutating func close() { layout = .closed }
@@ -176,23 +205,41 @@ struct EncoderScope {
 
 /// State that only a few scopes need.
 final class ScopeExtras {
-    /// The keys written, once they differ from those predicted.
+    /// The keys written, once they differ from those predicted, and if they are written inline.
     // A coder is used by one thread at a time: no two accesses overlap.
     @exclusivity(unchecked) var keys: [String]?
     /// Nested containers and super encoders; they may be written to at any time until the scope closes.
-    var deferred: [(key: String?, value: DeferredValue)] = []
+    var deferred: [DeferredEntry] = []
+
+    func removeLastKey() { keys?.removeLast() }
+}
+
+/// A nested container or super encoder, or list elements behind one.
+struct DeferredEntry {
+    /// The key in its stored form; nil for elements.
+    let key: String?
+    /// How many keys were written before.
+    let keysBefore: Int
+    /// Whether it is a container, which a type gets again if it asks for it once more.
+    let isContainer: Bool
+    let value: DeferredValue
 }
 
 /// A value written apart from its surroundings, to be put in place when the scope around it closes.
-final class DeferredValue {
+final class DeferredValue: DetachedPlace {
+    /// What is written; while it is in use, the output that it took the place of.
     var out = ByteSink(capacity: 64)
     var scope: EncoderScope
     /// Whether these are list elements in a row instead of one value.
     let elements: Bool
 
-    init(scope: EncoderScope, elements: Bool = false) {
+    init(
+        scope: EncoderScope, elements: Bool = false, at step: ArchiveError.Step? = nil, of outerSerial: Int,
+        _ outer: DeferredValue? = nil
+    ) {
         self.scope = scope
         self.elements = elements
+        super.init(serial: scope.serial, step: step, outerSerial: outerSerial, outer: outer)
     }
 
     deinit {

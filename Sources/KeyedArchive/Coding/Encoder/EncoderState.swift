@@ -8,6 +8,12 @@ struct EncoderState: ~Copyable {
     var tables = EncoderTables()
     private(set) var objectLimit: Int
     var depth = 0
+    /// Where each value around the current one was left.
+    var levels = LevelStack<EncoderLevel>()
+    /// The deferred values that are being written, innermost first.
+    var deferred: Unmanaged<DetachedPlace>?
+    /// An error of a type's own code that another type gets from a container.
+    var thrown: ThrownError?
     private var serials = 1
     /// How many deferred values the current value is inside of.
     var deferredDepth = 0
@@ -31,6 +37,7 @@ struct EncoderState: ~Copyable {
 
     mutating func setLimits(_ limits: ArchiveLimits) {
         objectLimit = Self.objectLimit(limits)
+        levels.forgetRoom()
     }
 
     private static func objectLimit(_ limits: ArchiveLimits) -> Int {
@@ -48,6 +55,7 @@ struct EncoderState: ~Copyable {
     @inline(__always)
     var isPristine: Bool {
         tables.isPristine && out.isSmall && scope.isPristine && depth == 0 && deferredDepth == 0 && failure == nil
+            && thrown == nil
     }
 
     /// Starts with memory of its own again, after that of the output was given away.
@@ -78,6 +86,8 @@ struct EncoderState: ~Copyable {
         header.reset(most: 1 << 10)
         depth = 0
         deferredDepth = 0
+        deferred = nil
+        thrown = nil
         isFinished = false
         epoch &+= 1
         if epoch == 0 {
@@ -92,6 +102,7 @@ struct EncoderState: ~Copyable {
     func deallocate() {
         out.deallocate()
         header.deallocate()
+        levels.deallocate()
         tables.deallocate()
         writers.deallocate()
     }

@@ -69,6 +69,29 @@ struct EncoderTables: ~Copyable {
         return externalIndexes.isEmpty ? nil : externalIndexes[ObjectIdentifier(object)]
     }
 
+    /// Removes the objects by reference that were added last; `count` remain.
+    mutating func removeExternals(downTo count: Int) {
+        while externals.count > count {
+            let object = externals.removeLast()
+            if externals.count >= Self.fewExternals { externalIndexes[ObjectIdentifier(object)] = nil }
+        }
+    }
+
+    /// Removes the large data behind a position.
+    mutating func removeBlobs(behind position: Int) {
+        while let last = blobs.last, last.position > position {
+            blobBytes -= last.bytes.count
+            blobs.removeLast()
+        }
+    }
+
+    /// Takes the large data behind a position out of the table.
+    mutating func takeBlobs(behind position: Int) -> [Blob] {
+        let taken = blobs.filter { $0.position > position }
+        removeBlobs(behind: position)
+        return taken
+    }
+
     /// Adds an object by reference; returns its place.
     mutating func append(external object: AnyObject) -> Int {
         let index = externals.count

@@ -68,15 +68,27 @@ struct IdentityTable {
                 used &+= 1
                 return (true, number)
             }
-            if slot.address == address { return (false, slot.number) }
+            if slot.address == address {
+                if slot.number != Self.withdrawn { return (false, slot.number) }
+                slots[index].number = number
+                return (true, number)
+            }
             index = after(index, address)
         }
     }
 
+    /// The number of an object that is in no archive; its place in the table stays, as others may lie behind it.
+    private static let withdrawn = UInt32.max
+
+    /// Forgets the object at `address`.
+    mutating func withdraw(_ address: UInt) { update(address, number: Self.withdrawn) }
+
     func find(_ address: UInt) -> UInt32? {
         var index = first(address)
         while slots[index].epoch == epoch {
-            if slots[index].address == address { return slots[index].number }
+            if slots[index].address == address {
+                return slots[index].number == Self.withdrawn ? nil : slots[index].number
+            }
             index = after(index, address)
         }
         return nil

@@ -38,14 +38,25 @@ extension ObjectEncoder {
         let address = self.address(object)
         let (isNew, number) = tables.identity.insert(address, number: next)
         if !isNew { return number }
-        guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
+        guard tables.objects.count < state.objectLimit else { throw withdrawn(object, tooManyObjects()) }
         if hasDelegate { return try replace(object) }
-        if let replacement = try object.replacementObject(for: self), replacement !== object {
-            return try take(replacement, for: object)
+        do {
+            if let replacement = try object.replacementObject(for: self), replacement !== object {
+                return try take(replacement, for: object)
+            }
+        } catch {
+            throw withdrawn(object, error)
         }
         if tables.objects.count != Int(number) { return try take(object, for: object) }
         tables.objects.append(object, .coding(T.self), keptBy: keeper)
         return number
+    }
+
+    /// Forgets an object that did not get into the queue: if the error is caught, the archive goes on without it.
+    @inline(never)
+    private func withdrawn(_ object: AnyObject, _ error: any Error) -> any Error {
+        tables.identity.withdraw(address(object))
+        return error
     }
 
     @inline(never)
@@ -73,7 +84,8 @@ extension ObjectEncoder {
     }
 
     private func replace(_ object: any ObjectCoding) throws -> UInt32 {
-        var result = try object.replacementObject(for: self) ?? object
+        var result = object
+        do { result = try object.replacementObject(for: self) ?? object } catch { throw withdrawn(object, error) }
         if let other = delegate?.archiver(willEncode: result) { result = other }
         return try take(result, for: object)
     }
@@ -84,7 +96,7 @@ extension ObjectEncoder {
         let address = self.address(object)
         let (isNew, number) = tables.identity.insert(address, number: next)
         if isNew {
-            guard tables.objects.count < state.objectLimit else { throw tooManyObjects() }
+            guard tables.objects.count < state.objectLimit else { throw withdrawn(object, tooManyObjects()) }
             tables.objects.append(object, .plain(T.self))
         }
         output.reference(UInt64(number))

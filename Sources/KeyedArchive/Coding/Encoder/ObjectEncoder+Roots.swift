@@ -1,7 +1,7 @@
 extension ObjectEncoder {
     /// Begins an archive whose values have keys.
     func openRoots() {
-        scope = EncoderScope(of: RootKeys.self, serial: state.nextSerial(), .unopened)
+        scope = EncoderScope(of: RootKeys.self, serial: 0, .unopened)
         output.byte(Tag.record)
         let record = record(for: RootKeys.self, kind: .record)
         if isSequential { openSequential(record) } else { openRecord(record) }

@@ -114,19 +114,26 @@ extension ObjectEncoder {
             }
             guard let record = scope.record?.takeUnretainedValue() else { return }
             do {
-                let variant = try record.settle(scope.writtenKeys, limit: limits.keys)
+                let variant = try settle(record)
                 output.patch(localIndex(variant), at: scope.start)
             } catch {
                 throw fail(error)
             }
             if let failure = state.failure { throw failure }
         case .explicit, .list:
+            if scope.layout == .explicit, !scope.isSequential { try keepLastValues() }
             guard scope.cursor <= limits.collection else {
                 throw fail(ArchiveError(.limit, "more than \(limits.collection) elements"))
             }
             output.patchPadded(scope.cursor, at: scope.start)
         case .closed, .unopened, .single: break
         }
+    }
+
+    private func settle(_ record: TypeRecord) throws -> TypeRecord.Variant {
+        if let variant = record.known(scope.writtenKeys) { return variant }
+        try keepLastValues()
+        return record.settle(scope.writtenKeys, limit: limits.keys)
     }
 
     // MARK: Values of types that code themselves
@@ -136,9 +143,9 @@ extension ObjectEncoder {
     func withValueScope(of type: Any.Type, isBody: Bool, _ body: (Int) throws -> Void) throws {
         let outer = scope
         try checkDepth()
-        state.depth &+= 1
+        descend()
         let serial = state.nextSerial()
-        scope = EncoderScope(of: type, serial: serial, .unopened, isBody: isBody)
+        scope = EncoderScope(of: type, serial: serial, .unopened, isBody: isBody, isValue: true)
         defer {
             replaceScope(outer)
             state.depth &-= 1
@@ -150,50 +157,34 @@ extension ObjectEncoder {
     /// Throws if another level of nesting would be too many.
     @inline(__always)
     func checkDepth() throws {
+        guard state.depth < state.levels.room else { return try makeRoom() }
+    }
+
+    @inline(never)
+    private func makeRoom() throws {
         guard state.depth < limits.depth else {
             throw fail(ArchiveError(.limit, "values nested deeper than \(limits.depth)"))
         }
+        state.levels.makeRoom(for: state.depth, deepest: limits.depth)
     }
 
-    // MARK: Deferred values
-
-    /// Makes a value to be written at any time until the current scope closes.
-    func deferValue(key: String?) -> DeferredValue {
-        let value = DeferredValue(scope: EncoderScope(of: NestedValue.self, serial: state.nextSerial(), .unopened))
-        scope.madeExtras().deferred.append((key, value))
-        return value
+    /// Goes one level deeper, after `checkDepth()`.
+    @inline(__always)
+    func descend() {
+        state.levels.levels[state.depth].note(scope)
+        state.depth &+= 1
     }
 
-    /// Makes a deferred value for the list elements that follow a nested container.
-    func deferElements() -> DeferredValue {
-        let extras = scope.madeExtras()
-        if let last = extras.deferred.last?.value, last.elements { return last }
-        let value = DeferredValue(scope: EncoderScope(of: NestedValue.self, serial: 0, .single), elements: true)
-        extras.deferred.append((nil, value))
-        return value
-    }
+    /// Notes the index of the element of a list that is written next, in the level of the list.
+    @inline(__always)
+    func note(element: Int) { state.levels.levels[state.depth &- 1].element = element }
 
-    /// Redirects what `body` writes into `value`.
-    func within<R>(_ value: DeferredValue, _ body: () throws -> R) rethrows -> R {
-        swap(&output, &value.out)
-        swap(&scope, &value.scope)
-        state.deferredDepth += 1
-        state.depth += 1
-        defer {
-            swap(&output, &value.out)
-            swap(&scope, &value.scope)
-            state.deferredDepth -= 1
-            state.depth -= 1
-        }
-        return try body()
-    }
-
-    private func place(_ deferred: [(key: String?, value: DeferredValue)]) throws {
-        try checkDepth()
-        for (key, value) in deferred {
-            if let key { try self.key(key) }
-            if !value.elements { try within(value) { try closeScope() } }
-            output.append(value.out.bytes)
-        }
+    /// Writes the key of an entry of a dictionary.
+    @inline(__always)
+    func writeKey<Key>(_ key: Key, _ index: Int, _ writer: ValueWriter<Key>) throws {
+        let start = output.count
+        state.levels.levels[state.depth &- 1].note(entry: index, key: -1, deferredDepth: 0)
+        try writer.write(key, self)
+        state.levels.levels[state.depth &- 1].note(entry: index, key: start, deferredDepth: state.deferredDepth)
     }
 }

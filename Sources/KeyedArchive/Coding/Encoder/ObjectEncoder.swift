@@ -72,6 +72,9 @@ public final class ObjectEncoder {
         _modify { yield &storage.pointee.out }
     }
 
+    /// What the caller of the archive's writer gives to `Codable` types.
+    var userInfo: [CodingUserInfoKey: any Sendable] = [:]
+
     /// Whether objects are encoded one value after the other, without keys.
     var isSequential = false
 
@@ -122,6 +125,7 @@ public final class ObjectEncoder {
             }
             extras.keys?.append(key)
         case .explicit:
+            if !scope.isSequential { scope.collectInlineKey(key) }
             scope.advance()
             output.string(key)
         default:

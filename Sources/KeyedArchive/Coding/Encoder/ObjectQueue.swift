@@ -77,6 +77,21 @@ struct ObjectQueue<Kind>: ~Copyable {
         capacity = larger
     }
 
+    /// Removes the objects that were added last, whose bodies are not written yet.
+    ///
+    /// - Parameter count: How many objects remain.
+    mutating func removeLast(downTo count: Int) {
+        guard self.count > count else { return }
+        while self.count > count, let last = runs.last {
+            if last.keeper == nil { Unmanaged.passUnretained(self[self.count - 1]).release() }
+            self.count -= 1
+            if last.start == self.count { runs.removeLast() }
+        }
+        // The next object begins a run of its own.
+        lastType = nil
+        lastKeeper = nil
+    }
+
     // MARK: Taking
 
     /// How the next object is written; nil if all have been.

@@ -63,19 +63,22 @@ final class TypeRecord {
         for variant in variants { variant.deallocate() }
     }
 
-    /// The variant with these keys in this order; predicts inline keys from now on if there are too many variants.
-    func settle(_ keys: [String], limit: Int) throws -> Variant {
+    /// The variant with these keys in this order, which is predicted from now on; nil if there is none.
+    func known(_ keys: [String]) -> Variant? {
         for variant in variants where variant.shape.layout == .keyed {
             if variant.keyCount == keys.count && variant.shape.keyNames == keys {
                 predicted = variant
                 return variant
             }
         }
-        guard Set(keys).count == keys.count else {
-            var seen: Set<String> = []
-            let twice = keys.first { !seen.insert($0).inserted } ?? ""
-            throw ArchiveError(.duplicateKey, "the key \(twice) was encoded twice")
-        }
+        return nil
+    }
+
+    /// The variant with these keys in this order; predicts inline keys from now on if there are too many variants.
+    ///
+    /// - Parameter keys: The keys, each only once.
+    func settle(_ keys: [String], limit: Int) -> Variant {
+        if let known = known(keys) { return known }
         let variant = add(.keyed, keys)
         predicted = variants.count > Self.mostVariants || keys.count > limit / 2 ? bare(.explicit) : variant
         return variant

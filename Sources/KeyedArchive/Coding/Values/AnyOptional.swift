@@ -4,3 +4,8 @@ protocol AnyOptional {
 }
 
 extension Optional: AnyOptional {}
+
+/// Marks dictionaries of any type.
+protocol AnyDictionary {}
+
+extension Dictionary: AnyDictionary {}

@@ -92,11 +92,15 @@ extension Dictionary: NativelyArchived where Key: Codable, Value: Codable {
             try coder.checkCount(dictionary.count)
             try coder.nested {
                 coder.output.counted(Tag.map, dictionary.count)
+                var index = 0
                 for (name, content) in dictionary {
-                    try key.write(name, coder)
-                    do { try value.write(content, coder) } catch {
-                        throw coder.fail(error, at: (name as? String).map { .key($0) })
+                    do {
+                        try coder.writeKey(name, index, key)
+                        try value.write(content, coder)
+                    } catch {
+                        throw coder.failedEntry(error)
                     }
+                    index += 1
                 }
             }
         }
@@ -106,19 +110,19 @@ extension Dictionary: NativelyArchived where Key: Codable, Value: Codable {
         let key = ValueReader<Key>.of(Key.self)
         let value = ValueReader<Value>.of(Value.self)
         return ValueReader<[Key: Value]> { coder in
+            if coder.isDictionaryByParts { return try coder.readCodable([Key: Value].self) }
             let count = try coder.openDictionary()
             var result: [Key: Value] = [:]
             result.reserveCapacity(coder.bounded(count, (Key, Value).self))
             try coder.nested {
                 for index in 0..<count {
-                    let name: Key
-                    do { name = try coder.readKey(key) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
+                    let name = try coder.readKey(key, index)
                     do {
                         guard result.updateValue(try value.read(coder), forKey: name) == nil else {
                             throw ArchiveError(.duplicateKey, "a key occurs twice in a dictionary")
                         }
                     } catch {
-                        throw ArchiveError.wrapping(error, at: (name as? String).map { .key($0) } ?? .index(index))
+                        throw coder.failedEntry(error)
                     }
                 }
             }

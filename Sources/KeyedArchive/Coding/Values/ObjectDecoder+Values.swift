@@ -22,29 +22,22 @@ extension ObjectDecoder {
     }
 
     @inline(never)
-    func mismatch(_ expected: String) -> ArchiveError {
+    func mismatch(_ expected: String, _ type: Any.Type) -> ArchiveError {
         guard let tag = input.next else { return ByteSource.truncated() }
-        return ArchiveError(.typeMismatch, "expected \(expected), found \(Tag.describe(tag))")
+        var source = input
+        let isNil = (try? source.takeNil()) ?? false
+        return ArchiveError(
+            expected: type, isAbsent: isNil, "expected \(expected), found \(isNil ? "nil" : Tag.describe(tag))")
     }
 
     /// Reads a tag; throws if it is another one.
     @inline(__always)
-    func expect(_ tag: UInt8, _ expected: @autoclosure () -> String) throws {
-        guard input.take(tag) else { throw mismatch(expected()) }
+    func expect(_ tag: UInt8, _ expected: @autoclosure () -> String, _ type: Any.Type) throws {
+        guard input.take(tag) else { throw mismatch(expected(), type) }
     }
 
     /// Consumes a nil if it comes next; returns whether it did.
-    func readNil() throws -> Bool {
-        var source = input
-        let tag = try source.byte()
-        if tag == Tag.conditional {
-            guard try source.fixed(UInt32.self) == .max else { return false }
-        } else if tag != Tag.none {
-            return false
-        }
-        input = source
-        return true
-    }
+    func readNil() throws -> Bool { try input.takeNil() }
 
     /// Reads a value or nil; for an optional in an optional, the outer nil.
     func readIfPresent<T: Decodable>(_ type: T.Type) throws -> T? {
@@ -75,8 +68,9 @@ extension ObjectDecoder {
         case Tag.uint128: result = T(exactly: try input.fixed(UInt128.self))
         default:
             input.seek(to: start)
+            if let number = try readWhole(type) { return number }
             if foreign != nil, let number = try readForeignInteger(type) { return number }
-            throw mismatch("\(T.self)")
+            throw mismatch("\(T.self)", T.self)
         }
         guard let result else { throw ArchiveError(.outOfRange, "the number does not fit \(T.self)") }
         return result
@@ -91,7 +85,7 @@ extension ObjectDecoder {
             try input.advance(1)
             return number == 1
         }
-        throw mismatch("Bool")
+        throw mismatch("Bool", Bool.self)
     }
 
     func readDouble() throws -> Double {
@@ -108,7 +102,7 @@ extension ObjectDecoder {
             return result
         default:
             input.seek(to: start)
-            throw mismatch("Double")
+            throw mismatch("Double", Double.self)
         }
     }
 
@@ -123,7 +117,7 @@ extension ObjectDecoder {
     @inline(__always)
     func readString() throws -> String {
         if let length = input.takeShortString() { return try input.text(length) }
-        guard input.next == Tag.string else { throw mismatch("String") }
+        guard input.next == Tag.string else { throw mismatch("String", String.self) }
         return try input.stringValue(limits)
     }
 
@@ -131,7 +125,7 @@ extension ObjectDecoder {
 
     func readRawBytes() throws -> UnsafeRawBufferPointer {
         if let foreign, let bytes = try readOutside(foreign.outside) { return bytes }
-        try expect(Tag.bytes, "Data")
+        try expect(Tag.bytes, "Data", Data.self)
         return try input.bytes(try input.length())
     }
 
@@ -183,19 +177,19 @@ extension ObjectDecoder {
     // MARK: Foundation's values
 
     func readDate() throws -> Date {
-        try expect(Tag.date, "Date")
+        try expect(Tag.date, "Date", Date.self)
         return Date(timeIntervalSinceReferenceDate: Double(bitPattern: try input.fixed(UInt64.self)))
     }
 
     func readUUID() throws -> UUID {
-        if foreign != nil, let uuid = try readForeignUUID() { return uuid }
-        try expect(Tag.uuid, "UUID")
+        if let uuid = try readForeignUUID() { return uuid }
+        try expect(Tag.uuid, "UUID", UUID.self)
         return UUID(uuid: try input.bytes(MemoryLayout<uuid_t>.size).loadUnaligned(as: uuid_t.self))
     }
 
     func readURL() throws -> URL {
-        if foreign != nil, let url = try readForeignURL() { return url }
-        try expect(Tag.url, "URL")
+        if let url = try readForeignURL() { return url }
+        try expect(Tag.url, "URL", URL.self)
         let relative = try readString()
         let hasBase = try !readNil()
         let base = hasBase ? URL(string: try readString()) : nil
@@ -207,8 +201,8 @@ extension ObjectDecoder {
     }
 
     func readDecimal() throws -> Decimal {
-        if foreign != nil, let decimal = try readForeignDecimal() { return decimal }
-        try expect(Tag.decimal, "Decimal")
+        if let decimal = try readForeignDecimal() { return decimal }
+        try expect(Tag.decimal, "Decimal", Decimal.self)
         let (digits, exponent) = try input.decimal(limits)
         return try DecimalText.decimal(digits, exponent: exponent)
     }
@@ -219,7 +213,7 @@ extension ObjectDecoder {
     @inline(__always)
     func nested<R>(_ body: () throws -> R) throws -> R {
         try checkDepth()
-        state.depth &+= 1
+        descend(from: frame)
         defer { state.depth &-= 1 }
         return try body()
     }
@@ -240,12 +234,13 @@ extension ObjectDecoder {
         case Tag.packed, Tag.references, Tag.bytes:
             try input.advance(1)
             try readRewritten(tag, reader, each, reserve: reserve)
-        default: throw mismatch(expected)
+        default: throw mismatch(expected, [Any].self)
         }
     }
 
     private func read<T>(_ count: Int, _ reader: ValueReader<T>, _ each: (T) throws -> Void) throws {
         for index in 0..<count {
+            note(element: index)
             do { try each(try reader.read(self)) } catch { throw ArchiveError.wrapping(error, at: .index(index)) }
         }
     }
@@ -321,7 +316,8 @@ extension ObjectDecoder {
         while made < target.count {
             let number = expected &+ (try source.zigzag())
             do {
-                let object = try element(UInt64(bitPattern: number), as: T.self, in: list, &height, isKept: isKept)
+                let object = try element(
+                    UInt64(bitPattern: number), as: T.self, in: list, at: made, &height, isKept: isKept)
                 // A buffer's `initializeElement` would ask the type's metadata how to store a reference.
                 base.advanced(by: made).initialize(to: object)
             } catch {

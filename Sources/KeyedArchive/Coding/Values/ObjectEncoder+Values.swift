@@ -79,6 +79,7 @@ extension ObjectEncoder {
             output.counted(tag, values.count)
             var index = 0
             for value in values {
+                note(element: index)
                 do { try writer.write(value, self) } catch { throw fail(error, at: .index(index)) }
                 index += 1
             }
@@ -89,7 +90,7 @@ extension ObjectEncoder {
     @inline(__always)
     func nested(_ body: () throws -> Void) throws {
         try checkDepth()
-        state.depth &+= 1
+        descend()
         defer { state.depth &-= 1 }
         try body()
     }

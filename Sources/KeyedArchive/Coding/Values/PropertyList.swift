@@ -93,7 +93,7 @@ extension ObjectDecoder {
         case Tag.date: return .date(try readDate())
         case Tag.map: return .dictionary(try read([String: PropertyList].self))
         case Tag.list, Tag.set, Tag.packed: return .array(try read([PropertyList].self))
-        default: throw mismatch("a property list")
+        default: throw mismatch("a property list", PropertyList.self)
         }
     }
 }

@@ -125,6 +125,15 @@ final class ValueReader<T>: AnyValueCoder, @unchecked Sendable {
 
     init(_ read: @escaping (ObjectDecoder) throws -> T) { self.read = read }
 
+    /// Whether the type's own `init(from:)` is what reads its values, or reads them as well.
+    static var isByKeys: Bool {
+        let type: Any.Type = T.self
+        if type is any AnyOptional.Type || type is any AnyDictionary.Type { return true }
+        return
+            !(type is any NativelyArchived.Type || type is any ExternallyCodable.Type
+            || type is any ExternalByteCodable.Type || type is any ObjectCoding.Type)
+    }
+
     static func of(_ type: T.Type) -> ValueReader<T> {
         unsafeDowncast(readers.coder(of: type) { make(type) }, to: ValueReader<T>.self)
     }
