@@ -83,6 +83,7 @@ struct Torture {
                 guard other.statistics.isAtRest else {
                     Verdict.fail("at the end the other side has \(other.statistics)")
                 }
+                check(other.outstandingMessageBytes)
             }
             if let child = connection.child {
                 let status = await child.waitForExit()
@@ -100,10 +101,19 @@ struct Torture {
     /// Waits until nothing is left but what the peer keeps: releases come shortly after the last use.
     private static func rest(_ connection: Connection) async {
         let end = ContinuousClock.now + .seconds(100)
-        while !connection.statistics.isAtRest, ContinuousClock.now < end {
+        while !connection.statistics.isAtRest || connection.outstandingMessageBytes != (0, 0), ContinuousClock.now < end {
             guard (try? await connection.ping()) != nil else { break }
         }
         guard connection.statistics.isAtRest else { Verdict.fail("after all calls there are \(connection.statistics)") }
+        check(connection.outstandingMessageBytes)
+    }
+
+    /// Fails if not all bytes of large messages were counted as consumed.
+    private static func check(_ outstanding: (incoming: UInt64, outgoing: UInt64)) {
+        guard outstanding == (0, 0) else {
+            let (incoming, outgoing) = (Int64(bitPattern: outstanding.incoming), outstanding.outgoing)
+            Verdict.fail("after all calls \(incoming) incoming and \(outgoing) outgoing bytes are not consumed")
+        }
     }
 
     /// - Returns: The connection, and its other end if that is in this process.
@@ -180,6 +190,7 @@ struct Torture {
             short_io_begin(settings.isCut ? ~settings.seed | 1 : 0)
             _ = await connection.ended
             guard connection.statistics.isAtRest else { Verdict.fail("at the end there are \(connection.statistics)") }
+            check(connection.outstandingMessageBytes)
         } catch {
             Verdict.fail("\(error)")
         }

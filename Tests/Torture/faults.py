@@ -22,9 +22,12 @@ FAULTS = {
         SHARED, TRANSPORT + 'Frames/OutboundQueue.swift',
         'if index == 0, let fragment = large.unfinished.fragment {',
         'if index == 0, case .begun(let fragment) = large.unfinished {'),
-    'a byte too much of credit is given back': (
+    'a byte of a message is not counted as consumed': (
         ALL, TRANSPORT + 'Channel/Channel+Writing.swift',
         'consumed.wrappingAdd(bytes, ordering: .relaxed)', 'consumed.wrappingAdd(bytes &- 1, ordering: .relaxed)'),
+    'a byte too little of credit is given back': (
+        ALL, 'Sources/DistantObjects/Connection/Connection.swift',
+        'state.withLock { $0.writeLargeMessageCredit(bytes) }', 'state.withLock { $0.writeLargeMessageCredit(bytes - 1) }'),
     'a continuation is written twice': (
         ALL, TRANSPORT + 'Frames/OutboundQueue+Writing.swift',
         '        message.advance(payload)\n',
@@ -34,7 +37,7 @@ FAULTS = {
         '        // The writer may change the bytes meanwhile. They are read once, here.\n',
         '        words.taken.pointee.store(position &+ 1, ordering: .releasing)\n'
         '        if SharedCounters.takeRequest(words.writerWaits) { ring() }\n'
-        '        for _ in 0..<10_000 { atomicMemoryFence(ordering: .sequentiallyConsistent) }\n'),
+        '        for _ in 0..<50_000 { atomicMemoryFence(ordering: .sequentiallyConsistent) }\n'),
     'bytes of the ring are given back before they are read': (
         SHARED, TRANSPORT + 'Shared/RingReader.swift',
         '        var position = position\n        for index',

@@ -214,4 +214,7 @@ extension Connection {
                 blobs: state.blobs?.usedCount ?? 0, framesIn: state.framesIn, framesOut: state.sent)
         }
     }
+
+    /// Bytes of large messages that one side has begun to send and the other has not consumed.
+    package var outstandingMessageBytes: (incoming: UInt64, outgoing: UInt64) { channel.outstandingMessageBytes }
 }

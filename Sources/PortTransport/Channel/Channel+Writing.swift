@@ -161,6 +161,16 @@ extension Channel {
         consumed.wrappingAdd(bytes, ordering: .relaxed)
     }
 
+    /// Bytes of large messages that the peer, and this side, have begun to send and the other has not consumed; also after
+    /// the end.
+    ///
+    /// Zero, if nothing is under way and both sides count right.
+    package var outstandingMessageBytes: (incoming: UInt64, outgoing: UInt64) {
+        guard !isForked else { return (0, 0) }
+        let incoming = withReadLock { reading.reader.begun &- consumed.load(ordering: .relaxed) }
+        return (incoming, queueLock.withLock { writing.queue.outstanding })
+    }
+
     /// Whether every byte of a message was handed to the kernel; also after the end.
     package func isWritten(_ number: UInt64) -> Bool {
         guard !isForked else { return false }

@@ -86,6 +86,9 @@ package struct FrameReader: ~Copyable {
         set { large?.consumed = newValue }
     }
 
+    /// Bytes of all large messages ever begun, without those that were aborted.
+    package var begun: UInt64 { large?.begun ?? 0 }
+
     /// Where the next bytes of the stream belong, within a continuation.
     package var destination: UnsafeMutableRawBufferPointer? {
         guard let large, large.rest > 0, let block = large.messages[large.current].block else { return nil }
