@@ -98,14 +98,37 @@ struct Torture {
         }
     }
 
-    /// Waits until nothing is left but what the peer keeps: releases come shortly after the last use.
+    /// Waits until nothing is left but what the peer keeps, as long as something changes: releases come shortly after the last
+    /// use.
     private static func rest(_ connection: Connection) async {
-        let end = ContinuousClock.now + .seconds(100)
-        while !connection.statistics.isAtRest || connection.outstandingMessageBytes != (0, 0), ContinuousClock.now < end {
+        var end = ContinuousClock.now + .seconds(10)
+        var last = Left(connection)
+        while !last.isNothing, ContinuousClock.now < end {
             guard (try? await connection.ping()) != nil else { break }
+            let left = Left(connection)
+            if left != last { end = .now + .seconds(10) }
+            last = left
         }
         guard connection.statistics.isAtRest else { Verdict.fail("after all calls there are \(connection.statistics)") }
         check(connection.outstandingMessageBytes)
+    }
+
+    /// What a connection has under way.
+    private struct Left: Equatable {
+        let entries: [Int]
+        let incoming: UInt64
+        let outgoing: UInt64
+
+        init(_ connection: Connection) {
+            let statistics = connection.statistics
+            entries = [
+                statistics.exports, statistics.imports, statistics.questions, statistics.answers, statistics.pending,
+                statistics.streams, statistics.blobs,
+            ]
+            (incoming, outgoing) = connection.outstandingMessageBytes
+        }
+
+        var isNothing: Bool { entries.allSatisfy { $0 == 0 } && incoming == 0 && outgoing == 0 }
     }
 
     /// Fails if not all bytes of large messages were counted as consumed.
