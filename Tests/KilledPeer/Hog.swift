@@ -26,7 +26,7 @@ final class Hog: Vendable {
     /// - Returns: The number of open ones.
     @concurrent
     func open(_ path: String, _ most: Int) async throws -> Int {
-        var configuration = Connection.Configuration()
+        var configuration = Connection.Configuration.patient
         configuration.accept = .anyone
         configuration.handshakeTimeout = .seconds(600)
         for _ in 0..<most {

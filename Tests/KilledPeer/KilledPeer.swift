@@ -17,14 +17,14 @@ struct KilledPeer {
         let arguments = CommandLine.arguments.dropFirst()
         switch arguments.first {
         case nil:
-            _ = await serve(try await Connection.parent()).ended
+            _ = await serve(try await Connection.parent(configuration: .patient)).ended
         case "stay", "stubborn":
             if arguments.first == "stubborn" { signal(SIGTERM, SIG_IGN) }
-            _ = await serve(try await Connection.parent()).ended
+            _ = await serve(try await Connection.parent(configuration: .patient)).ended
             while true { pause() }
         case "leave": try Leaving.leaveClient(connectedTo: arguments.last ?? "")
         case "client":
-            var configuration = Connection.Configuration()
+            var configuration = Connection.Configuration.patient
             configuration.roots = roots
             _ = try await Connection.adopt(socket: 3, isInitiator: true, configuration: configuration).ended
         case "listen": try Leaving.leaveServer(at: arguments.last ?? "")

@@ -17,7 +17,7 @@ final class Tool: Vendable {
 
     /// Launches a program, which has to be one like this, and asks it for its standard streams.
     func launch(_ program: String) async throws -> [String] {
-        let helper = try await Connection.launch(program)
+        let helper = try await Connection.launch(program, configuration: .patient)
         let streams: [String] = try await helper.root(named: "tool").streams()
         await helper.close()
         return streams
@@ -36,7 +36,7 @@ final class Tool: Vendable {
     func listen(_ path: String) async throws -> Int {
         let listener = try Listener(at: .path(path))
         defer { listener.close() }
-        let client = try await Connection.open(.path(path))
+        let client = try await Connection.open(.path(path), configuration: .patient)
         var accepted = listener.makeAsyncIterator()
         await accepted.next()?.vend(Room())
         let back: Int = try await client.root.note(7)

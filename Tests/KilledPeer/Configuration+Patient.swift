@@ -1,0 +1,10 @@
+import DistantObjects
+
+extension Connection.Configuration {
+    /// The defaults, with a long time for look-ups, because the library's own may be too short on a busy machine.
+    static var patient: Self {
+        var configuration = Self()
+        configuration.lookupDeadline = .seconds(600)
+        return configuration
+    }
+}
