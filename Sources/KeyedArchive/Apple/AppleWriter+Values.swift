@@ -106,12 +106,15 @@ extension AppleWriter {
         let start = source.position
         try source.advance(length)
         let bytes = UnsafeRawBufferPointer(start: source.base + start, count: length)
-        let node = try builder.string(utf8: bytes)
-        // As a plain string, `$null` would mean nil.
-        if isMutable || length == 5 && bytes.elementsEqual("$null".utf8) {
-            return try add("NSMutableString", ["NSString"], [("NS.string", node)])
-        }
-        return object(of: node)
+        let isNull = length == 5 && bytes.elementsEqual("$null".utf8)
+        return try string(of: builder.string(utf8: bytes), isMutable: isMutable || isNull)
+    }
+
+    /// Writes a string as an object.
+    ///
+    /// - Parameter isMutable: Also set for `$null`, which would mean nil as a plain string.
+    private mutating func string(of node: UInt32, isMutable: Bool) throws -> UInt32 {
+        isMutable ? try add("NSMutableString", ["NSString"], [("NS.string", node)]) : object(of: node)
     }
 
     /// Writes the next value as an object of a mutable class, if there is one for it.
@@ -290,7 +293,8 @@ extension AppleWriter {
         var keys: [UInt32] = []
         var values: [UInt32] = []
         try eachField(shape) { writer, key in
-            keys.append(writer.object(of: try writer.builder.string(StoredKey.unescaped(key))))
+            let text = StoredKey.unescaped(key)
+            keys.append(try writer.string(of: try writer.builder.string(text), isMutable: text == "$null"))
             values.append(try writer.object(inValue: true))
         }
         return try dictionary(keys, values, isMutable)

@@ -54,7 +54,11 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
     package func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         do {
             let isOpen = try inFrame {
-                if coder.frame.layout == .list || coder.frame.isBody && !coder.frame.isKeyedBody { return false }
+                // A failed attempt must leave what was read before as it is.
+                switch coder.frame.layout {
+                case .list, .single: return false
+                default: if coder.frame.isBody && !coder.frame.isKeyedBody { return false }
+                }
                 try coder.openKeyed()
                 return true
             }
@@ -69,7 +73,12 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
 
     package func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         do {
-            let start = try inFrame { coder.frame.layout == .keyed ? nil : try coder.openList() }
+            let start = try inFrame {
+                switch coder.frame.layout {
+                case .keyed, .single: nil as (count: Int, first: Int)?
+                default: try coder.openList()
+                }
+            }
             if let start { return UnkeyedValueDecoder(decoder: self, total: start.count, at: start.first) }
             let view = try reopened()
             let again = try view.inFrame { try coder.openList() }

@@ -19,6 +19,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
     @inline(__always)
     func inScope<R>(_ body: () throws -> R) throws -> R {
         if let deferred {
+            guard serial > coder.state.firstSerial else { throw coder.misplaced(serial) }
             return try coder.within(deferred) { try checked(body) }
         }
         return try checked(body)
@@ -26,18 +27,13 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
 
     @inline(__always)
     private func checked<R>(_ body: () throws -> R) throws -> R {
-        guard coder.scope.serial == serial else { throw stale() }
+        guard coder.scope.serial == serial else { throw coder.misplaced(serial) }
         return try body()
-    }
-
-    @inline(never)
-    private func stale() -> ArchiveError {
-        coder.fail(ArchiveError(.misuse, "a container was used after or beside the value it belongs to"))
     }
 
     /// Opens a container; `Encoder` returns them without `throws`, so that `finish()` reports a failure.
     private func open(_ body: () throws -> Void) {
-        do { try inScope(body) } catch { _ = coder.fail(error) }
+        do { try inScope(body) } catch { if !coder.state.isFinished { _ = coder.fail(error) } }
     }
 
     package func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -48,7 +44,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
                 coder.openRecord(
                     coder.record(for: coder.scope.type, kind: coder.scope.kind))
             case .keyed, .explicit: break
-            default: throw ArchiveError(.misuse, "a value requested containers of two kinds")
+            default: throw ObjectEncoder.twoKinds
             }
         }
         return KeyedEncodingContainer(KeyedValueEncoder<Key>(encoder: self))
@@ -63,7 +59,7 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
                 coder.scope.openCounted(.list, at: coder.output.count)
                 coder.output.paddedVarint()
             case .list: break
-            default: throw ArchiveError(.misuse, "a value requested containers of two kinds")
+            default: throw ObjectEncoder.twoKinds
             }
         }
         return UnkeyedValueEncoder(encoder: self)
@@ -78,6 +74,8 @@ package struct ArchiveValueEncoder: ObjectPlaceEncoder {
 }
 
 extension ObjectEncoder {
+    static var twoKinds: ArchiveError { ArchiveError(.misuse, "a value requested containers of two kinds") }
+
     /// Writes a value of a type that encodes itself.
     func writeCodable<T: Encodable>(_ value: T) throws {
         try withValueScope(of: T.self, isBody: false) { serial in

@@ -5,14 +5,23 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     var coder: ObjectEncoder { encoder.coder }
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    var count: Int { (try? encoder.inScope { coder.scope.cursor }) ?? 0 }
+    var count: Int { (try? encoder.inScope { coder.scope.layout == .list ? coder.scope.cursor : 0 }) ?? 0 }
+
+    /// Begins an element.
+    ///
+    /// - Throws: `ArchiveError.misuse` if the value is no list, because it was asked for a container of another kind before.
+    @inline(__always)
+    private func beginElement() throws {
+        guard coder.scope.layout == .list else { throw coder.fail(ObjectEncoder.twoKinds) }
+        coder.scope.advance()
+    }
 
     /// Writes an element; takes it back if that fails.
     @inline(__always)
     func next(_ value: @autoclosure () -> Any, _ body: () throws -> Void) throws {
         do {
             try encoder.inScope {
-                coder.scope.advance()
+                try beginElement()
                 if coder.scope.extras != nil {
                     // A nested container came before and may still grow: later elements are deferred, too.
                     let place = coder.deferElements()
@@ -53,7 +62,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     private func deferred() -> ArchiveValueEncoder {
         do {
             let value = try encoder.inScope {
-                coder.scope.advance()
+                try beginElement()
                 return coder.deferValue(key: nil, isContainer: false, in: encoder.deferred)
             }
             return ArchiveValueEncoder(coder: coder, serial: value.serial, deferred: value)

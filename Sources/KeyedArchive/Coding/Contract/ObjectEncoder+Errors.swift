@@ -31,7 +31,8 @@ extension ObjectEncoder {
             tables.removeBlobs(behind: mark.output)
             tables.conditionals.removeAll { $0.position >= mark.output }
         }
-        if !mark.hasFailed { state.failure = nil }
+        // A forbidden use of a container cannot be caught.
+        if !mark.hasFailed, state.failure?.code != .misuse { state.failure = nil }
     }
 
     /// The steps from the value that the archive's user named, or from the object, to the value of a scope.

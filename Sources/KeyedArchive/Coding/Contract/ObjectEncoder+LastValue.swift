@@ -29,7 +29,7 @@ extension ObjectEncoder {
     }
 
     /// Copies the large data behind a position into the output, whose values can be walked then.
-    private func writeOut(behind start: Int) {
+    func writeOut(behind start: Int) {
         // The places of large data are in the main output only.
         guard state.deferredDepth == 0 else { return }
         for blob in tables.takeBlobs(behind: start).reversed() {
@@ -44,7 +44,7 @@ extension ObjectEncoder {
         moveConditionals { range.contains($0) ? nil : $0 < range.lowerBound ? $0 : $0 - range.count }
     }
 
-    private func moveConditionals(_ position: (Int) -> Int?) {
+    func moveConditionals(_ position: (Int) -> Int?) {
         guard !tables.conditionals.isEmpty else { return }
         tables.conditionals = tables.conditionals.compactMap { entry in
             position(entry.position).map { ($0, entry.object) }

@@ -232,6 +232,15 @@ final class DeferredValue: DetachedPlace {
     var scope: EncoderScope
     /// Whether these are list elements in a row instead of one value.
     let elements: Bool
+    var use = Use.idle
+
+    enum Use {
+        case idle
+        /// Something in it is being written.
+        case writing
+        /// The value around it is complete.
+        case placed
+    }
 
     init(
         scope: EncoderScope, elements: Bool = false, at step: ArchiveError.Step? = nil, of outerSerial: Int,

@@ -15,6 +15,8 @@ struct EncoderState: ~Copyable {
     /// An error of a type's own code that another type gets from a container.
     var thrown: ThrownError?
     private var serials = 1
+    /// The serial number of the last scope before this archive.
+    private(set) var firstSerial = 0
     /// How many deferred values the current value is inside of.
     var deferredDepth = 0
     /// The number of the current archive, which the shapes used in it carry.
@@ -78,6 +80,7 @@ struct EncoderState: ~Copyable {
         out.count = 0
         header.count = 0
         isFinished = false
+        firstSerial = serials
     }
 
     /// Resets for the next archive and keeps memory of moderate size; does not empty the tables.
@@ -89,6 +92,7 @@ struct EncoderState: ~Copyable {
         deferred = nil
         thrown = nil
         isFinished = false
+        firstSerial = serials
         epoch &+= 1
         if epoch == 0 {
             // After four billion archives the numbers wrap around.

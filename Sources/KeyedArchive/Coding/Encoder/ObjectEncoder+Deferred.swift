@@ -40,7 +40,13 @@ extension ObjectEncoder {
     }
 
     /// Redirects what `body` writes into `value`.
-    func within<R>(_ value: DeferredValue, _ body: () throws -> R) rethrows -> R {
+    ///
+    /// - Throws: `ArchiveError.misuse` if something in the value is being written, or the value around it is complete; and what
+    ///   the body throws.
+    func within<R>(_ value: DeferredValue, _ body: () throws -> R) throws -> R {
+        guard value.use == .idle else { throw misplaced(value.serial) }
+        value.use = .writing
+        defer { value.use = .idle }
         if state.depth >= state.levels.count { state.levels.makeRoom(for: state.depth, deepest: limits.depth) }
         descend()
         swap(&output, &value.out)
@@ -58,6 +64,15 @@ extension ObjectEncoder {
         return try body()
     }
 
+    /// The error for a container that is used after or beside the value it belongs to.
+    ///
+    /// It ends the archive, unless that is complete or another one.
+    @inline(never)
+    func misplaced(_ serial: Int) -> ArchiveError {
+        let error = ArchiveError(.misuse, "a container was used after or beside the value it belongs to")
+        return state.isFinished || serial <= state.firstSerial && serial != 0 ? error : fail(error)
+    }
+
     /// Puts deferred values in place; of those for one key, only the last, and none if something was encoded later.
     func place(_ deferred: [DeferredEntry]) throws {
         try checkDepth()
@@ -73,6 +88,7 @@ extension ObjectEncoder {
                 if !scope.takeKey(key) { try append(key: key) }
             }
             if !entry.value.elements { try within(entry.value) { try closeScope() } }
+            entry.value.use = .placed
             output.append(entry.value.out.bytes)
         }
     }

@@ -10,7 +10,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode(_ value: Int, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         output.integer(Int64(value))
     }
 
@@ -19,7 +19,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode(_ value: Int64, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         output.integer(value)
     }
 
@@ -28,7 +28,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode(_ value: Int32, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         output.integer(Int64(value))
     }
 
@@ -37,7 +37,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode(_ value: Bool, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         output.boolean(value)
     }
 
@@ -46,7 +46,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode(_ value: Double, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         output.double(value)
     }
 
@@ -55,7 +55,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode(_ value: Float, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         output.float(value)
     }
 
@@ -65,7 +65,7 @@ extension ObjectEncoder {
     ///   allow.
     /// - Complexity: Linear in the length.
     public func encode(_ value: String, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         try write(string: value)
     }
 
@@ -78,7 +78,7 @@ extension ObjectEncoder {
     ///   allow.
     /// - Complexity: Linear in the length.
     public func encode(_ value: Data, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         try write(data: value)
     }
 
@@ -88,7 +88,7 @@ extension ObjectEncoder {
     ///   allow.
     /// - Complexity: Linear in the length.
     public func encode(_ value: [UInt8], forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         try write(bytes: value)
     }
 
@@ -97,7 +97,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode<T: ObjectCoding>(_ object: T, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         do { try write(object: object) } catch { throw fail(error, at: .key(key)) }
     }
 
@@ -106,7 +106,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encode<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         guard let object else { return output.byte(Tag.none) }
         do { try write(object: object) } catch { throw fail(error, at: .key(key)) }
     }
@@ -117,7 +117,7 @@ extension ObjectEncoder {
     ///   is complete.
     /// - Complexity: Linear in the number of objects.
     public func encode<T: ObjectCoding>(_ objects: [T], forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         do { try write(objects: objects) } catch { throw fail(error, at: .key(key)) }
     }
 
@@ -126,7 +126,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError`; its code is `thrownByType` where the value's own code throws.
     /// - Complexity: Linear in the size of the value.
     public func encode<T: Encodable>(_ value: T, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         do { try write(value) } catch { throw fail(error, at: .key(key)) }
     }
 
@@ -138,7 +138,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encodeConditional<T: ObjectCoding>(_ object: T?, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         guard let object else { return output.byte(Tag.none) }
         if T.self is any ExternallyCodable.Type { return try write(object) }
         writeConditional(object)
@@ -151,7 +151,7 @@ extension ObjectEncoder {
     /// - Throws: `ArchiveError` if nothing can be encoded under a key here. A key used twice is found when the object
     ///   is complete.
     public func encodeObject(_ object: (any ObjectCoding)?, forKey key: String) throws {
-        try self.key(key)
+        try objectKey(key)
         guard let object else { return output.byte(Tag.none) }
         do { try write(any: object) } catch { throw fail(error, at: .key(key)) }
     }
@@ -166,7 +166,7 @@ extension ObjectEncoder {
         guard let kind = PackedKind.of(T.self) else {
             throw fail(ArchiveError(.unsupported, "\(T.self) is not a scalar"), at: .key(key))
         }
-        try self.key(key)
+        try objectKey(key)
         try write(packed: values, kind)
     }
 }

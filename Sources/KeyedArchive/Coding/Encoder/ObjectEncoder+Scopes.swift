@@ -116,6 +116,7 @@ extension ObjectEncoder {
             do {
                 let variant = try settle(record)
                 output.patch(localIndex(variant), at: scope.start)
+                if variant.shape.layout == .explicit { try inlineKeys() }
             } catch {
                 throw fail(error)
             }
@@ -133,6 +134,7 @@ extension ObjectEncoder {
     private func settle(_ record: TypeRecord) throws -> TypeRecord.Variant {
         if let variant = record.known(scope.writtenKeys) { return variant }
         try keepLastValues()
+        if scope.writtenKeyCount > limits.keys { return record.settleInline() }
         return record.settle(scope.writtenKeys, limit: limits.keys)
     }
 

@@ -105,6 +105,18 @@ public final class ObjectEncoder {
         try otherKey(key)
     }
 
+    /// Writes a key of an object that encodes itself.
+    @inline(__always)
+    func objectKey(_ key: String) throws {
+        if scope.isValue { throw besideValue(key) }
+        try self.key(key)
+    }
+
+    @inline(never)
+    private func besideValue(_ key: String) -> ArchiveError {
+        fail(ArchiveError(.misuse, "an object wrote the key \(key) while one of its values was written"))
+    }
+
     @inline(never)
     private func otherKey(_ userKey: String) throws {
         let key = StoredKey.escaped(userKey)
@@ -119,11 +131,7 @@ public final class ObjectEncoder {
     func append(key: String) throws {
         switch scope.layout {
         case .keyed:
-            let extras = scope.collectKeys()
-            guard extras.keys?.count ?? 0 < limits.keys else {
-                throw fail(ArchiveError(.limit, "more than \(limits.keys) keys in one value"))
-            }
-            extras.keys?.append(key)
+            scope.collectKeys().keys?.append(key)
         case .explicit:
             if !scope.isSequential { scope.collectInlineKey(key) }
             scope.advance()
@@ -149,7 +157,8 @@ public final class ObjectEncoder {
     @inline(never)
     func fail(_ error: any Error, at step: ArchiveError.Step? = nil) -> ArchiveError {
         let error = ArchiveError.wrapping(error, at: step)
-        state.failure = error
+        // A forbidden use of a container stays the reason, whatever follows from it.
+        if state.failure?.code != .misuse { state.failure = error }
         return error
     }
 }

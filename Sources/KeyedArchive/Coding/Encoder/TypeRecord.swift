@@ -80,7 +80,14 @@ final class TypeRecord {
     func settle(_ keys: [String], limit: Int) -> Variant {
         if let known = known(keys) { return known }
         let variant = add(.keyed, keys)
-        predicted = variants.count > Self.mostVariants || keys.count > limit / 2 ? bare(.explicit) : variant
+        if variants.count > Self.mostVariants || keys.count > limit / 2 { _ = settleInline() } else { predicted = variant }
+        return variant
+    }
+
+    /// The variant for values with their keys inline, which is predicted from now on.
+    func settleInline() -> Variant {
+        let variant = bare(.explicit)
+        predicted = variant
         return variant
     }
 
