@@ -80,7 +80,11 @@ final class TypeRecord {
     func settle(_ keys: [String], limit: Int) -> Variant {
         if let known = known(keys) { return known }
         let variant = add(.keyed, keys)
-        if variants.count > Self.mostVariants || keys.count > limit / 2 { _ = settleInline() } else { predicted = variant }
+        if variants.count > Self.mostVariants || keys.count > limit / 2 {
+            _ = settleInline()
+        } else {
+            predicted = variant
+        }
         return variant
     }
 
