@@ -240,7 +240,7 @@ extension Connection {
         let channel = Channel(
             endpoint: endpoint, loop: loop, configuration: ChannelConfiguration(acceptsDescriptors: false))
         var prefix = PrefixBuffer()
-        prefix.appendGoodbye(entered: 0, .refused, reason)
+        GoodbyeFrame(entered: 0, .refused, reason).append(to: &prefix)
         _ = channel.enqueue(kind: FrameKind.goodbye.rawValue, flags: 0, prefix: prefix.bytes)
         channel.flushAndCancel(.byThisSide)
     }

@@ -6,10 +6,8 @@ extension PortState {
     mutating func receiveReturn(
         _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout Actions<Host>
     ) throws(ProtocolViolation) {
-        guard let status = ReturnStatus(rawValue: frame.flags & 0x7F) else {
-            throw ProtocolViolation(.malformed, "a Return has an unknown status")
-        }
-        let question = try reader.number32()
+        let header = try ReturnFrame(reading: &reader, flags: frame.ownFlags)
+        let (status, question) = (header.status, header.question)
         let index = try questions.answered(question)
         guard !questions.isArriving(index) else {
             throw ProtocolViolation(.outOfStep, "a second Return to one question")

@@ -25,25 +25,22 @@ extension PortState {
     mutating func writeGoodbye(_ reason: GoodbyeReason, _ text: String) {
         guard !ending.saidGoodbye else { return }
         ending.saidGoodbye = true
-        outbox.appendGoodbye(entered: entered, reason, text)
+        outbox.append(GoodbyeFrame(entered: entered, reason, text))
         write(.goodbye, .last)
     }
 
-    mutating func receiveGoodbye(
-        _ reader: inout WireReader, _ actions: inout [Action<Host>]
+    mutating func receive(
+        _ frame: GoodbyeFrame, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> DeliveryStep {
-        let watermark = try reader.number()
-        let reason = GoodbyeReason(rawValue: try reader.number())
-        let text = try reader.text(limit: 1_024)
-        guard watermark <= sent else {
+        guard frame.entered <= sent else {
             throw ProtocolViolation(.unknownName, "a Goodbye names a frame that was never sent")
         }
         guard !ending.peerSaidGoodbye else { throw ProtocolViolation(.outOfStep, "a second Goodbye") }
-        ending.peerGoodbye = Ending.PeerGoodbye(entered: watermark, reason: reason, text: text)
-        oneWays.notTaken(after: watermark)
+        ending.peerGoodbye = frame
+        oneWays.notTaken(after: frame.entered)
         actions.append(.peerSaidGoodbye)
         // The peer ends its stream now, but reads on until its calls are answered.
-        return reason == .closed ? .outliveInput : .none
+        return frame.reason == .closed ? .outliveInput : .none
     }
 
     /// Fails the calls that the peer had not answered before its Goodbye, because it sends no more answers.

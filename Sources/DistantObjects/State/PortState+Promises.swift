@@ -8,7 +8,7 @@ import KeyedArchive
 // start in the order in which they were sent, before those that the caller sends to the object once it has a reference.
 extension PortState {
     /// Whether messages may name answers.
-    var knowsPromises: Bool { handshake.grants.features & ProtocolLimits.knowsPromises != 0 }
+    var knowsPromises: Bool { handshake.grants.features.contains(.promises) }
 
     // MARK: The caller's side
 
@@ -38,7 +38,7 @@ extension PortState {
     mutating func dropPromises(_ promises: [Ticket]) {
         guard phase != .ended else { return }
         for promise in promises {
-            if let number = questions.dropPromise(promise) { write(.drop, number: UInt64(number)) }
+            if let number = questions.dropPromise(promise) { write(DropFrame(question: number)) }
         }
     }
 
@@ -158,10 +158,10 @@ extension PortState {
 
     /// Answers the call of a promise that the peer has dropped.
     private mutating func writeEmptyReturn(_ question: UInt32) {
-        outbox.append(question)
-        // No references, no shapes, and a body without a value.
-        for _ in 0..<4 { outbox.append(byte: 0) }
+        let frame = ReturnFrame(.result, to: question)
+        frame.append(to: &outbox)
+        EmptyMessage.append(to: &outbox)
         answerFlow.add(outbox.count + ProtocolLimits.headers)
-        write(.return, flags: ReturnStatus.result.rawValue)
+        write(.return, flags: frame.status.rawValue)
     }
 }

@@ -18,29 +18,6 @@ enum DeliveryStep: UInt8 {
     case dropMemory
 }
 
-extension FrameKind {
-    /// The content that frames of a kind may have, and when they may come.
-    struct Allowance: OptionSet {
-        let rawValue: UInt8
-
-        static let flags = Allowance(rawValue: 1)
-        static let fragments = Allowance(rawValue: 2)
-        static let descriptors = Allowance(rawValue: 4)
-        static let beforeHello = Allowance(rawValue: 8)
-    }
-
-    var allowance: Allowance {
-        switch self {
-        case .call, .return, .end: [.flags, .fragments]
-        case .item: .fragments
-        case .credit: .flags
-        case .share: [.flags, .descriptors]
-        case .hello, .goodbye: .beforeHello
-        case .cancel, .drop, .release, .barrier, .ping, .pong, .failed, .provide, .accept: []
-        }
-    }
-}
-
 // Entering a frame: its header and tables are processed, in order, before the next frame. No user code runs here.
 extension PortState {
     /// Enters one frame.
@@ -55,40 +32,33 @@ extension PortState {
         var reader = WireReader(frame.bytes)
         switch kind {
         case .hello:
-            try receiveHello(frame, host, &actions.others)
+            try receiveHello(&reader, host, &actions.others)
             return .none
         case .call:
             try receiveCall(&reader, frame, host, &actions.others)
         case .return:
             try receiveReturn(&reader, frame, host, &actions)
         case .cancel:
-            let question = try reader.number32()
-            try reader.end()
-            try cancel(question, &actions.others)
+            try cancel(CancelFrame(reading: &reader).question, &actions.others)
         case .drop:
-            let question = try reader.number32()
-            try reader.end()
-            try receiveDrop(question, &actions.others)
+            try receiveDrop(DropFrame(reading: &reader).question, &actions.others)
         case .release:
-            try receiveRelease(&reader, &actions.others)
-        case .credit where frame.flags == 3:
-            try receiveStreamCredit(&reader, &actions.others)
+            try receive(ReleaseFrame(reading: reader), &actions.others)
         case .credit:
-            try receiveCredit(&reader, flags: frame.flags, host, &actions.others)
+            try receive(CreditFrame(reading: &reader, flags: frame.flags), host, &actions.others)
         case .ping:
-            let token = try reader.number()
-            try reader.end()
-            try writePong(token, host)
+            try writePong(PingFrame(reading: &reader).token, host)
         case .pong:
-            try receivePong(&reader, &actions.others)
+            try receive(PongFrame(reading: &reader), &actions.others)
         case .barrier:
-            try receiveBarrier(&reader, host)
+            try receive(BarrierFrame(reading: &reader), host)
         case .failed:
-            try receiveFailed(&reader, &actions.others)
+            try receive(FailedFrame(reading: &reader), &actions.others)
         case .goodbye:
-            return try receiveGoodbye(&reader, &actions.others)
+            return try receive(GoodbyeFrame(reading: &reader), &actions.others)
         case .share:
-            return try receiveShare(&reader, flags: frame.flags, host, &actions.others)
+            return try receive(
+                ShareFrame(reading: &reader, flags: frame.flags, knowsBlobs: knowsBlobs), host, &actions.others)
         case .item:
             try receiveItem(&reader, frame, host, &actions.others)
         case .end:
@@ -113,7 +83,7 @@ extension PortState {
         if frame.messageLength != nil, !allowance.contains(.fragments) {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) cannot come in fragments")
         }
-        if frame.flags & 0x7F != 0, !allowance.contains(.flags) {
+        if frame.ownFlags != 0, !allowance.contains(.flags) {
             throw ProtocolViolation(.malformed, "a frame of kind \(kind) has no flags")
         }
         let mayHaveDescriptors = allowance.contains(.descriptors) && frame.flags == ShareStep.give.rawValue
@@ -161,17 +131,20 @@ extension PortState {
     // MARK: Hello
 
     private mutating func receiveHello(
-        _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
+        _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         guard phase == .handshake, !handshake.hasPeersHello else {
             throw ProtocolViolation(.outOfStep, "a second Hello")
         }
-        let (grants, name) = try Handshake.read(frame.bytes, isInitiator: host.isInitiator)
-        handshake.grants = grants
-        credit.begin(grants, runningCalls: limits.runningCalls)
+        let hello = try HelloFrame(reading: &reader)
+        if host.isInitiator, hello.features.contains(.initiator) {
+            throw ProtocolViolation(.outOfStep, "both sides greet first, or the stream leads back to its sender")
+        }
+        handshake.grants = PeerGrants(hello)
+        credit.begin(handshake.grants, runningCalls: limits.runningCalls)
         // By its Hello the peer has accepted this side. It may call from now on.
         if host.isInitiator { enter(.open) }
-        actions.append(.decideOnPeer(name: name))
+        actions.append(.decideOnPeer(name: hello.name))
     }
 
     /// Refuses the peer, as the accept rule decided.
@@ -197,111 +170,83 @@ extension PortState {
     /// - Parameter sharesMemory: Whether the channel supports shared memory.
     mutating func writeHello(_ programName: String, isInitiator: Bool, sharesMemory: Bool) {
         if !sharesMemory { sharing.phase = .never }
-        for byte in ProtocolLimits.magic { outbox.append(byte: byte) }
-        outbox.append(ProtocolLimits.version)
-        let memory =
-            sharing.phase == .never
-            ? 0
-            : ProtocolLimits.sharesMemory | ProtocolLimits.knowsDecline | ProtocolLimits.tellsProcessor
-                | ProtocolLimits.blobs
-        outbox.append(
-            (isInitiator ? ProtocolLimits.initiator : 0) | memory | ProtocolLimits.separatesOneWays
-                | ProtocolLimits.describesClasses | ProtocolLimits.knowsPromises | ProtocolLimits.streams
-                | ProtocolLimits.carriesMetadata)
-        outbox.append(limits.queuedCalls)
-        outbox.append(limits.runningCalls)
-        outbox.append(UInt64(limits.message))
-        outbox.append(programName.cut(toBytes: ProtocolLimits.nameBytes))
-        write(.hello)
+        var features = Features.all
+        if sharing.phase == .never { features.subtract(.ofSharedMemory) }
+        if isInitiator { features.insert(.initiator) }
+        write(
+            HelloFrame(
+                features, queuedCalls: limits.queuedCalls, runningCalls: limits.runningCalls, message: limits.message,
+                name: programName))
     }
 
     // MARK: Small frames
 
-    private mutating func receiveRelease(
-        _ reader: inout WireReader, _ actions: inout [Action<Host>]
+    private mutating func receive(
+        _ frame: ReleaseFrame, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
-        let watermark = try reader.number()
-        guard watermark <= sent else {
+        guard frame.entered <= sent else {
             throw ProtocolViolation(.unknownName, "a Release names a frame that was never sent")
         }
-        let count = try reader.count(minimum: 2)
-        for _ in 0..<count {
-            if let freed = try exports.release(reader.objectID(), entered: watermark) {
-                actions.append(.unexport(freed))
-            }
+        try frame.forEachObject { (id) throws(ProtocolViolation) in
+            if let freed = try exports.release(id, entered: frame.entered) { actions.append(.unexport(freed)) }
         }
-        try reader.end()
     }
 
-    private mutating func receiveCredit(
-        _ reader: inout WireReader, flags: UInt8, _ host: Host, _ actions: inout [Action<Host>]
+    private mutating func receive(
+        _ frame: CreditFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
-        let amount = try reader.number()
-        try reader.end()
-        switch flags {
-        case 0:
-            try credit.give(calls: amount, handshake.grants)
-        case 1:
-            switch host.creditLargeMessages(amount) {
+        switch frame {
+        case .calls(let count): try credit.give(calls: count, handshake.grants)
+        case .oneWays(let count): try credit.give(oneWays: count, handshake.grants)
+        case .largeMessages(let bytes):
+            switch host.creditLargeMessages(bytes) {
             case .notOwed:
                 throw ProtocolViolation(.overLimit, "more credit for large messages is given back than was used")
             case .counted: break
             case .mayGoOn: actions.append(.flush)
             }
             answerFlow.creditCame()
-        case 2:
-            try credit.give(oneWays: amount, handshake.grants)
-        default:
-            throw ProtocolViolation(.malformed, "a Credit of an unknown kind")
+        case .stream(let number, let items, let bytes):
+            try receiveCredit(of: number, items, bytes, &actions)
         }
     }
 
-    private mutating func receiveFailed(
-        _ reader: inout WireReader, _ actions: inout [Action<Host>]
+    private mutating func receive(
+        _ frame: FailedFrame, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
-        let number = try reader.number()
-        let code = try reader.number()
-        let text = try reader.text(limit: 256)
-        try reader.end()
-        guard number <= sent else {
+        guard frame.number <= sent else {
             throw ProtocolViolation(.unknownName, "a Failed names a frame that was never sent")
         }
-        let error = ConnectionError(.init(number: Int(clamping: code)), text)
-        guard oneWays.failed(number, error) else {
+        guard oneWays.failed(frame.number, frame.error) else {
             throw ProtocolViolation(.unknownName, "a Failed names what is no one-way message")
         }
-        actions.append(.event(.oneWayFailed(number: number, error)))
+        actions.append(.event(.oneWayFailed(number: frame.number, frame.error)))
     }
 
     // MARK: Pings and barriers
 
     /// Writes a ping or a barrier, or queues it if too many are unanswered.
     mutating func writeControl(_ kind: FrameKind, _ wait: ControlWait) {
-        if let token = controls.begin(kind, wait) { write(kind, number: token) }
+        guard let token = controls.begin(kind, wait) else { return }
+        if kind == .ping { write(PingFrame(token: token)) } else { write(BarrierFrame(token: token)) }
     }
 
-    private mutating func receivePong(
-        _ reader: inout WireReader, _ actions: inout [Action<Host>]
-    ) throws(ProtocolViolation) {
-        let token = try reader.number()
-        try reader.end()
-        let wait = try controls.answered(token)
+    private mutating func receive(_ frame: PongFrame, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
+        let wait = try controls.answered(frame.token)
         if let continuation = wait.continuation.take() { actions.append(.pong(continuation, nil)) }
         if !ending.saidGoodbye, let next = controls.popWaiting() { writeControl(next.kind, next.wait) }
     }
 
-    private mutating func receiveBarrier(_ reader: inout WireReader, _ host: Host) throws(ProtocolViolation) {
-        let token = try reader.number()
-        try reader.end()
+    private mutating func receive(_ frame: BarrierFrame, _ host: Host) throws(ProtocolViolation) {
         guard controls.barriers.waitingCount < ProtocolLimits.barriers else {
             throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.barriers) barriers wait")
         }
-        for token in controls.barriers.barrier(token) { try writePong(token, host) }
+        for token in controls.barriers.barrier(frame.token) { try writePong(token, host) }
     }
 
     /// Answers a ping, or a barrier that has no more calls to wait for.
     private mutating func writePong(_ token: UInt64, _ host: Host) throws(ProtocolViolation) {
-        write(.pong, number: token)
+        write(PongFrame(token: token))
         try controls.wrotePong(sent) { host.isWritten($0) }
     }
 }

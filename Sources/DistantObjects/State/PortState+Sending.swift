@@ -112,7 +112,7 @@ extension PortState {
             actions.append(.fail(waiter, error))
         case .sent:
             guard let given = questions.abandon(ticket) else { return }
-            write(.cancel, number: UInt64(given.wire))
+            write(CancelFrame(question: given.wire))
             actions.append(.fail(given.waiter, error))
             actions.append(.abort(given.number))
             if phase == .closing { actions.append(.closeIfIdle) }
@@ -177,28 +177,18 @@ extension PortState {
         var flags = kind
         if let answer = message.answer {
             flags.insert(.toAnswer)
-            outbox.append(questions.number(of: answer))
+            CallFrame.append(.answer(questions.number(of: answer)), to: &outbox)
         } else {
-            outbox.append(message.target)
+            CallFrame.append(.object(message.target), to: &outbox)
         }
-        switch namesOut.reference(to: message.name) {
-        case .new:
-            outbox.append(byte: 0)
-            outbox.append(message.name)
-        case .inline:
-            outbox.append(byte: 1)
-            outbox.append(message.name)
-        case .known(let number):
-            outbox.append(UInt64(number) + 2)
-        }
+        CallFrame.append(message.name, namesOut.reference(to: message.name), to: &outbox)
         if let deadline = message.deadline {
             flags.insert(.deadline)
             outbox.append(deadline.microseconds(at: host.now))
         }
-        if let metadata = message.metadata, handshake.grants.features & ProtocolLimits.carriesMetadata != 0 {
+        if let metadata = message.metadata, handshake.grants.features.contains(.metadata) {
             flags.insert(.metadata)
-            outbox.append(metadata.count)
-            metadata.withUnsafeBytes { outbox.append(contentsOf: $0) }
+            CallFrame.append(metadata: metadata, to: &outbox)
         }
         outbox.append(message.argumentCount)
         writeTables(of: message.encoder, host)
@@ -218,12 +208,8 @@ extension PortState {
         var classBytes = describesClasses ? ProtocolLimits.descriptionBytes : 0
         encoder.forEachExternal { object in
             switch host.entry(of: object) {
-            case .proxy(.object(let id)):
-                outbox.append(byte: 0)
-                outbox.append(id)
-            case .proxy(.answer(let ticket)):
-                outbox.append(byte: 3)
-                outbox.append(questions.number(of: ticket))
+            case .proxy(.object(let id)): Reference.receivers(id).append(to: &outbox)
+            case .proxy(.answer(let ticket)): Reference.answer(questions.number(of: ticket)).append(to: &outbox)
             case .stream(let inbox): writeStreamBack(inbox)
             // `checkOwners` has refused the message before.
             case .foreign: writeDead(.used)
@@ -254,62 +240,60 @@ extension PortState {
         let id = exports.mention(object, messages: messages, number: sent + 1)
         // The peer has known the root directory from the start.
         let mayHaveClass = classBytes > 0 && id != .rootDirectory
-        let reference = mayHaveClass ? classReference(messages, within: classBytes) : nil
-        outbox.append(byte: reference == nil ? 1 : 2)
-        outbox.append(id)
-        guard let reference else { return }
+        let naming = mayHaveClass ? classReference(messages, within: classBytes) : .inline
+        if case .inline = naming { return Reference.senders(id).append(to: &outbox) }
+        Reference.described(id).append(to: &outbox)
         let idEnd = outbox.count
-        outbox.append(reference)
-        if reference == 0 {
-            messages._withUnsafeGuaranteedRef { outbox.append(definition: $0.described?.definition ?? []) }
+        if case .known(let number) = naming {
+            ClassEntry.append(known: number, to: &outbox)
+        } else {
+            messages._withUnsafeGuaranteedRef {
+                ClassEntry.append(new: $0.described?.definition ?? [], to: &outbox)
+            }
         }
         classBytes -= outbox.count - idEnd
     }
 
-    /// How a class is named in a table of references: 0 if its description has to follow; `nil` if it is not named.
-    private mutating func classReference(_ messages: Unmanaged<ClassMessages>, within room: Int) -> UInt64? {
-        guard room > 10 else { return nil }
+    /// How a class is named in a table of references: by its number, or with its description; `.inline` if it is not named.
+    private mutating func classReference(
+        _ messages: Unmanaged<ClassMessages>, within room: Int
+    ) -> Naming {
+        guard room > 10 else { return .inline }
         let key = UnsafeRawPointer(messages.toOpaque())
         // The size is asked for only where the class is new. A class that has no room gets no number either.
-        let reference = classesOut.reference(
+        return classesOut.reference(
             to: key, taking: messages._withUnsafeGuaranteedRef { $0.described?.definition.count ?? .max },
             within: room - 10)
-        switch reference {
-        case .known(let number): return UInt64(number) + 1
-        case .new: return 0
-        case .inline: return nil
-        }
     }
 
     /// Returns the credit of a large message that was decoded.
     mutating func writeLargeMessageCredit(_ byteCount: Int) {
         guard phase != .ended else { return }
-        write(.credit, number: UInt64(byteCount), flags: 1)
+        write(CreditFrame.largeMessages(bytes: UInt64(byteCount)))
     }
 
     /// Writes Release frames for objects of the peer that this side no longer refers to.
-    ///
-    /// The watermark and the ids of a frame belong together: no frame is entered between reading the two.
     mutating func writeReleases(_ dead: DyingReferences) {
         guard phase != .ended, let first = dead.first else { return }
         if dead.rest.isEmpty {
-            guard imports.releaseOne(first) else { return }
-            outbox.append(entered)
-            outbox.append(1)
-            outbox.append(first)
-            return write(.release)
+            if imports.releaseOne(first) { writeRelease(of: CollectionOfOne(first)) }
+            return
         }
         var rest = ([first] + dead.rest)[...]
         while !rest.isEmpty {
             let chunk = rest.prefix(ProtocolLimits.referencesInMessage)
             rest = rest.dropFirst(chunk.count)
             let released = chunk.filter { imports.releaseOne($0) }
-            guard !released.isEmpty else { continue }
-            outbox.append(entered)
-            outbox.append(released.count)
-            for id in released { outbox.append(id) }
-            write(.release)
+            if !released.isEmpty { writeRelease(of: released) }
         }
+    }
+
+    /// Writes the `Release` of some objects.
+    ///
+    /// The watermark and the ids of a frame belong together: no frame is entered between reading the two.
+    private mutating func writeRelease(of objects: some Collection<ObjectID>) {
+        ReleaseFrame.append(entered: entered, objects, to: &outbox)
+        write(.release)
     }
 
     // MARK: Sizes

@@ -7,34 +7,31 @@ extension PortState {
     mutating func receiveCall(
         _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
-        let flags = CallFlags(rawValue: frame.flags & 0x7F)
-        guard flags.isSubset(of: .known(handshake.grants.features)) else {
-            throw ProtocolViolation(.malformed, "a Call has unknown flags")
-        }
-        let isOneWay = flags.contains(.oneWay)
+        let header = try CallFrame(reading: &reader, flags: frame.ownFlags, handshake.grants.features)
+        let question = header.question
+        let isOneWay = question == nil
         // The peer needs no credit for calls that it passes on or makes while it serves a call of this side.
         let asked = knowsPromises ? numbersAsked : nil
         write(
             try credit.usedByPeer(isOneWay: isOneWay, queuedCalls: limits.queuedCalls, asked: asked ?? 0), host,
             &actions)
-        let question: UInt32? = isOneWay ? nil : try reader.number32()
-        let answer = flags.contains(.toAnswer) ? try answers.namedAnswer(reader.number32()) : nil
-        let export = if let answer { answer.target() } else { try export(reader.objectID(), host) }
-        let message = try readName(&reader, of: export)
-        var deadline: UInt64?
-        if flags.contains(.deadline) {
-            let (nanoseconds, overflow) = try reader.number().multipliedReportingOverflow(by: 1_000)
-            let (instant, isFar) = host.now.addingReportingOverflow(nanoseconds)
-            deadline = overflow || isFar ? .max : instant
+        var answer: KeptAnswer?
+        let export: Export
+        switch header.target {
+        case .object(let id): export = try self.export(id, host)
+        case .answer(let question):
+            let named = try answers.namedAnswer(question)
+            export = named.target()
+            answer = named
         }
-        let metadata = flags.contains(.metadata) ? try readMetadata(&reader) : nil
-        let argumentCount = Int(clamping: try reader.number())
+        let message = try self.message(header.name, of: export)
+        let metadata = try header.metadata()
         let tables = try readTables(&reader, host, &actions, namesAnswers: knowsPromises)
         try checkBody(of: frame, reader, tables, &actions)
         if let question {
             let numbers = answers.numbers
             try answers.enter(
-                question, keeping: answerToKeep(question, flags), asked: asked,
+                question, keeping: answerToKeep(question, header.flags), asked: asked,
                 limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
             if answers.numbers > numbers { credit.maySendMore() }
         }
@@ -53,9 +50,11 @@ extension PortState {
             frame.messageLength == nil && !isDelayed && !isRefused && !(tables?.namesAnswers ?? false) && export.begin()
         let body = readBody(frame, from: reader.offset, of: export, startsAtOnce: startsAtOnce)
         let call = InboundCall(
-            question: question, flags: flags, number: frame.number, export: consume export, message: consume message,
-            argumentCount: argumentCount, tables: consume tables,
-            deadline: deadline, metadata: metadata, epoch: controls.barriers.enter(), isLate: phase != .open,
+            question: question, flags: header.flags, number: frame.number, export: consume export,
+            message: consume message,
+            argumentCount: header.argumentCount, tables: consume tables,
+            deadline: header.deadline(host.now), metadata: metadata, epoch: controls.barriers.enter(),
+            isLate: phase != .open,
             body: consume body, memory: memory)
         if isRefused { return refuseAtOnce(call, &actions) }
         waiting.enter(memory, isOneWay: isOneWay)
@@ -71,22 +70,6 @@ extension PortState {
         } else {
             queue(call)
         }
-    }
-
-    @inline(never)
-    private func readMetadata(_ reader: inout WireReader) throws(ProtocolViolation) -> [String: String] {
-        let length = try reader.count(minimum: 1)
-        guard length <= ProtocolLimits.metadataBytes else {
-            throw ProtocolViolation(
-                .overLimit, "the metadata of a message has more than \(ProtocolLimits.metadataBytes) bytes")
-        }
-        var pairs = WireReader(try reader.raw(length))
-        var metadata: [String: String] = [:]
-        while pairs.remaining > 0 {
-            let key = try pairs.text(limit: length)
-            metadata[key] = try pairs.text(limit: length)
-        }
-        return metadata
     }
 
     private mutating func readBody(
@@ -111,21 +94,23 @@ extension PortState {
         }
     }
 
-    private mutating func readName(
-        _ reader: inout WireReader, of export: Export
+    /// The message of an object's class that a call names.
+    @inline(__always)
+    private mutating func message(
+        _ name: CallFrame.Name, of export: Export
     ) throws(ProtocolViolation) -> MessageBody {
-        let reference = try reader.number()
-        guard reference >= 2 else { return try readNewName(&reader, isInterned: reference == 0, export.messages) }
-        return try namesIn.message(reference - 2, in: export.messages)
+        switch name {
+        case .known(let number): return try namesIn.message(number, in: export.messages)
+        case .new(let name, let isInterned): return try message(WireReader.text(name), isInterned, of: export)
+        }
     }
 
     @inline(never)
-    private mutating func readNewName(
-        _ reader: inout WireReader, isInterned: Bool, _ table: Unmanaged<ClassMessages>
+    private mutating func message(
+        _ name: String, _ isInterned: Bool, of export: Export
     ) throws(ProtocolViolation) -> MessageBody {
-        let name = try reader.text(limit: ProtocolLimits.nameBytes)
         if isInterned { try namesIn.append(InternedName(name: name)) }
-        return table._withUnsafeGuaranteedRef { $0.message(named: name) }
+        return export.messages._withUnsafeGuaranteedRef { $0.message(named: name) }
     }
 
     /// Checks that a message, or the opener of one in fragments, has the right size.
@@ -219,7 +204,7 @@ extension PortState {
     mutating func firstJobReturned(_ call: InboundCall) {
         guard phase != .ended, !call.firstJobIsOver else { return }
         call.firstJobIsOver = true
-        for token in controls.barriers.handled(call.epoch) where !ending.saidGoodbye { write(.pong, number: token) }
+        for token in controls.barriers.handled(call.epoch) where !ending.saidGoodbye { write(PongFrame(token: token)) }
         if call.isOutOfTurn { return }
         call.withExport { export in
             export.mailbox.isBusy = false
@@ -253,7 +238,8 @@ extension PortState {
         giveBackBlobs()
         let keepsAnswer = call.flags.contains(.keepAnswer)
         if keepsAnswer, settle(call, question, as: kept, host, &actions) { return .written }
-        outbox.append(question)
+        let frame = ReturnFrame(status, to: question)
+        frame.append(to: &outbox)
         writeTables(of: encoder, host)
         let ended = answers.finish(question, keep: keepsAnswer)
         if let dropped = ended.dropped { discard(dropped, &actions) }
@@ -293,9 +279,8 @@ extension PortState {
     }
 
     private mutating func writeFailed(_ number: UInt64, _ error: ConnectionError) {
-        outbox.append(number)
-        outbox.append(UInt64(error.code.number))
-        outbox.append(error.description.cut(toBytes: 256))
+        let frame = FailedFrame(error, of: number)
+        frame.append(to: &outbox)
         answerFlow.add(reportOf: outbox.count + ProtocolLimits.headers)
         write(.failed)
     }
@@ -331,17 +316,14 @@ extension PortState {
             if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
             return hold(.calls, &actions)
         }
-        outbox.append(credit.takeOwedCalls())
-        write(.credit, flags: 0)
+        write(CreditFrame.calls(UInt64(credit.takeOwedCalls())))
     }
 
     private mutating func writeOneWayCredit(_ host: Host, _ actions: inout [Action<Host>]) {
         guard !ending.saidGoodbye else { return }
         guard !answerFlow.holdsOneWayCredit(host) else { return hold(.oneWays, &actions) }
         let amount = credit.takeOwedOneWays(granting: oneWayRoom(), of: limits.runningCalls)
-        guard amount > 0 else { return }
-        outbox.append(amount)
-        write(.credit, flags: 2)
+        if amount > 0 { write(CreditFrame.oneWays(UInt64(amount))) }
     }
 
     private mutating func hold(_ kind: Credit.Kinds, _ actions: inout [Action<Host>]) {

@@ -14,7 +14,7 @@ extension PortState {
     @inline(never)
     private mutating func isBusy(_ busy: BusyTraffic, _ host: Host) -> Bool {
         guard phase == .open, !ending.saidGoodbye else { return false }
-        guard handshake.grants.features & ProtocolLimits.sharesMemory != 0, host.isPeerTrusted else {
+        guard handshake.grants.features.contains(.sharedMemory), host.isPeerTrusted else {
             sharing.phase = .never
             return false
         }
@@ -22,7 +22,7 @@ extension PortState {
     }
 
     /// Whether both sides say in shared memory on which processor they run.
-    var tellsProcessor: Bool { handshake.grants.features & ProtocolLimits.tellsProcessor != 0 }
+    var tellsProcessor: Bool { handshake.grants.features.contains(.processor) }
 
     /// Asks the peer for memory.
     ///
@@ -30,21 +30,18 @@ extension PortState {
     mutating func askForMemory() {
         guard !ending.saidGoodbye else { return }
         sharing.phase = .asked
-        write(.share, flags: ShareStep.ask.rawValue)
+        write(ShareFrame(.ask))
     }
 
-    mutating func receiveShare(
-        _ reader: inout WireReader, flags: UInt8, _ host: Host, _ actions: inout [Action<Host>]
+    mutating func receive(
+        _ frame: ShareFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> DeliveryStep {
-        guard let step = ShareStep(rawValue: flags) else {
-            throw ProtocolViolation(.malformed, "a Share has the unknown flags \(flags)")
-        }
+        let step = frame.step
         if step.isOfBlobs {
-            try receiveBlobs(&reader, step, host, &actions)
+            try receiveBlobs(frame, host, &actions)
             return .none
         }
-        try reader.end()
-        guard sharing.phase != .never, handshake.grants.features & ProtocolLimits.sharesMemory != 0 else {
+        guard sharing.phase != .never, handshake.grants.features.contains(.sharedMemory) else {
             throw ProtocolViolation(.unknownName, "a Share needs a feature that was not agreed on")
         }
         switch (step, host.isInitiator, sharing.phase) {
@@ -90,9 +87,9 @@ extension PortState {
         case .none(let isOffered):
             sharing.phase = .never
             // Opening can fail, for example if this process has no descriptors left. The peer can then free the memory.
-            guard isOffered, !ending.saidGoodbye, handshake.grants.features & ProtocolLimits.knowsDecline != 0
+            guard isOffered, !ending.saidGoodbye, handshake.grants.features.contains(.decline)
             else { return }
-            write(.share, flags: ShareStep.decline.rawValue)
+            write(ShareFrame(.decline))
         }
     }
 

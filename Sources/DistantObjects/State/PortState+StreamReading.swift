@@ -11,19 +11,19 @@ extension PortState {
         guard knowsStreams else {
             throw ProtocolViolation(.unknownName, "an Item of a stream without an agreement")
         }
-        let inbox = try streams.inbox(reader.number32())
-        let count = try reader.number()
+        let header = try ItemFrame(reading: &reader)
+        let inbox = try streams.inbox(header.stream)
         let size = frame.bytes.count + Int(clamping: frame.messageLength ?? 0)
-        try inbox.receive(items: count, bytes: size)
+        try inbox.receive(items: header.count, bytes: size)
         let tables = try readTables(&reader, host, &actions)
         let body = try readBody(of: inbox, &reader, frame, tables, &actions)
-        let items = StreamItems(count: Int(count), bytes: size, tables: tables, body: body)
+        let items = StreamItems(count: Int(header.count), bytes: size, tables: tables, body: body)
         guard inbox.reading != .done else { return drop([items], &actions) }
         inbox.frames.append(items)
         wakeReader(of: inbox, &actions)
     }
 
-    private mutating func readBody(
+    mutating func readBody(
         of inbox: StreamInbox, _ reader: inout WireReader, _ frame: borrowing InboundFrame, _ tables: MessageTables?,
         _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) -> InboundBody {
@@ -38,24 +38,8 @@ extension PortState {
         return .whole(batch.copy(UnsafeRawBufferPointer(rebasing: frame.bytes[reader.offset...])))
     }
 
-    mutating func receiveProducersEnd(
-        _ number: UInt32, _ status: ReturnStatus, _ reader: inout WireReader, _ frame: borrowing InboundFrame,
-        _ host: Host, _ actions: inout [Action<Host>]
-    ) throws(ProtocolViolation) {
-        let inbox = try streams.inbox(number)
-        let end: StreamEnd
-        if status == .refused {
-            guard frame.messageLength == nil else {
-                throw ProtocolViolation(.malformed, "an End that refuses cannot come in fragments")
-            }
-            let code = try reader.number()
-            let text = try reader.text(limit: 256)
-            try reader.end()
-            end = .failed(ConnectionError(.init(number: Int(clamping: code)), text, mayHaveRun: true))
-        } else {
-            let tables = try readTables(&reader, host, &actions)
-            end = .message(status, try readBody(of: inbox, &reader, frame, tables, &actions), tables)
-        }
+    /// Enters the producer's End of a stream.
+    mutating func end(_ inbox: StreamInbox, _ end: StreamEnd, _ actions: inout [Action<Host>]) {
         if inbox.link == .open { writeReadersEnd(inbox) }
         inbox.link = .over
         streams.remove(inbox)
@@ -80,7 +64,7 @@ extension PortState {
 
     private mutating func writeReadersEnd(_ inbox: StreamInbox) {
         guard !ending.saidGoodbye, phase != .ended else { return }
-        write(.end, number: UInt64(inbox.number), flags: 4)
+        write(EndFrame.reader(inbox.number))
         inbox.endFrame = sent
     }
 
@@ -99,10 +83,7 @@ extension PortState {
     }
 
     private mutating func writeStreamCredit(_ inbox: StreamInbox, _ items: Int, _ bytes: Int) {
-        outbox.append(inbox.number)
-        outbox.append(items)
-        outbox.append(bytes)
-        write(.credit, flags: 3)
+        write(CreditFrame.stream(inbox.number, items: UInt64(items), bytes: UInt64(bytes)))
     }
 
     /// Takes the next frame of a stream.

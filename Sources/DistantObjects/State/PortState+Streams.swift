@@ -14,7 +14,7 @@ enum ItemsOutcome {
 // Streams that the peer reads. See “Streams” in WireFeatures.md.
 extension PortState {
     /// Whether both sides know streams.
-    var knowsStreams: Bool { handshake.grants.features & ProtocolLimits.streams != 0 }
+    var knowsStreams: Bool { handshake.grants.features.contains(.streams) }
 
     // MARK: The reference table
 
@@ -39,21 +39,18 @@ extension PortState {
             source.giveBack()
             return writeDead(.overloaded)
         }
-        outbox.append(byte: 4)
-        outbox.append(stream.number)
+        Reference.stream(UInt64(stream.number)).append(to: &outbox)
     }
 
     /// Writes an entry that names nothing.
     mutating func writeDead(_ reason: DeadStream) {
-        outbox.append(byte: 4)
-        outbox.append(reason.rawValue)
+        Reference.stream(reason.rawValue).append(to: &outbox)
     }
 
     /// Passes a stream of the peer back to it, which counts as the reader's End.
     mutating func writeStreamBack(_ inbox: StreamInbox) {
         guard inbox.reading == .unread, inbox.link == .open, phase == .open else { return writeDead(.used) }
-        outbox.append(byte: 5)
-        outbox.append(inbox.number)
+        Reference.returnedStream(inbox.number).append(to: &outbox)
         inbox.reading = .done
         inbox.end = .failed(DeadStream.used.error)
         inbox.link = .closing
@@ -62,19 +59,13 @@ extension PortState {
     }
 
     /// Enters a stream that a table of references names.
-    mutating func readStream(
-        _ kind: UInt8, _ reader: inout WireReader, _ host: Host
-    ) throws(ProtocolViolation) -> AnyObject {
-        guard knowsStreams else {
-            throw ProtocolViolation(.unknownName, "a message names a stream without an agreement")
-        }
-        let number = try reader.number32()
-        if kind == 5 { return try receiveBack(number) }
-        if let dead = DeadStream(rawValue: UInt64(number)) { return DeadStreamObject.of(dead) }
+    mutating func enterStream(_ number: UInt64, _ host: Host) throws(ProtocolViolation) -> AnyObject {
+        try checkStreamsAgreed()
+        if let dead = DeadStream(rawValue: number) { return DeadStreamObject.of(dead) }
         guard number < ProtocolLimits.openStreams else {
             throw ProtocolViolation(.overLimit, "more than \(ProtocolLimits.openStreams) streams are open")
         }
-        let inbox = StreamInbox(number: number)
+        let inbox = StreamInbox(number: UInt32(number))
         try streams.enter(inbox) { host.mayBeWritten($0) }
         if !isOpen { stopReading(inbox, closingError) }
         return host.makeStreamReader(inbox)
@@ -84,8 +75,15 @@ extension PortState {
         ConnectionError(.closed, "the connection is closing; the stream was not read to its end")
     }
 
+    private func checkStreamsAgreed() throws(ProtocolViolation) {
+        guard knowsStreams else {
+            throw ProtocolViolation(.unknownName, "a message names a stream without an agreement")
+        }
+    }
+
     /// A stream of this side comes back unread.
-    private mutating func receiveBack(_ number: UInt32) throws(ProtocolViolation) -> AnyObject {
+    mutating func takeBackStream(_ number: UInt32) throws(ProtocolViolation) -> AnyObject {
+        try checkStreamsAgreed()
         let stream = try streams.outbox(number)
         guard !stream.wasGivenCredit else {
             throw ProtocolViolation(.outOfStep, "a stream was passed back after its reader had given it credit")
@@ -99,15 +97,13 @@ extension PortState {
 
     // MARK: Credit and ends of the reader
 
-    mutating func receiveStreamCredit(
-        _ reader: inout WireReader, _ actions: inout [Action<Host>]
+    mutating func receiveCredit(
+        of number: UInt32, _ items: UInt64, _ bytes: UInt64, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
         guard knowsStreams else {
             throw ProtocolViolation(.unknownName, "a Credit for a stream without an agreement")
         }
-        let stream = try streams.outbox(reader.number32())
-        let (items, bytes) = (try reader.number(), try reader.number())
-        try reader.end()
+        let stream = try streams.outbox(number)
         try stream.give(items: items, bytes: bytes)
         switch stream.phase {
         case .offered:
@@ -151,16 +147,18 @@ extension PortState {
         guard knowsStreams else {
             throw ProtocolViolation(.unknownName, "an End of a stream without an agreement")
         }
-        let isReaders = frame.flags & 0x7F == 4
-        let status = ReturnStatus(rawValue: frame.flags & 0x7F)
-        guard isReaders || status != nil else { throw ProtocolViolation(.malformed, "an End has an unknown status") }
-        let number = try reader.number32()
-        if let status { return try receiveProducersEnd(number, status, &reader, frame, host, &actions) }
-        guard frame.messageLength == nil else {
-            throw ProtocolViolation(.malformed, "an End of a reader cannot come in fragments")
+        let isOpener = frame.messageLength != nil
+        switch try EndFrame(reading: &reader, flags: frame.ownFlags, isOpener: isOpener) {
+        case .reader(let number): try receiveReadersEnd(number, &actions)
+        case .failed(let number, let error):
+            let inbox = try streams.inbox(number)
+            end(inbox, .failed(error), &actions)
+        case .producer(let number, let status):
+            let inbox = try streams.inbox(number)
+            let tables = try readTables(&reader, host, &actions)
+            let body = try readBody(of: inbox, &reader, frame, tables, &actions)
+            end(inbox, .message(status, body, tables), &actions)
         }
-        try reader.end()
-        try receiveReadersEnd(number, &actions)
     }
 
     // MARK: Producing
@@ -182,8 +180,7 @@ extension PortState {
             streams.awaitRoom(stream)
             return .noRoom
         }
-        outbox.append(stream.number)
-        outbox.append(count)
+        ItemFrame(count, of: UInt32(stream.number)).append(to: &outbox)
         writeTables(of: message.encoder, host)
         stream.use(items: count, bytes: outbox.count + message.encoder.byteCount)
         write(.item, flags: 0, with: message.encoder)
@@ -224,12 +221,13 @@ extension PortState {
     ) {
         guard stream.phase == .running else { return }
         guard !stream.readerHasEnded else { return endStream(stream, .init(.cancelled, ""), &actions) }
-        outbox.append(stream.number)
+        let frame = EndFrame.producer(UInt32(stream.number), status)
+        frame.append(to: &outbox)
         writeTables(of: message.encoder, host)
         stream.phase = .ended
         stream.stop = ConnectionError(.cancelled, "the stream has ended, because its closure has returned")
         stream.producer = nil
-        write(.end, flags: status.rawValue, with: message.encoder)
+        write(.end, flags: frame.flags, with: message.encoder)
         wake(stream, &actions)
     }
 
@@ -246,10 +244,7 @@ extension PortState {
         stream.stop = error
         stream.producer = nil
         guard !ending.saidGoodbye, phase != .ended else { return }
-        outbox.append(stream.number)
-        outbox.append(UInt64(error.code.number))
-        outbox.append(error.message.cut(toBytes: 256))
-        write(.end, flags: ReturnStatus.refused.rawValue)
+        write(EndFrame.failed(UInt32(stream.number), error))
     }
 
     // MARK: The end of the connection

@@ -8,7 +8,7 @@ extension PortState {
     mutating func readTables(
         _ reader: inout WireReader, _ host: Host, _ actions: inout [Action<Host>], namesAnswers: Bool = false
     ) throws(ProtocolViolation) -> MessageTables? {
-        if reader.skipZeros(2) { return nil }
+        if reader.skipZeros(EmptyMessage.tables) { return nil }
         let before = (importCount, blobs?.held ?? 0)
         let streamsBefore = streams.incomingCount
         var hasAnswers = namesAnswers
@@ -35,7 +35,7 @@ extension PortState {
     ) throws(ProtocolViolation) -> [AnyObject] {
         let mayNameAnswers = namesAnswers
         namesAnswers = false
-        let count = try reader.count(minimum: 2)
+        let count = try reader.count(minimum: Reference.smallest)
         guard count > 0 else { return [] }
         guard count <= ProtocolLimits.referencesInMessage else {
             throw ProtocolViolation(
@@ -44,46 +44,48 @@ extension PortState {
         var references: [AnyObject] = []
         references.reserveCapacity(count)
         for _ in 0..<count {
-            let owner = try reader.byte()
-            if owner == 3, mayNameAnswers {
-                references.append(try answers.namedAnswer(reader.number32()))
-                namesAnswers = true
-                continue
-            }
-            if owner == 4 || owner == 5 {
-                references.append(try readStream(owner, &reader, host))
-                continue
-            }
-            if owner == 6 || owner == 7 {
-                references.append(try readBlob(owner, &reader))
-                continue
-            }
-            let id = try reader.objectID()
-            if owner == 2, !describesClasses || id == .rootDirectory {
-                throw ProtocolViolation(.unknownName, "the class of a reference was named without an agreement")
-            }
-            switch owner {
-            case 0:
-                references.append(try export(id, host).object)
-            case 1 where id.slot == ObjectID.rootDirectory.slot, 2 where id.slot == ObjectID.rootDirectory.slot:
-                // The root directory is known from the start and never released, so it has no table entry.
-                guard id == .rootDirectory else {
-                    throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
+            switch try Reference(reading: &reader) {
+            case .receivers(let id): references.append(try export(id, host).object)
+            case .senders(let id): references.append(try proxy(id, host))
+            case .described(let id):
+                guard describesClasses, id != .rootDirectory else {
+                    throw ProtocolViolation(
+                        .unknownName, "the class of a reference was named without an agreement")
                 }
-                // All share one proxy, because a message may name it some thousand times.
-                references.append(imports.rootProxy { host.makeProxy(for: id, of: nil) })
-            case 1:
-                references.append(try imports.proxy(for: id) { host.makeProxy(for: id, of: nil) })
-            case 2:
-                let described = try readClass(&reader)
-                let proxy = try imports.proxy(for: id) { host.makeProxy(for: id, of: described) }
-                Host.describe(proxy, as: described)
-                references.append(consume proxy)
-            default:
-                throw ProtocolViolation(.malformed, "a reference belongs to neither side")
+                references.append(try proxy(id, of: try readClass(&reader), host))
+            case .answer(let question):
+                guard mayNameAnswers else {
+                    throw ProtocolViolation(.malformed, "a reference belongs to neither side")
+                }
+                references.append(try answers.namedAnswer(question))
+                namesAnswers = true
+            case .stream(let number): references.append(try enterStream(number, host))
+            case .returnedStream(let number): references.append(try takeBackStream(number))
+            case .bytes(let region, let offset, let count):
+                references.append(SharedBlob(try namedBlobs().mention(region, offset, count)))
+            case .returnedBytes(let region, let offset, let count):
+                references.append(SharedBlob(try namedBlobs().mentionBack(region, offset, count)))
             }
         }
         return references
+    }
+
+    /// The proxy for an object of the peer.
+    @inline(__always)
+    private mutating func proxy(
+        _ id: ObjectID, of described: DescribedClass? = nil, _ host: Host
+    ) throws(ProtocolViolation) -> Proxy {
+        if id.slot == ObjectID.rootDirectory.slot {
+            // The root directory is known from the start and never released, so it has no table entry.
+            guard id == .rootDirectory else {
+                throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
+            }
+            // All share one proxy, because a message may name it some thousand times.
+            return imports.rootProxy { host.makeProxy(for: id, of: nil) }
+        }
+        let proxy = try imports.proxy(for: id) { host.makeProxy(for: id, of: described) }
+        if let described { Host.describe(proxy, as: described) }
+        return proxy
     }
 
     /// The object of this side that the peer names.
@@ -105,16 +107,13 @@ extension PortState {
     }
 
     private mutating func readClass(_ reader: inout WireReader) throws(ProtocolViolation) -> DescribedClass {
-        let reference = try reader.number()
-        guard reference == 0 else { return try classesIn[reference - 1] }
-        let definition = try reader.raw(reader.count(minimum: 1))
-        guard definition.count <= ProtocolLimits.descriptionBytes else {
-            throw ProtocolViolation(
-                .overLimit, "the description of a class is longer than \(ProtocolLimits.descriptionBytes) bytes")
+        switch try ClassEntry(reading: &reader) {
+        case .known(let number): return try classesIn[number]
+        case .new(let definition):
+            let described = DescribedClass.of(definition)
+            try classesIn.append(described, taking: definition.count)
+            return described
         }
-        let described = DescribedClass.of(definition)
-        try classesIn.append(described, taking: definition.count)
-        return described
     }
 
     private mutating func readShapes(

@@ -84,7 +84,7 @@ struct PortState<Host: PortHost>: ~Copyable {
     }
 
     /// Whether references in messages name the class of their object.
-    var describesClasses: Bool { handshake.grants.features & ProtocolLimits.describesClasses != 0 }
+    var describesClasses: Bool { handshake.grants.features.contains(.classes) }
 
     /// Whether the last read left no work besides actions.
     var isSettled: Bool {
@@ -125,9 +125,10 @@ struct PortState<Host: PortHost>: ~Copyable {
         outbox.finish(kind, flags: flags, descriptors: descriptors)
     }
 
-    /// Writes a frame that consists of one number.
-    mutating func write(_ kind: FrameKind, number: UInt64, flags: UInt8 = 0) {
-        outbox.append(number)
-        write(kind, flags: flags)
+    /// Writes a frame without tables.
+    @inline(__always)
+    mutating func write<Frame: FrameContent>(_ frame: Frame) {
+        frame.append(to: &outbox)
+        write(Frame.kind, flags: frame.flags)
     }
 }

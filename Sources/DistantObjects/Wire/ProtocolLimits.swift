@@ -1,26 +1,6 @@
 /// The constants of protocol version 1.
 enum ProtocolLimits {
     static let version: UInt64 = 1
-    /// The feature bit of the side that sends its `Hello` first.
-    static let initiator: UInt64 = 1
-    /// The feature bit for shared memory, which is used if both sides set it.
-    static let sharesMemory: UInt64 = 2
-    /// The feature bit for a separate credit of one-way messages, which is used if both sides set it.
-    static let separatesOneWays: UInt64 = 4
-    /// The feature bit of a side that understands a `Share` frame that declines its memory.
-    static let knowsDecline: UInt64 = 8
-    /// The feature bit for classes of references, which are named if both sides set it.
-    static let describesClasses: UInt64 = 16
-    /// The feature bit for messages to answers that are not known yet, which are sent if both sides set it.
-    static let knowsPromises: UInt64 = 32
-    /// The feature bit for streams, which are used if both sides set it.
-    static let streams: UInt64 = 64
-    /// The feature bit for metadata of messages, which is sent if both sides set it.
-    static let carriesMetadata: UInt64 = 128
-    /// The feature bit for saying in shared memory on which processor a side runs, which is done if both sides set it.
-    static let tellsProcessor: UInt64 = 256
-    /// The feature bit for byte values in regions of their own, which are used if both sides set it.
-    static let blobs: UInt64 = 512
     /// The most streams of each side that are open at a time.
     static let openStreams: UInt32 = 1_024
     /// The most items, and the most bytes, that a stream's reader may have granted at a time.

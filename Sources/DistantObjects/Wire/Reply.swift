@@ -12,7 +12,7 @@ final class Reply: @unchecked Sendable {
     let tables: MessageTables?
 
     /// Whether it is the answer of a method without a result.
-    var isWithoutValue: Bool { body.bytes.count <= 2 && body.bytes.allSatisfy { $0 == 0 } }
+    var isWithoutValue: Bool { EmptyMessage.isBody(body.bytes) }
 
     /// Whether the peer refused the call because it is closing the connection.
     var saysThatPeerCloses: Bool {

@@ -5,15 +5,15 @@ import Testing
 /// Names, shapes and descriptions of classes that have a number from their first use on.
 @Suite("The state: what is written out once")
 struct InterningTests {
-    private func isNew(_ reference: OutboundInterning<Int>.Reference) -> Bool {
+    private func isNew(_ reference: Naming) -> Bool {
         if case .new = reference { true } else { false }
     }
 
-    private func isInline(_ reference: OutboundInterning<Int>.Reference) -> Bool {
+    private func isInline(_ reference: Naming) -> Bool {
         if case .inline = reference { true } else { false }
     }
 
-    private func number(_ reference: OutboundInterning<Int>.Reference) -> UInt32? {
+    private func number(_ reference: Naming) -> UInt32? {
         if case .known(let number) = reference { number } else { nil }
     }
 

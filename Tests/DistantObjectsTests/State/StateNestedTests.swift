@@ -113,7 +113,7 @@ struct StateNestedTests {
     @Test("A peer that knows no promises gets no call without credit")
     func notAgreed() throws {
         let (client, server) = try sides(asking: 1)
-        client.state.handshake.grants.features &= ~ProtocolLimits.knowsPromises
+        client.state.handshake.grants.features.remove(.promises)
         client.host.isServing = true
         _ = try client.call(2, message("first"))
         client.endIteration()

@@ -353,8 +353,8 @@ struct StatePromiseTests {
     @Test("Without the feature nothing is sent, and its flags and references are errors")
     func notAgreed() throws {
         let (client, server) = try StateSide.pair()
-        client.state.handshake.grants.features &= ~ProtocolLimits.knowsPromises
-        server.state.handshake.grants.features &= ~ProtocolLimits.knowsPromises
+        client.state.handshake.grants.features.remove(.promises)
+        server.state.handshake.grants.features.remove(.promises)
         let error = #expect(throws: ConnectionError.self) { _ = try client.promise() }
         #expect(error?.code == .notAvailable && error?.message.contains("bit 32") == true)
         #expect(client.takeKinds() == [])

@@ -83,7 +83,7 @@ struct Plan {
     }
 
     /// All features but the bit of the initiator.
-    static let features = ProtocolLimits.blobs * 2 - 1 - ProtocolLimits.initiator
+    static let features = Features.all.rawValue
 
     /// A greeting that accepts messages of up to a mebibyte, and 200 calls.
     static func hello(features: UInt64) -> [UInt8] {

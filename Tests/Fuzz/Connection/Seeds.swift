@@ -63,7 +63,7 @@ private func shares(_ frames: [(kind: UInt8, flags: UInt8, body: [UInt8])], isIn
     Gift.allCases.flatMap { gift -> [[UInt8]] in
         [UInt8(0), 3, 5].map { way in
             // A connection that is the initiator asks for memory after a message.
-            let features = isInitiator ? Plan.features : Plan.features | ProtocolLimits.initiator
+            let features = isInitiator ? Plan.features : Plan.features | Features.initiator.rawValue
             var bytes = Plan.options(isInitiator ? 69 : 68, features: features)
             if isInitiator { bytes += [11, 0, 1, 0, 0, 0, 1] }
             bytes += [17, isInitiator ? 1 : 0, 0, 0, isInitiator ? gift.rawValue : 0, way]

@@ -13,8 +13,8 @@ enum BlobPlace {
 
 // Byte values in regions of their own. See “Blobs” in WireFeatures.md.
 extension PortState {
-    private var knowsBlobs: Bool {
-        sharing.phase == .done && handshake.grants.features & ProtocolLimits.blobs != 0
+    var knowsBlobs: Bool {
+        sharing.phase == .done && handshake.grants.features.contains(.blobs)
     }
 
     private mutating func blobTable(_ host: Host) -> BlobTable {
@@ -22,10 +22,6 @@ extension PortState {
         let made = BlobTable(host.makeBlobReturns())
         blobs = made
         return made
-    }
-
-    private mutating func write(_ step: ShareStep, _ number: UInt64) {
-        write(.share, number: number, flags: step.rawValue)
     }
 
     // MARK: Making
@@ -61,7 +57,7 @@ extension PortState {
     }
 
     private mutating func release(_ region: MadeRegion, _ actions: inout [Action<Host>]) {
-        write(.release, region.number)
+        write(ShareFrame(.release, region: region.number))
         actions.append(.release(region))
     }
 
@@ -106,29 +102,24 @@ extension PortState {
             writeDead(.used)
             return true
         }
+        let (offset, count) = (UInt64(bytes.range.lowerBound), UInt64(bytes.count))
         switch bytes.memory {
         case .data, .block: return true
         case .made(let blob):
             blob.region.mentions += 1
-            outbox.append(byte: 6)
-            outbox.append(blob.region.number)
+            Reference.bytes(region: blob.region.number, offset: offset, count: count).append(to: &outbox)
         case .taken(let blob):
-            outbox.append(byte: 7)
-            outbox.append(blob.region.number)
+            Reference.returnedBytes(region: blob.region.number, offset: offset, count: count).append(to: &outbox)
         }
-        outbox.append(bytes.range.lowerBound)
-        outbox.append(bytes.count)
         return true
     }
 
-    /// Enters bytes of a region that a table of references names.
-    mutating func readBlob(_ kind: UInt8, _ reader: inout WireReader) throws(ProtocolViolation) -> AnyObject {
-        let (number, offset, length) = (try reader.number(), try reader.number(), try reader.number())
+    /// The regions that a table of references may name.
+    func namedBlobs() throws(ProtocolViolation) -> BlobTable {
         guard let blobs else {
             throw ProtocolViolation(.unknownName, "a message mentions a region that was not taken")
         }
-        return SharedBlob(
-            kind == 6 ? try blobs.mention(number, offset, length) : try blobs.mentionBack(number, offset, length))
+        return blobs
     }
 
     /// Gives the mentions of blobs that this process no longer uses back to the peer.
@@ -141,9 +132,7 @@ extension PortState {
     private mutating func writeGivenBack() {
         guard let blobs else { return }
         for (number, count) in blobs.giveBack() where phase != .ended {
-            outbox.append(number)
-            outbox.append(count)
-            write(.share, flags: ShareStep.giveBack.rawValue)
+            write(ShareFrame(.giveBack, region: number, mentions: UInt64(count)))
         }
     }
 
@@ -156,25 +145,19 @@ extension PortState {
     // MARK: Frames
 
     mutating func receiveBlobs(
-        _ reader: inout WireReader, _ step: ShareStep, _ host: Host, _ actions: inout [Action<Host>]
+        _ frame: ShareFrame, _ host: Host, _ actions: inout [Action<Host>]
     ) throws(ProtocolViolation) {
-        guard knowsBlobs else {
-            throw ProtocolViolation(.unknownName, "a Share needs a feature that was not agreed on")
-        }
         let table = blobTable(host)
-        let number = try reader.number()
-        let count = step == .giveBack ? try reader.number() : 0
-        try reader.end()
-        switch step {
+        switch frame.step {
         case .ask, .give, .move, .decline: break
-        case .take: try table.answered(number)?.isTaken = true
+        case .take: try table.answered(frame.region)?.isTaken = true
         case .refuse:
-            guard let region = try table.answered(number) else { break }
+            guard let region = try table.answered(frame.region) else { break }
             table.remove(region)
             table.pauseOffers(at: host.now)
             actions.append(.release(region))
-        case .giveBack: try table.givenBack(number, count)
-        case .release: actions.append(.release(try table.released(number)))
+        case .giveBack: try table.givenBack(frame.region, frame.mentions)
+        case .release: actions.append(.release(try table.released(frame.region)))
         }
         watchBlobs(&actions)
     }
@@ -195,6 +178,6 @@ extension PortState {
     mutating func answerBlob(_ memory: RegionMemory?) {
         guard let blobs, phase != .ended, !ending.saidGoodbye else { return }
         let number = blobs.answer(memory, in: sent + 1)
-        write(memory == nil ? .refuse : .take, number)
+        write(ShareFrame(memory == nil ? .refuse : .take, region: number))
     }
 }

@@ -20,7 +20,7 @@ struct Credit {
         static let oneWays = Kinds(rawValue: 2)
     }
 
-    // No count comes near what 32 bits hold: see `Handshake.mostCredit` and `ConnectionLimits.clamp()`.
+    // No count comes near what 32 bits hold: see `PeerGrants.mostCredit` and `ConnectionLimits.clamp()`.
 
     /// Messages that this side may still send; negative while calls are sent without credit.
     private(set) var calls: Int32 = 0
@@ -47,7 +47,7 @@ struct Credit {
     /// Sets the initial credit, after both sides have said Hello.
     mutating func begin(_ grants: PeerGrants, runningCalls: Int) {
         calls = grants.queuedCalls
-        guard grants.features & ProtocolLimits.separatesOneWays != 0 else { return }
+        guard grants.features.contains(.oneWayCredit) else { return }
         oneWays = grants.runningCalls
         peerOneWays = Int32(runningCalls)
     }

@@ -1,15 +1,7 @@
 /// What is known about the end of a connection.
 struct Ending {
-    /// The content of the peer's `Goodbye`.
-    struct PeerGoodbye {
-        /// The number of the last frame of this side that the peer entered.
-        let entered: UInt64
-        let reason: GoodbyeReason?
-        let text: String
-    }
-
     private struct Facts {
-        var peerGoodbye: PeerGoodbye?
+        var peerGoodbye: GoodbyeFrame?
         var peerIsClosing = false
         var violation: String?
         var verdict: ConnectionEnd?
@@ -18,7 +10,7 @@ struct Ending {
     private var facts = Rare<Facts>.missing
 
     /// The peer's `Goodbye`, once it has come.
-    var peerGoodbye: PeerGoodbye? {
+    var peerGoodbye: GoodbyeFrame? {
         get { facts.value?.peerGoodbye }
         set { facts.change(orNew: Facts()) { $0.peerGoodbye = newValue } }
     }

@@ -11,19 +11,13 @@ struct OutboundInterning<Key: Hashable>: ~Copyable {
     private var lastNumber: UInt32 = 0
     private var bytes: UInt32 = 0
 
-    enum Reference {
-        case known(UInt32)
-        case new
-        case inline
-    }
-
     /// The number of a key.
     ///
     /// A new key gets one, unless the limits are reached.
     /// - Parameter room: The most that the definition of a new key may take.
     mutating func reference(
         to key: Key, taking size: @autoclosure () -> Int = 0, within room: Int = .max
-    ) -> Reference {
+    ) -> Naming {
         // Most calls repeat the last name, and a comparison costs less than a hash.
         if key == lastKey { return .known(lastNumber) }
         if let number = numbers[key] {

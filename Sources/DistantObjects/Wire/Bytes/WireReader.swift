@@ -85,12 +85,18 @@ package struct WireReader {
     /// The bytes read since an offset.
     func bytes(from start: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[start..<offset]) }
 
-    mutating func text(limit: Int) throws(ProtocolViolation) -> String {
+    mutating func text(limit: Int) throws(ProtocolViolation) -> String { try Self.text(utf8(limit: limit)) }
+
+    /// The bytes of a text, which are not checked.
+    mutating func utf8(limit: Int) throws(ProtocolViolation) -> UnsafeRawBufferPointer {
         let length = try count(minimum: 1)
         guard length <= limit else {
             throw ProtocolViolation(.malformed, "a name or text is longer than the \(limit) bytes allowed")
         }
-        let utf8 = try raw(length)
+        return try raw(length)
+    }
+
+    static func text(_ utf8: UnsafeRawBufferPointer) throws(ProtocolViolation) -> String {
         guard let text = String(validating: utf8, as: UTF8.self) else {
             throw ProtocolViolation(.malformed, "a name or text is not valid UTF-8")
         }
@@ -104,7 +110,7 @@ package struct WireReader {
     }
 
     /// Whether the rest is a body without a value.
-    var isWithoutValue: Bool { remaining == 0 || remaining == 2 && bytes[offset...].allSatisfy { $0 == 0 } }
+    var isWithoutValue: Bool { EmptyMessage.isBody(UnsafeRawBufferPointer(rebasing: bytes[offset...])) }
 
     /// Checks that the frame ends here.
     func end() throws(ProtocolViolation) {

@@ -46,15 +46,6 @@ package struct PrefixBuffer: ~Copyable {
         }
     }
 
-    /// Writes the body of a `Goodbye`.
-    ///
-    /// - Parameter entered: The number of the peer's last frame that was entered.
-    mutating func appendGoodbye(entered: UInt64, _ reason: GoodbyeReason, _ text: String) {
-        append(entered)
-        append(reason.rawValue)
-        append(text.cut(toBytes: 1_024))
-    }
-
     mutating func append(_ id: ObjectID) {
         append(id.slot)
         append(id.generation)

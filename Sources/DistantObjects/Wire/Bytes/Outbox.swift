@@ -107,8 +107,5 @@ struct Outbox: ~Copyable {
         definition.withUnsafeBytes { bytes.append(contentsOf: $0) }
     }
 
-    /// Writes the body of a `Goodbye`.
-    mutating func appendGoodbye(entered: UInt64, _ reason: GoodbyeReason, _ text: String) {
-        bytes.appendGoodbye(entered: entered, reason, text)
-    }
+    mutating func append(_ goodbye: GoodbyeFrame) { goodbye.append(to: &bytes) }
 }
