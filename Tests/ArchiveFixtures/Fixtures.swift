@@ -85,6 +85,35 @@ package enum Fixtures {
         return try rows("malformed.tsv").map { try archive(folder, "malformed", $0[0]) }
     }
 
+    // MARK: Archives of Apple's older archivers
+
+    /// Typedstreams that open, of applications and made for tests.
+    package static func typedstreams() throws -> [Archive] {
+        guard let folder = try folder() else { return TypedStreamBytes.good.map(Archive.init) }
+        return try
+            (["typedstream", "made"].flatMap { try files(folder, $0, ending: ".ts") }
+            + files(folder, "malformed", ending: ".ts").filter { $0.name.hasPrefix("odd-") })
+            .filter { !$0.name.contains(damaged) }
+    }
+
+    /// Typedstreams that break a rule of the format.
+    package static func brokenTypedstreams() throws -> [Archive] {
+        guard let folder = try folder() else { return TypedStreamBytes.broken.map(Archive.init) }
+        // Values that take no bytes are allowed, in any number.
+        return try files(folder, "malformed", ending: ".ts").filter {
+            $0.name.hasPrefix("bad-") && !$0.name.contains("of-nothing") && !$0.name.contains("of-empty-structs")
+        } + files(folder, "typedstream", ending: ".ts").filter { $0.name.contains(damaged) }
+    }
+
+    /// One that the tests of another reader contain, where a string has lost its length.
+    private static let damaged = "attributedBody__5f705d"
+
+    private static func files(_ directory: URL, _ folder: String, ending: String) throws -> [Archive] {
+        let old = directory.appending(path: "old/\(folder)")
+        return try FileManager.default.contentsOfDirectory(atPath: old.path).sorted().filter { $0.hasSuffix(ending) }
+            .map { Archive(name: $0, bytes: Array(try Data(contentsOf: old.appending(path: $0)))) }
+    }
+
     /// How many there are; of our own, no fewer than so many.
     package static func isCount(_ count: Int, ofOthers others: Int, own: Int) -> Bool {
         areOfOthers ? count == others : count >= own

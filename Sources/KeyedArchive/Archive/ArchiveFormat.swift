@@ -16,6 +16,11 @@ public struct ArchiveFormat: Sendable, Hashable {
 
     /// The format of Apple's `NSKeyedArchiver`, as a property list in XML.
     public static let xml = ArchiveFormat("xml")
+
+    /// The format of Apple's older `NSArchiver`: values in order, without keys.
+    ///
+    /// ``TypedStreamGraph`` reads it and writes it back.
+    public static let typedstream = ArchiveFormat("typedstream")
 }
 
 extension ArchiveFormat: CustomStringConvertible {
@@ -34,6 +39,8 @@ extension ArchiveFormat: CustomStringConvertible {
             self = .compact
         } else if Self.isXML(bytes) {
             self = .xml
+        } else if TypedStreamHeader.begins(bytes, version: TypedStreamHeader.version) {
+            self = .typedstream
         } else {
             return nil
         }
@@ -59,6 +66,9 @@ extension ArchiveFormat: CustomStringConvertible {
         if bytes.starts(with: Array("bplist".utf8)) {
             throw ArchiveError(.unsupported, "a binary property list of a version other than 0")
         }
+        if TypedStreamHeader.begins(bytes, version: TypedStreamHeader.oldVersion) {
+            throw ArchiveError(.unsupported, "a typedstream of version 3, which is not read")
+        }
         switch bytes.first(where: { $0 != 0x20 && !(0x09...0x0D).contains($0) }) {
         case nil: throw ArchiveError(.truncated, "an empty file, not an archive")
         case UInt8(ascii: "{"), UInt8(ascii: "("), UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: "/"),
@@ -72,9 +82,19 @@ extension ArchiveFormat: CustomStringConvertible {
     }
 }
 
+extension ArchiveFormat {
+    /// Throws for the formats of Apple's older archivers, which the coders and `ArchivedGraph` do not read or write.
+    func expectCurrent() throws {
+        if self == .typedstream {
+            throw ArchiveError(.unsupported, "a typedstream, which has no keys: TypedStreamGraph reads and writes it")
+        }
+    }
+}
+
 extension PlistTable {
     /// Opens and checks a property list, binary or XML.
     static func open(_ owner: ArchiveBytes, _ format: ArchiveFormat, limits: ArchiveLimits) throws -> PlistTable {
+        try format.expectCurrent()
         if format == .binary { return try PlistTable(owner.bytes, owner: owner, limits: limits) }
         let binary = try XMLPlistReader.binary(owner.bytes, limits: limits)
         return try PlistTable(binary.bytes, owner: binary, limits: limits)

@@ -16,6 +16,7 @@ struct ArchiveWriter {
 
     /// Ends the archive.
     func finish() throws -> [UInt8] {
+        try format.expectCurrent()
         try encoder.closeRoots()
         if format == .binary { return try AppleWriter.write(encoder).array() }
         if format == .xml {
@@ -34,6 +35,7 @@ struct ArchiveWriter {
 
     /// Ends the archive and passes it to `receiver` in pieces; each is valid during the call.
     func finish(to receiver: (UnsafeRawBufferPointer) throws -> Void) throws {
+        try format.expectCurrent()
         try encoder.closeRoots()
         if format == .binary { return try AppleWriter.write(encoder).write(to: receiver) }
         if format == .xml {

@@ -13,10 +13,12 @@ extension ArchivedGraph {
     ///   - format: The format to write.
     ///   - limits: Bounds beyond which writing throws.
     /// - Throws: `ArchiveError` if values are nested deeper than the limits allow or refer to no object, if shared
-    ///   values would take too much room where they cannot be shared, or if the other layout cannot express something.
+    ///   values would take too much room where they cannot be shared, if the other layout cannot express something, or for
+    ///   a format without keys.
     /// - Complexity: Linear in the size of the archive.
     public func bytes(format: ArchiveFormat, limits: ArchiveLimits = ArchiveLimits()) throws -> [UInt8] {
-        switch format {
+        try format.expectCurrent()
+        return switch format {
         case .compact: try compactBytes(limits: limits)
         case .xml: try XMLPlistWriter.array(binaryPieces(limits: limits).inOnePiece(), limits: limits)
         default: try binaryPieces(limits: limits).array()
@@ -37,6 +39,7 @@ extension ArchivedGraph {
         format: ArchiveFormat, limits: ArchiveLimits = ArchiveLimits(),
         to receiver: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
+        try format.expectCurrent()
         switch format {
         case .compact: try compactPieces(limits: limits).write(to: receiver)
         case .xml:
