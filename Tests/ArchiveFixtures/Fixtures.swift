@@ -105,6 +105,19 @@ package enum Fixtures {
         } + files(folder, "typedstream", ending: ".ts").filter { $0.name.contains(damaged) }
     }
 
+    /// NIBArchives that open, of applications and made for tests.
+    package static func nibArchives() throws -> [Archive] {
+        guard let folder = try folder() else { return NIBArchiveBytes.good.map(Archive.init) }
+        return try ["nibarchive", "made"].flatMap { try files(folder, $0, ending: ".nib") }
+            + files(folder, "malformed", ending: ".nib").filter { $0.name.hasPrefix("odd-") }
+    }
+
+    /// NIBArchives that break a rule of the format.
+    package static func brokenNIBArchives() throws -> [Archive] {
+        guard let folder = try folder() else { return NIBArchiveBytes.broken.map(Archive.init) }
+        return try files(folder, "malformed", ending: ".nib").filter { $0.name.hasPrefix("bad-") }
+    }
+
     /// One that the tests of another reader contain, where a string has lost its length.
     private static let damaged = "attributedBody__5f705d"
 

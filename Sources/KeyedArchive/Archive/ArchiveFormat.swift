@@ -21,6 +21,11 @@ public struct ArchiveFormat: Sendable, Hashable {
     ///
     /// ``TypedStreamGraph`` reads it and writes it back.
     public static let typedstream = ArchiveFormat("typedstream")
+
+    /// The format of compiled nibs and storyboards.
+    ///
+    /// ``NIBArchiveGraph`` reads it; it is not written.
+    public static let nibArchive = ArchiveFormat("nibArchive")
 }
 
 extension ArchiveFormat: CustomStringConvertible {
@@ -41,6 +46,8 @@ extension ArchiveFormat: CustomStringConvertible {
             self = .xml
         } else if TypedStreamHeader.begins(bytes, version: TypedStreamHeader.version) {
             self = .typedstream
+        } else if bytes.starts(with: NIBArchiveReader.magic) {
+            self = .nibArchive
         } else {
             return nil
         }
@@ -87,6 +94,9 @@ extension ArchiveFormat {
     func expectCurrent() throws {
         if self == .typedstream {
             throw ArchiveError(.unsupported, "a typedstream, which has no keys: TypedStreamGraph reads and writes it")
+        }
+        if self == .nibArchive {
+            throw ArchiveError(.unsupported, "a NIBArchive, which only NIBArchiveGraph reads, and nothing writes")
         }
     }
 }
