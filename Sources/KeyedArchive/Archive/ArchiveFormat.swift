@@ -64,6 +64,15 @@ extension ArchiveFormat: CustomStringConvertible {
         return isMark || isName
     }
 
+    /// Files that are met where archives are expected, by their first bytes.
+    private static let otherFiles: [(beginning: [UInt8], name: String)] = [
+        (Array("GNUstep archive".utf8), "an archive of GNUstep's own NSArchiver"),
+        (Array("SQLite format 3\u{0}".utf8), "an SQLite database, whose columns may contain archives"),
+        (Array("book\u{0}\u{0}\u{0}\u{0}mark".utf8), "bookmark data"), ([0x1F, 0x8B], "a file compressed by gzip"),
+        (Array("BZh".utf8), "a file compressed by bzip2"), (Array("PK\u{3}\u{4}".utf8), "a ZIP file"),
+        (Array("rtfd\u{0}".utf8), "a document in RTFD"), (Array("{\\rtf".utf8), "a document in RTF"),
+    ]
+
     /// Detects the format; throws an error that says what else the bytes may be.
     static func detect(_ bytes: UnsafeRawBufferPointer, limits: ArchiveLimits) throws -> ArchiveFormat {
         guard bytes.count <= limits.bytes else {
@@ -75,6 +84,9 @@ extension ArchiveFormat: CustomStringConvertible {
         }
         if TypedStreamHeader.begins(bytes, version: TypedStreamHeader.oldVersion) {
             throw ArchiveError(.unsupported, "a typedstream of version 3, which is not read")
+        }
+        if let other = otherFiles.first(where: { bytes.starts(with: $0.beginning) }) {
+            throw ArchiveError(.unsupported, "\(other.name), not an archive of Apple's archivers or this library's")
         }
         switch bytes.first(where: { $0 != 0x20 && !(0x09...0x0D).contains($0) }) {
         case nil: throw ArchiveError(.truncated, "an empty file, not an archive")

@@ -48,6 +48,14 @@ public struct ArchivedGraph: Sendable {
         lentRoots = ArchivedRecord(typeName: "", storedKeys: [], values: [])
     }
 
+    /// Makes a graph to show, which may contain what no layout has: repeated keys, and plain values among the objects.
+    package init(showing objects: [ArchivedObject], root: Int) {
+        archiver = nil
+        version = 0
+        self.objects = ArchivedObjects(added: objects)
+        lentRoots = ArchivedRecord(typeName: "", storedKeys: ["root"], values: [.reference(root)])
+    }
+
     init(_ layout: CompactLayout) {
         archiver = layout.keyed?.archiver
         version = layout.keyed?.version ?? 0

@@ -4,7 +4,7 @@ extension Command {
     func convert(_ source: String, _ target: String, _ format: Target) throws {
         // Nothing else is printed to the terminal.
         let progress = Progress(for: nil)
-        let file = try ArchiveFile(source, progress: progress)
+        let file = try ArchiveFile(source, json: format.readsJSON, progress: progress)
         let replacement = try ReplacementFile(target)
         defer { replacement.discard() }
         let output = ByteOutput(descriptor: replacement.descriptor, named: target)
@@ -13,7 +13,7 @@ extension Command {
         case .archive(let format):
             progress.show("writing \(target)")
             do {
-                try file.graph.write(format: format, limits: ArchiveFile.limits) {
+                try write(file, as: format) {
                     output.append($0)
                     try output.check()
                 }
@@ -24,5 +24,20 @@ extension Command {
         try output.flush()
         try replacement.commit()
         progress.finish()
+    }
+
+    private func write(
+        _ file: ArchiveFile, as format: ArchiveFormat, to receiver: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        switch (file.content, format) {
+        case (.keyed, .typedstream), (.nibArchive, .typedstream):
+            throw ArchiveError(.unsupported, "only a typedstream, or its JSON, becomes a typedstream")
+        case (.keyed(let graph), _):
+            try graph.write(format: format, limits: ArchiveFile.limits, to: receiver)
+        case (.typedstream(let graph), .typedstream): try graph.write(to: receiver)
+        case (.nibArchive, _): throw ArchiveError(.unsupported, "a NIBArchive becomes json only")
+        case (.typedstream, _):
+            throw ArchiveError(.unsupported, "a typedstream has no keys and becomes typedstream or json only")
+        }
     }
 }

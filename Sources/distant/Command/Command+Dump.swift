@@ -12,17 +12,37 @@ extension Command {
 
     /// Prints an archive as a tree or as JSON.
     func print(_ file: ArchiveFile, to output: ByteOutput, _ asJSON: Bool, _ progress: Progress) throws {
-        guard asJSON else {
-            var tree = GraphTree(file, output: output, progress: progress)
-            return try tree.print()
-        }
+        guard asJSON else { return try printTree(file, to: output, progress) }
         output.limit = GraphJSON.longest(fileSize: file.size)
         do {
-            var json = GraphJSON(file.graph, output: output, progress: progress)
-            try json.print()
+            switch file.content {
+            case .keyed(let graph):
+                var json = GraphJSON(graph, output: output, progress: progress)
+                try json.print()
+            case .typedstream(let graph):
+                var json = TypedStreamJSON(graph, output: output, progress: progress)
+                try json.print()
+            case .nibArchive(let graph):
+                var json = NIBArchiveJSON(graph, output: output, progress: progress)
+                try json.print()
+            }
         } catch is ByteOutput.TooLong {
             throw FileError(
                 file.path, "what its objects share would take more than \(output.limit) bytes when written out as JSON")
+        }
+    }
+
+    private func printTree(_ file: ArchiveFile, to output: ByteOutput, _ progress: Progress) throws {
+        switch file.content {
+        case .keyed(let graph):
+            var tree = GraphTree(graph, file.summary, output: output, progress: progress)
+            try tree.print()
+        case .typedstream(let graph):
+            var tree = TypedStreamTree(graph, file.summary, output: output, progress: progress)
+            try tree.print()
+        case .nibArchive(let graph):
+            var tree = GraphTree(graph.shown(), file.summary, output: output, progress: progress)
+            try tree.print()
         }
     }
 }

@@ -13,25 +13,32 @@ enum Command {
         case archive(ArchiveFormat)
         case json
 
+        /// Whether the target is made from JSON as well.
+        var readsJSON: Bool { if case .archive(.typedstream) = self { true } else { false } }
+
         static let names: [(name: String, target: Target)] = [
-            ("binary", .archive(.binary)), ("xml", .archive(.xml)), ("compact", .archive(.compact)), ("json", .json),
+            ("binary", .archive(.binary)), ("xml", .archive(.xml)), ("compact", .archive(.compact)),
+            ("typedstream", .archive(.typedstream)), ("json", .json),
         ]
     }
 
     static let usage = """
         Usage: distant dump [--json] FILE
-               distant convert --to binary|xml|compact|json IN OUT
+               distant convert --to binary|xml|compact|typedstream|json IN OUT
                distant check FILE...
                distant interfaces PATH
 
         Looks into archives of object graphs: those of Apple's NSKeyedArchiver, as binary property
-        lists or XML, and compact ones. The format is recognised by the content.
+        lists or XML, compact ones, the typedstreams of Apple's older NSArchiver, and the NIBArchives
+        of compiled nibs. The format is recognised by the content.
 
           dump      print the objects as a tree, beginning at the archive's own keys. “#5” is an object
                     that is referred to several times, and stands in full where it is met first
             --json  print all objects in the order of the archive, with every value exact, as JSON
           convert   write the same objects in another format; OUT is replaced as a whole or not at all
-            --to    binary and xml are Apple's format, json is what dump --json prints
+            --to    binary and xml are Apple's format, json is what dump --json prints. A typedstream can
+                    become typedstream or json, and typedstream again from that json, the same bytes.
+                    A NIBArchive can become json
           check     open each file and say in a line what it is, or what is wrong with it
           interfaces
                     connect to the service that listens at the socket PATH, and list its roots with the
@@ -61,10 +68,10 @@ enum Command {
             self = .dump(path: try words.rest(named: ["a file"])[0], asJSON: asJSON)
         case "convert":
             guard let format = try words.takeValue("--to") else {
-                throw UsageError("convert needs --to with a format: binary, xml, compact or json")
+                throw UsageError("convert needs --to with a format: binary, xml, compact, typedstream or json")
             }
             guard let target = Target.names.first(where: { $0.name == format })?.target else {
-                throw UsageError("“\(format)” is not a format: --to takes binary, xml, compact or json")
+                throw UsageError("“\(format)” is not a format: --to takes binary, xml, compact, typedstream or json")
             }
             let paths = try words.rest(named: ["a file to read", "a file to write"])
             self = .convert(from: paths[0], to: paths[1], target)

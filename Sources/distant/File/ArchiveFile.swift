@@ -8,11 +8,18 @@ import KeyedArchive
 
 /// An archive in a file, opened as a graph.
 struct ArchiveFile {
+    /// The graph, which depends on the format.
+    enum Content {
+        case keyed(ArchivedGraph)
+        case typedstream(TypedStreamGraph)
+        case nibArchive(NIBArchiveGraph)
+    }
+
     let path: String
     /// The size in bytes.
     let size: Int
     let format: ArchiveFormat
-    let graph: ArchivedGraph
+    let content: Content
 
     /// Bounds for files that the user chose to open: above the library's defaults, which are for untrusted input.
     ///
@@ -27,23 +34,73 @@ struct ArchiveFile {
         return limits
     }()
 
-    init(_ path: String, progress: Progress) throws {
+    /// - Parameter json: Whether the file may be the JSON of a typedstream.
+    init(_ path: String, json: Bool = false, progress: Progress) throws {
         self.path = path
-        let bytes = try Self.read(path, progress)
+        var bytes = try Self.read(path, json: json, progress)
         size = bytes.count
-        format = try Self.format(of: bytes, path)
         do {
             progress.show("opening \(path)")
-            graph = try ArchivedGraph(bytes, limits: Self.limits, anyArchiver: true)
+            if json, Self.isJSON(bytes) {
+                bytes = try TypedStreamJSONReader.bytes(from: bytes, progress: progress)
+            }
+            format = try Self.format(of: bytes, path)
+            content =
+                switch format {
+                case .typedstream: .typedstream(try TypedStreamGraph(bytes, limits: Self.limits))
+                case .nibArchive: .nibArchive(try NIBArchiveGraph(bytes, limits: Self.limits))
+                default: .keyed(try ArchivedGraph(bytes, limits: Self.limits, anyArchiver: true))
+                }
+        } catch let error as FileError {
+            throw error
         } catch {
             throw FileError(path, "\(error)")
         }
     }
 
+    private static func isJSON(_ bytes: [UInt8]) -> Bool {
+        bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) } == UInt8(ascii: "{")
+    }
+
     /// A short description.
     var summary: String {
-        let count = graph.objects.count
-        let objects = "\(count) object\(count == 1 ? "" : "s")"
+        switch content {
+        case .keyed(let graph): summary(graph)
+        case .typedstream(let graph): summary(graph)
+        case .nibArchive(let graph):
+            "NIBArchive, coder \(graph.coderVersion), \(Self.count(graph.objects.count, "object"))"
+                + ", \(Self.count(graph.classes.count, "class", "es"))"
+        }
+    }
+
+    private func summary(_ graph: TypedStreamGraph) -> String {
+        var objects = 0
+        var classes = 0
+        var strings = 0
+        for label in graph.labels {
+            switch label {
+            case .object: objects += 1
+            case .type: classes += 1
+            case .cString: strings += 1
+            }
+        }
+        var groups = 0
+        for _ in graph.groups { groups += 1 }
+        let counts = [
+            Self.count(objects, "object"), Self.count(classes, "class", "es"),
+            strings == 0 ? nil : Self.count(strings, "C string"), Self.count(groups, "group"),
+        ]
+        let order = graph.isBigEndian ? "big" : "little"
+        return "\(format), \(order)-endian, system \(graph.systemVersion), "
+            + counts.compactMap(\.self).joined(separator: ", ")
+    }
+
+    private static func count(_ count: Int, _ word: String, _ many: String = "s") -> String {
+        "\(count) \(word)\(count == 1 ? "" : many)"
+    }
+
+    private func summary(_ graph: ArchivedGraph) -> String {
+        let objects = Self.count(graph.objects.count, "object")
         guard let archiver = graph.archiver else { return "\(format), \(objects)" }
         return "\(format), by \(PlainText.name(archiver)), version \(graph.version), \(objects)"
     }
@@ -56,7 +113,7 @@ struct ArchiveFile {
     }
 
     /// Reads the whole file; reads pipes to their end.
-    private static func read(_ path: String, _ progress: Progress) throws -> [UInt8] {
+    private static func read(_ path: String, json: Bool, _ progress: Progress) throws -> [UInt8] {
         let isInput = path == StandardStreams.name
         let descriptor = isInput ? fcntl(0, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError(path, cannotBe: "read", errno: errno) }
@@ -74,7 +131,7 @@ struct ArchiveFile {
             let count = try append(to: &bytes, atMost: block, from: descriptor, path, size, progress)
             if count < block { return bytes }
             // There is more than the size of the file: it may never end, so check that it begins like an archive.
-            _ = try format(of: bytes, path)
+            if !json || !isJSON(bytes) { _ = try format(of: bytes, path) }
             guard bytes.count <= limits.bytes else {
                 throw FileError(path, "has more than \(limits.bytes) bytes, too many for an archive")
             }

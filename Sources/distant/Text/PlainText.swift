@@ -13,7 +13,9 @@ enum PlainText {
     }
 
     /// A string in quotes; only the beginning and the length if it is long.
-    static func quoted(_ text: String) -> String {
+    ///
+    /// - Parameter byteCount: The length in UTF-8, if `text` is not all.
+    static func quoted(_ text: String, byteCount: Int? = nil) -> String {
         var result = "\""
         var count = 0
         for scalar in text.unicodeScalars {
@@ -29,7 +31,7 @@ enum PlainText {
             default: result.unicodeScalars.append(scalar)
             }
         }
-        return count > longest ? "\(result)…\" (\(text.utf8.count) bytes of UTF-8)" : result + "\""
+        return count > longest ? "\(result)…\" (\(byteCount ?? text.utf8.count) bytes of UTF-8)" : result + "\""
     }
 
     private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {

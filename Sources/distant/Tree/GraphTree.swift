@@ -17,7 +17,8 @@ import KeyedArchive
 /// Each object is printed in full at its first occurrence. Objects below a certain depth are printed after the tree,
 /// each as a separate tree: so a chain of any length can be read and printed.
 struct GraphTree {
-    private let file: ArchiveFile
+    private let graph: ArchivedGraph
+    private let summary: String
     private let output: ByteOutput
     private let progress: Progress
     private let nodes: GraphNodes
@@ -48,18 +49,18 @@ struct GraphTree {
         var next = 0
     }
 
-    init(_ file: ArchiveFile, output: ByteOutput, progress: Progress) {
-        self.file = file
+    init(_ graph: ArchivedGraph, _ summary: String, output: ByteOutput, progress: Progress) {
+        self.graph = graph
+        self.summary = summary
         self.output = output
         self.progress = progress
-        nodes = GraphNodes(file.graph)
+        nodes = GraphNodes(graph)
         survey = GraphSurvey(nodes, progress: progress)
         places = Array(repeating: .nowhere, count: nodes.count)
     }
 
     mutating func print() throws {
-        output.append("\(file.summary)\n\n")
-        let graph = file.graph
+        output.append("\(summary)\n\n")
         try tree(Frame(node: -1, depth: 0, content: .fields(graph.lentRoots.keys, graph.lentRoots.values)))
         if !graph.lentOthers.isEmpty {
             output.append("\nbeside the objects:\n")

@@ -44,14 +44,18 @@ enum LeafText {
         "\(count) \(word)\(count == 1 ? one : many)"
     }
 
-    private static func bytes(_ data: Data) -> String {
+    /// The first bytes in hexadecimal, and the number of all of them.
+    ///
+    /// - Parameter all: The number, if `data` has only the first ones.
+    static func bytes(_ data: Data, count all: Int? = nil) -> String {
+        let all = all ?? data.count
         var text: [UInt8] = []
         for byte in data.prefix(32) {
             text.append(JSONText.digits[Int(byte >> 4)])
             text.append(JSONText.digits[Int(byte & 0xF)])
         }
-        return "<\(String(decoding: text, as: UTF8.self))\(data.count > 32 ? "…" : "")>"
-            + " (\(count(data.count, "byte")))"
+        return "<\(String(decoding: text, as: UTF8.self))\(all > 32 ? "…" : "")>"
+            + " (\(count(all, "byte")))"
     }
 
     private static func decimal(_ digits: String, _ exponent: Int64) -> String {

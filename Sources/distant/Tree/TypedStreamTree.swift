@@ -1,0 +1,280 @@
+import KeyedArchive
+
+/// Prints a typedstream as an indented tree.
+///
+///     typedstream, little-endian, system 1000, 3 objects, 4 classes, 1 C string, 1 group
+///
+///     @: NSArray
+///       i: 2
+///       @: NSString "Hello"
+///       @: NSNumber 5 (i)
+///
+///     classes:
+///       NSArray 0: NSObject 0 (1)
+///
+/// Each line is a group: its type string and its values. An object is printed in full where the file has it in full, which is
+/// its first place; objects below a certain depth are printed after the tree, so a chain of any length can be printed. A
+/// typedstream inside of data is printed below it.
+struct TypedStreamTree {
+    private let graph: TypedStreamGraph
+    private let summary: String
+    private let output: ByteOutput
+    private let progress: Progress
+    private let text: TypedStreamLeafText
+    private var places: [Place]
+    private var open: [Frame] = []
+    /// Objects to print as separate trees, and how many of them are done.
+    private var waiting: [Int] = []
+    private var finished = 0
+    private var shown = 0
+    private var classUses: [Int: Int] = [:]
+    /// How many typedstreams this one is inside of, and the level of its first line.
+    private let nesting: Int
+    private let indentation: Int
+
+    /// The most typedstreams inside of one another that are opened.
+    private static let mostNested = 4
+
+    /// The most levels of a tree.
+    private static let deepest = 24
+
+    /// Where an object is printed.
+    private enum Place: UInt8 {
+        case nowhere
+        case above
+        case below
+    }
+
+    /// An object that is being printed line by line, or objects that a line names.
+    private struct Frame {
+        enum Content {
+            case groups(TypedStreamGroups.Iterator)
+            case objects([Int])
+        }
+
+        var content: Content
+        let depth: Int
+    }
+
+    init(
+        _ graph: TypedStreamGraph, _ summary: String, output: ByteOutput, progress: Progress, nesting: Int = 0,
+        indentation: Int = 0
+    ) {
+        self.nesting = nesting
+        self.indentation = indentation
+        self.graph = graph
+        self.summary = summary
+        self.output = output
+        self.progress = progress
+        text = TypedStreamLeafText(graph)
+        places = Array(repeating: .nowhere, count: graph.labels.count)
+    }
+
+    mutating func print() throws {
+        if nesting == 0 { output.append("\(summary)\n\n") }
+        try tree(Frame(content: .groups(graph.groups.makeIterator()), depth: 0))
+        while finished < waiting.count {
+            let label = waiting[finished]
+            finished += 1
+            if nesting == 0 { output.append("\n") }
+            try tree(Frame(content: .objects([label]), depth: 0))
+        }
+        if nesting == 0 { printClasses() }
+        try output.check()
+    }
+
+    private mutating func tree(_ frame: Frame) throws {
+        open.append(frame)
+        while let last = open.indices.last {
+            let depth = open[last].depth
+            switch open[last].content {
+            case .groups(var groups):
+                let group = groups.next()
+                open[last].content = .groups(groups)
+                if let group { try line(group, depth) } else { open.removeLast() }
+            case .objects(let labels):
+                guard let label = labels.first else {
+                    open.removeLast()
+                    continue
+                }
+                open[last].content = .objects(Array(labels.dropFirst()))
+                indent(depth)
+                output.append("#\(label): \(begin(label, isNamed: false))\n")
+                push(label, depth)
+            }
+            try output.check()
+        }
+    }
+
+    private func indent(_ depth: Int) { for _ in 0..<depth + indentation { output.append("  ") } }
+
+    // MARK: Lines
+
+    /// Prints a group, and begins with the objects that it has in full.
+    private mutating func line(_ group: TypedStreamGroup, _ depth: Int) throws {
+        indent(depth)
+        output.append("\(PlainText.name(text.text(group.type))): ")
+        var line = TypedStreamLine(group.values)
+        var objects: [Int] = []
+        var nested: [ArchivedText] = []
+        while let part = line.next() {
+            switch part {
+            case .text(let text): output.append(text)
+            case .leaf(let value):
+                if let bytes = typedstream(value) { nested.append(bytes) }
+                output.append(leaf(value, depth, isAlone: line.isAlone, &objects))
+            }
+        }
+        output.append("\n")
+        for bytes in nested { try print(bytes, depth) }
+        if line.isAlone, let label = objects.first {
+            push(label, depth)
+        } else if !objects.isEmpty {
+            open.append(Frame(content: .objects(objects), depth: depth + 1))
+        }
+    }
+
+    /// The bytes of a typedstream inside of this one, if they were not shown yet.
+    private func typedstream(_ value: TypedStreamValue) -> ArchivedText? {
+        let bytes: ArchivedText?
+        switch value {
+        case .bytes(let content, _): bytes = content
+        case .label(let label) where text.isObject(label) && places[label] == .nowhere:
+            bytes = text.data(ofObject: label)
+        default: bytes = nil
+        }
+        let isTyped = bytes?.withBytes { ArchiveFormat(detecting: $0.prefix(16)) == .typedstream } ?? false
+        return isTyped ? bytes : nil
+    }
+
+    /// Prints a typedstream inside of this one.
+    private func print(_ bytes: ArchivedText, _ depth: Int) throws {
+        guard nesting < Self.mostNested,
+            let graph = try? TypedStreamGraph(bytes.data, limits: ArchiveFile.limits)
+        else { return }
+        var tree = TypedStreamTree(
+            graph, "", output: output, progress: progress, nesting: nesting + 1,
+            indentation: indentation + depth + 1)
+        try tree.print()
+    }
+
+    private mutating func push(_ label: Int, _ depth: Int) {
+        guard text.shortForm(label) == nil, case .object(let object) = graph.labels[label] else { return }
+        open.append(Frame(content: .groups(object.groups.makeIterator()), depth: depth + 1))
+    }
+
+    /// A value in a line; `objects` gets those that follow in full.
+    private mutating func leaf(
+        _ value: TypedStreamValue, _ depth: Int, isAlone: Bool, _ objects: inout [Int]
+    ) -> String {
+        guard case .label(let label) = value, text.isObject(label) else { return text.text(value) }
+        if let short = text.shortForm(label) {
+            if places[label] == .nowhere { count(label) }
+            return short
+        }
+        let name = text.className(ofObject: label)
+        switch places[label] {
+        case .above: return "\(name) #\(label), above"
+        case .below: return "\(name) #\(label), below"
+        case .nowhere:
+            guard depth < Self.deepest else {
+                places[label] = .below
+                waiting.append(label)
+                return "\(name) #\(label), below"
+            }
+            objects.append(label)
+            if isAlone { return begin(label, isNamed: text.isShared(label)) }
+            // The objects of this line follow below it.
+            places[label] = .above
+            return "\(name) #\(label)"
+        }
+    }
+
+    /// The name of an object that is printed in full.
+    private mutating func begin(_ label: Int, isNamed: Bool) -> String {
+        count(label)
+        let name = text.className(ofObject: label)
+        return isNamed ? "\(name) #\(label)" : name
+    }
+
+    private mutating func count(_ label: Int) {
+        places[label] = .above
+        shown += 1
+        progress.show("printing objects", shown, of: places.count)
+        if case .object(let object) = graph.labels[label], let type = object.classLabel {
+            classUses[type, default: 0] += 1
+        }
+    }
+
+    // MARK: Classes
+
+    private func printClasses() {
+        if classUses.isEmpty { return }
+        output.append("\nclasses:\n")
+        for (type, count) in classUses.sorted(by: { $0.key < $1.key }) {
+            var names: [String] = []
+            var next: Int? = type
+            // A broken file may have a class that is its own superclass.
+            while let label = next, names.count <= 32, case .type(let type) = graph.labels[label] {
+                names.append("\(PlainText.name(text.text(type.name))) \(type.version)")
+                next = type.superclass
+            }
+            output.append("  \(names.joined(separator: ": "))\(next == nil ? "" : " …") (\(count))\n")
+        }
+    }
+}
+
+/// The values of a group in one line, with brackets around structures and arrays.
+private struct TypedStreamLine {
+    enum Part {
+        case text(String)
+        case leaf(TypedStreamValue)
+    }
+
+    private var values: TypedStreamValues.Iterator
+    private var current: TypedStreamValue?
+    private var needsComma = false
+    private var pending: TypedStreamValue?
+    /// Whether the group has one value, and this is no structure or array.
+    let isAlone: Bool
+
+    init(_ values: TypedStreamValues) {
+        var ahead = values.makeIterator()
+        _ = ahead.next()
+        isAlone = ahead.next() == nil
+        self.values = values.makeIterator()
+    }
+
+    mutating func next() -> Part? {
+        if let value = pending {
+            pending = nil
+            return part(value)
+        }
+        guard let value = values.next() else { return nil }
+        switch value {
+        case .endArray, .endStructure: break
+        default:
+            if needsComma {
+                needsComma = false
+                pending = value
+                return .text(", ")
+            }
+        }
+        return part(value)
+    }
+
+    private mutating func part(_ value: TypedStreamValue) -> Part {
+        needsComma = true
+        switch value {
+        case .array:
+            needsComma = false
+            return .text("[")
+        case .structure:
+            needsComma = false
+            return .text("{")
+        case .endArray: return .text("]")
+        case .endStructure: return .text("}")
+        default: return .leaf(value)
+        }
+    }
+}

@@ -1,0 +1,244 @@
+import ArchiveFixtures
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("distant with typedstreams")
+struct TypedStreamToolTests {
+    private typealias Bytes = TypedStreamBytes
+
+    private let scratch: TemporaryFolder
+
+    init() throws {
+        scratch = try TemporaryFolder()
+    }
+
+    private func run(_ arguments: [String]) async throws -> Program.Outcome {
+        try await Program.run("distant", arguments, in: scratch)
+    }
+
+    private func write(_ bytes: [UInt8], _ name: String = "a.ts") throws -> String {
+        try Data(bytes).write(to: URL(fileURLWithPath: scratch.path(name)))
+        return scratch.path(name)
+    }
+
+    private static let mixed = Bytes.file(
+        Bytes.new("@"), Bytes.object("NSArray"), Bytes.new("i"), [3],
+        Bytes.reference(0), [0x84, 0x84], Bytes.new("NSString"), [1, 0x84], Bytes.new("NSObject"), [0], Bytes.null,
+        Bytes.new("+"), Bytes.text("Hello"), Bytes.end,
+        Bytes.reference(0), [0x84, 0x84], Bytes.new("NSNumber"), [0], Bytes.reference(4),
+        Bytes.new("*"), [0x84], Bytes.reference(2), Bytes.reference(2), [5], Bytes.end,
+        Bytes.reference(0), Bytes.object("Shape", version: 505),
+        Bytes.new("{_NSPoint=ff}"), [1, 0x83, 0, 0, 0, 0x3F], Bytes.new("[3i]@:"), [1, 2, 3], Bytes.reference(0),
+        Bytes.null, Bytes.new("[6c]@"), Array("MM\u{0}*ab".utf8), Bytes.reference(2), Bytes.end, Bytes.end)
+
+    @Test("check says what a typedstream is, in numbers, or what is wrong and where")
+    func check() async throws {
+        let good = try write(Self.mixed)
+        let bad = try write(Array(Self.mixed.dropLast()), "b.ts")
+        let outcome = try await run(["check", good, bad])
+        #expect(outcome.status == 1)
+        #expect(
+            outcome.output == """
+                \(good): good: typedstream, little-endian, system 1000, 4 objects, 5 classes, 1 C string, 1 group
+                \(bad): bad: behind $3 of NSArray #0: expected a type string or the end of an object, found the end, \
+                at byte \(Self.mixed.count - 1)
+
+                """)
+    }
+
+    @Test("dump shows groups with their types, strings and numbers on a line, and shared objects once")
+    func dump() async throws {
+        let outcome = try await run(["dump", try write(Self.mixed)])
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        #expect(
+            outcome.output == """
+                typedstream, little-endian, system 1000, 4 objects, 5 classes, 1 C string, 1 group
+
+                @: NSArray #0
+                  i: 3
+                  @: NSString "Hello"
+                  @: NSNumber 5 (i)
+                  @: Shape
+                    {_NSPoint=ff}: {1.0, 0.5}
+                    [3i]@:: [1, 2, 3], NSArray #0, above, nil
+                    [6c]@: <4d4d002a6162> (6 bytes), a picture (TIFF), NSString "Hello"
+
+                classes:
+                  NSArray 0 (1)
+                  NSString 1: NSObject 0 (1)
+                  NSNumber 0: NSObject 0 (1)
+                  Shape 505 (1)
+
+                """)
+    }
+
+    @Test("dump opens typedstreams inside of data, and old property lists that are strings")
+    func nested() async throws {
+        let inner = Bytes.file(Bytes.new("@"), Bytes.object("B"), Bytes.new("i"), [7], Bytes.end)
+        let name: [UInt8] = [6, 0, 0, 0, 6, 0, 0, 0, 0xFE, 0xFF, 0, 0x48, 0, 0x69, 0, 0]
+        let bytes = Bytes.file(
+            Bytes.new("@"), Bytes.object("A"), Bytes.new("[\(inner.count)c]"), inner, Bytes.new("[16c]"), name,
+            Bytes.reference(0), Bytes.object("NSData"), Bytes.new("i"), [UInt8(inner.count)], Bytes.reference(2), inner,
+            Bytes.end, Bytes.end)
+        let outcome = try await run(["dump", try write(bytes)])
+        let lines = outcome.output.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(outcome.status == 0 && lines.count > 10, "\(outcome.errors)")
+        #expect(lines[3].hasSuffix("(\(inner.count) bytes), a typedstream"), "\(outcome.output)")
+        #expect(lines[4...5] == ["    @: B", "      i: 7"], "\(outcome.output)")
+        #expect(lines[6].hasSuffix("(16 bytes), an old property list: \"Hi\""), "\(outcome.output)")
+        #expect(lines[7].hasPrefix("  @: NSData <") && lines[7].hasSuffix(", a typedstream"), "\(outcome.output)")
+        #expect(lines[8...9] == ["    @: B", "      i: 7"], "\(outcome.output)")
+    }
+
+    @Test("check names files that are no archives of these kinds")
+    func neighbours() async throws {
+        for (beginning, name) in [
+            ("GNUstep archive00002ee5:", "an archive of GNUstep's own NSArchiver"),
+            ("SQLite format 3\u{0}", "an SQLite database"),
+            ("book\u{0}\u{0}\u{0}\u{0}mark", "bookmark data"), ("\u{3}\u{B}typedstream", "a typedstream of version 3"),
+            ("PK\u{3}\u{4}", "a ZIP file"), ("{\\rtf1", "a document in RTF"),
+        ] {
+            let outcome = try await run(["check", try write(Array(beginning.utf8))])
+            #expect(outcome.status == 1 && outcome.output.contains(": bad: \(name)"), "\(outcome.output)")
+        }
+    }
+
+    @Test("A chain of a hundred thousand objects is shown in parts, and becomes JSON and the same bytes again")
+    func deep() async throws {
+        let count = 100_000
+        let bytes =
+            Bytes.file(Bytes.new("@"), Bytes.object("A"))
+            + [UInt8](repeatElement(Bytes.reference(0) + [0x84] + Bytes.reference(1), count: count).joined())
+            + [UInt8](repeating: 0x86, count: count + 1)
+        let path = try write(bytes)
+        let tree = try await run(["dump", path])
+        #expect(tree.status == 0 && tree.output.contains("@: A #25, below\n"))
+        try await expectRoundTrip(path, bytes)
+    }
+
+    /// Expects that the file becomes the same bytes again, as it is and by way of JSON.
+    private func expectRoundTrip(_ path: String, _ bytes: [UInt8]) async throws {
+        let (json, copy, back) = (scratch.path("x.json"), scratch.path("copy.ts"), scratch.path("back.ts"))
+        for (target, from, to) in [("typedstream", path, copy), ("json", path, json), ("typedstream", json, back)] {
+            let outcome = try await run(["convert", "--to", target, from, to])
+            #expect(outcome.status == 0, "\(path): \(outcome.errors)")
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(bytes), "\(path)")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: back)) == Data(bytes), "\(path) by way of JSON")
+    }
+
+    @Test("Each typedstream is good, prints as a tree, and becomes the same bytes again, also by way of JSON")
+    func roundTrips() async throws {
+        let archives = try Fixtures.typedstreams()
+        let check = try await run(["check"] + Fixtures.write(archives, into: scratch.path("good")))
+        let verdicts = check.output.split(separator: "\n")
+        #expect(check.status == 0 && verdicts.count == archives.count, "\(check.output)")
+        #expect(verdicts.allSatisfy { $0.contains(": good: typedstream, ") })
+        for archive in archives {
+            let path = scratch.path("good/\(archive.name)")
+            let tree = try await run(["dump", path])
+            #expect(tree.status == 0 && tree.errors.isEmpty, "\(archive.name): \(tree.errors)")
+            try await expectRoundTrip(path, archive.bytes)
+        }
+    }
+
+    @Test("Broken typedstreams are bad, with the byte where they break")
+    func broken() async throws {
+        let paths = try Fixtures.write(Fixtures.brokenTypedstreams(), into: scratch.path("broken"))
+        let outcome = try await run(["check"] + paths)
+        #expect(outcome.status == 1)
+        let lines = outcome.output.split(separator: "\n")
+        #expect(lines.count == paths.count && lines.allSatisfy { $0.contains(": bad: ") }, "\(outcome.output)")
+    }
+
+    @Test("What is not a typedstream does not become one, and a typedstream becomes no keyed archive")
+    func refusals() async throws {
+        let typed = try write(Self.mixed)
+        let keyed = try write(Fixtures.real()[0].bytes, "k.plist")
+        let json = try write(
+            Array("{\"version\":4,\"order\":\"little\",\"system\":1,\"groups\":[1],\"labels\":[]}".utf8), "j.json")
+        let other = scratch.path("other")
+        for (format, path, reason) in [
+            ("xml", typed, "has no keys"), ("typedstream", keyed, "only a typedstream, or its JSON"),
+            ("typedstream", json, "expected a group, with types and values, at byte 51 of the JSON"),
+        ] {
+            let outcome = try await run(["convert", "--to", format, path, other])
+            #expect(outcome.status == 1 && outcome.errors.contains(reason), "\(outcome.errors)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: other))
+    }
+
+    // MARK: Another reader
+
+    @Test("The JSON of each typedstream equals that of an independent reader in Python")
+    func otherReader() async throws {
+        guard let reader = Self.otherReader else {
+            // Then only the comparison with the other reader is missing.
+            print("the independent reader is not here: no typedstream was compared with it")
+            return
+        }
+        guard let python = try await environment() else {
+            print("the package pytypedstream cannot be installed: no typedstream was compared with it")
+            return
+        }
+        var paths: [String] = []
+        // The other reader takes time by the square of the depth.
+        for archive in try Fixtures.typedstreams() where !archive.name.contains("deep-") {
+            let path = try write(archive.bytes, archive.name)
+            let outcome = try await run(["convert", "--to", "json", path, path + ".json"])
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            paths.append(path)
+        }
+        let outcome = try await Program.run(python, ["-c", Self.comparison, reader] + paths, in: scratch)
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+        #expect(outcome.output.contains("\(paths.count) typedstreams agree"), "\(outcome.output)")
+    }
+
+    /// The Python of a virtual environment with the package; nil if there is no Python or no network.
+    private func environment() async throws -> String? {
+        for python in ["/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"] {
+            guard FileManager.default.isExecutableFile(atPath: python) else { continue }
+            let folder = scratch.path("venv")
+            guard try await Program.run(python, ["-m", "venv", folder], in: scratch).status == 0 else { continue }
+            let install = [
+                "-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "pytypedstream==0.1.0",
+            ]
+            guard try await Program.run("\(folder)/bin/python3", install, in: scratch).status == 0 else { continue }
+            return "\(folder)/bin/python3"
+        }
+        return nil
+    }
+
+    /// The program that prints what the package reads.
+    private static let otherReader: String? = {
+        var package = URL(fileURLWithPath: #filePath)
+        for _ in 0..<5 { package.deleteLastPathComponent() }
+        let path = package.appending(path: "shared/tools/typedstream_json.py").path
+        return FileManager.default.fileExists(atPath: path) ? path : nil
+    }()
+
+    private static let comparison = """
+        import json, subprocess, sys
+
+        def same(a, b):
+            if isinstance(a, dict) and isinstance(b, dict):
+                # We print the number of elements that take no bytes.
+                if isinstance(b.get("array"), int): return a["of"] == b["of"] and len(a["array"]) == b["array"]
+                return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+            if isinstance(a, list) and isinstance(b, list): return len(a) == len(b) and all(map(same, a, b))
+            return type(a) == type(b) and a == b
+
+        agreed = 0
+        for path in sys.argv[2:]:
+            other = subprocess.run([sys.executable, sys.argv[1], path, "--one-line"], capture_output=True)
+            if other.returncode != 0: print(path, other.stderr.decode()); continue
+            ours = json.load(open(path + ".json"))
+            # How the file stores things is not what they are.
+            ours.pop("numbers", None); ours.pop("strings", None)
+            if same(json.loads(other.stdout), ours): agreed += 1
+            else: print(path, "differs")
+        print(agreed, "typedstreams agree")
+        sys.exit(0 if agreed == len(sys.argv) - 2 else 1)
+        """
+}
