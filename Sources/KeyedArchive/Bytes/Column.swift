@@ -2,16 +2,22 @@
 ///
 /// An array would need the old and the new memory at the same time, which a list per object of a large file cannot afford.
 final class Column<Element: BitwiseCopyable> {
+    // Each access is short and calls nothing of the user's, so exclusivity need not be checked at run time.
+    @exclusivity(unchecked)
     private var sink = ByteSink(capacity: 0)
     /// The number of elements.
+    @exclusivity(unchecked)
     private(set) var count = 0
 
     deinit { sink.deallocate() }
 
     private static var stride: Int { MemoryLayout<Element>.stride }
 
+    /// The bytes to begin with.
+    private static var first: Int { 256 }
+
     func append(_ element: Element) {
-        sink.reserve(Self.stride)
+        sink.reserve(count == 0 ? Self.first : Self.stride)
         sink.base.storeBytes(of: element, toByteOffset: sink.count, as: Element.self)
         sink.count &+= Self.stride
         count &+= 1

@@ -23,8 +23,8 @@ extension TypedStreamGraph {
         writer.noted = [systemNumber]
         writer.number(systemNumber)
         while let token = try reader.next() {
-            writer.noted += reader.source.noted
-            reader.source.noted.removeAll(keepingCapacity: true)
+            // The writer has used up its own.
+            if !reader.source.noted.isEmpty { swap(&writer.noted, &reader.source.noted) }
             write(token, reader.lastEncoding, to: &writer)
             if writer.bytes.count >= Self.piece { try writer.pass(to: receiver) }
         }

@@ -295,18 +295,18 @@ struct TypedStreamReader {
 
     /// A reference to a label that was read.
     mutating func reference(to kind: TypedStreamIndex.Kind, _ what: StaticString) throws -> Int {
-        let before = source
+        let start = source.position
         let number = try source.number(what).value
         let (label, isOutside) = number.subtractingReportingOverflow(TypedStreamTag.leastHead)
         if pass == .viewing { return Int(label) }
         guard !isOutside, label >= 0, label < Int64(nextLabel) else {
-            source = before
+            source.seek(to: start)
             throw ArchiveError(
                 .corrupt, "expected \(what), found the label \(isOutside ? number : label) of \(nextLabel)")
         }
         let found = index.kind(Int(label))
         guard found == kind else {
-            source = before
+            source.seek(to: start)
             let name =
                 switch found {
                 case .object: "an object"
@@ -328,24 +328,23 @@ struct TypedStreamReader {
         }
         guard pass != .viewing else { return TypedStreamSharedString(range: range, number: -1, isNew: true) }
         if pass == .opening {
-            index.appendString(at: offset, hasZero: index.bytes.bytes[range].contains(0))
+            index.appendString(at: offset, hasZero: source.hasZero(in: range))
         }
         nextString += 1
         return TypedStreamSharedString(range: range, number: nextString - 1, isNew: true)
     }
 
     private mutating func knownString(_ what: StaticString) throws -> TypedStreamSharedString {
-        let before = source
+        let start = source.position
         let value = try source.number(what).value
         let (number, isOutside) = value.subtractingReportingOverflow(TypedStreamTag.leastHead)
         let count = pass == .viewing ? index.stringCount : nextString
         guard !isOutside, number >= 0, number < Int64(count) else {
-            source = before
+            source.seek(to: start)
             throw ArchiveError(
                 .corrupt, "expected \(what), found the string \(isOutside ? value : number) of \(count)")
         }
-        var content = source.at(index.offset(ofString: Int(number)))
-        let range = try content.unshared(what, limit: limits.string) ?? 0..<0
+        let range = try source.string(at: index.offset(ofString: Int(number)))
         return TypedStreamSharedString(range: range, number: Int(number), isNew: false)
     }
 

@@ -18,9 +18,6 @@ struct TypedStreamSource {
     /// The next byte; nil at the end.
     var next: UInt8? { source.next }
 
-    /// The source at another position.
-    func at(_ position: Int) -> TypedStreamSource { TypedStreamSource(source.at(position), isBigEndian: isBigEndian) }
-
     mutating func seek(to position: Int) { source.seek(to: position) }
 
     /// The byte at a position, which is in range.
@@ -81,17 +78,32 @@ struct TypedStreamSource {
     /// A length and so many bytes; nil if the tag for nil is there.
     mutating func unshared(_ what: StaticString, limit: Int) throws -> Range<Int>? {
         if source.take(TypedStreamTag.null) { return nil }
-        let start = source
+        let start = source.position
         let length = try number(what).value
         guard length >= 0 && length <= Int64(source.remaining) else {
             let left = source.remaining
-            source = start
+            source.seek(to: start)
             throw ArchiveError(
                 length < 0 ? .corrupt : .truncated,
                 "expected \(what), found the length \(length) where \(left) bytes are left")
         }
         guard length <= Int64(limit) else { throw ArchiveError(.limit, "a string of more than \(limit) bytes") }
         return try skip(Int(length), what)
+    }
+
+    /// The bytes of a string that was read before, whose length is at a position.
+    mutating func string(at position: Int) throws -> Range<Int> {
+        let here = source.position
+        source.seek(to: position)
+        let length = try storedNumber("a length").value
+        let start = source.position
+        source.seek(to: here)
+        return start..<start + Int(length)
+    }
+
+    func hasZero(in range: Range<Int>) -> Bool {
+        for position in range where byte(at: position) == 0 { return true }
+        return false
     }
 
     mutating func skip(_ count: Int, _ what: StaticString) throws -> Range<Int> {
