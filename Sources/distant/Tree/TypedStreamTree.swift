@@ -120,7 +120,8 @@ struct TypedStreamTree {
         while let part = line.next() {
             switch part {
             case .text(let text): output.append(text)
-            case .leaf(let value):
+            case .leaf(let value, let separator):
+                output.append(separator)
                 if let bytes = typedstream(value) { nested.append(bytes) }
                 output.append(leaf(value, depth, isAlone: line.isAlone, &objects))
             }
@@ -220,61 +221,6 @@ struct TypedStreamTree {
                 next = type.superclass
             }
             output.append("  \(names.joined(separator: ": "))\(next == nil ? "" : " …") (\(count))\n")
-        }
-    }
-}
-
-/// The values of a group in one line, with brackets around structures and arrays.
-private struct TypedStreamLine {
-    enum Part {
-        case text(String)
-        case leaf(TypedStreamValue)
-    }
-
-    private var values: TypedStreamValues.Iterator
-    private var current: TypedStreamValue?
-    private var needsComma = false
-    private var pending: TypedStreamValue?
-    /// Whether the group has one value, and this is no structure or array.
-    let isAlone: Bool
-
-    init(_ values: TypedStreamValues) {
-        var ahead = values.makeIterator()
-        _ = ahead.next()
-        isAlone = ahead.next() == nil
-        self.values = values.makeIterator()
-    }
-
-    mutating func next() -> Part? {
-        if let value = pending {
-            pending = nil
-            return part(value)
-        }
-        guard let value = values.next() else { return nil }
-        switch value {
-        case .endArray, .endStructure: break
-        default:
-            if needsComma {
-                needsComma = false
-                pending = value
-                return .text(", ")
-            }
-        }
-        return part(value)
-    }
-
-    private mutating func part(_ value: TypedStreamValue) -> Part {
-        needsComma = true
-        switch value {
-        case .array:
-            needsComma = false
-            return .text("[")
-        case .structure:
-            needsComma = false
-            return .text("{")
-        case .endArray: return .text("]")
-        case .endStructure: return .text("}")
-        default: return .leaf(value)
         }
     }
 }

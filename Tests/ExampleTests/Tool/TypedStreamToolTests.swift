@@ -91,6 +91,15 @@ struct TypedStreamToolTests {
         #expect(lines[8...9] == ["    @: B", "      i: 7"], "\(outcome.output)")
     }
 
+    @Test("dump shows the first numbers of a long array")
+    func longArray() async throws {
+        let bytes = Bytes.file(Bytes.new("[1000i]i"), [UInt8](repeating: 7, count: 1001))
+        let outcome = try await run(["dump", try write(bytes)])
+        #expect(outcome.output.contains("\n[1000i]i: [7, 7, "), "\(outcome.output)")
+        #expect(outcome.output.contains(", 7, … (1000 elements)], 7\n"), "\(outcome.output)")
+        #expect(outcome.output.utf8.count < 400)
+    }
+
     @Test("check names files that are no archives of these kinds")
     func neighbours() async throws {
         for (beginning, name) in [
