@@ -29,6 +29,8 @@ struct GraphTree {
     private var waiting: [Int] = []
     private var finished = 0
     private var shown = 0
+    /// The level of its first line; above 0 for an archive inside of another, which has no heading and no list of classes.
+    private let indentation: Int
 
     /// The most levels of a tree.
     private static let deepest = 24
@@ -49,7 +51,10 @@ struct GraphTree {
         var next = 0
     }
 
-    init(_ graph: ArchivedGraph, _ summary: String, output: ByteOutput, progress: Progress) {
+    init(
+        _ graph: ArchivedGraph, _ summary: String, output: ByteOutput, progress: Progress, indentation: Int = 0
+    ) {
+        self.indentation = indentation
         self.graph = graph
         self.summary = summary
         self.output = output
@@ -60,34 +65,43 @@ struct GraphTree {
     }
 
     mutating func print() throws {
-        output.append("\(summary)\n\n")
+        if indentation == 0 { output.append("\(summary)\n\n") }
         try tree(Frame(node: -1, depth: 0, content: .fields(graph.lentRoots.keys, graph.lentRoots.values)))
         if !graph.lentOthers.isEmpty {
-            output.append("\nbeside the objects:\n")
+            heading("beside the objects:")
             try tree(Frame(node: -1, depth: 1, content: .pairs(graph.lentOthers)))
         }
         try printWaiting()
         if !survey.strays.isEmpty {
-            output.append("\nobjects that no key of the archive leads to:\n")
+            heading("objects that no key of the archive leads to:")
             for node in survey.strays where places[node] == .nowhere {
                 try tree(node)
                 try printWaiting()
             }
         }
-        printClasses()
+        if indentation == 0 { printClasses() }
         try output.check()
     }
+
+    private func heading(_ text: String) {
+        if indentation == 0 { output.append("\n") }
+        indent(0)
+        output.append("\(text)\n")
+    }
+
+    private func indent(_ depth: Int) { for _ in 0..<depth + indentation { output.append("  ") } }
 
     private mutating func printWaiting() throws {
         while finished < waiting.count {
             let node = waiting[finished]
             finished += 1
-            output.append("\n")
+            if indentation == 0 { output.append("\n") }
             try tree(node)
         }
     }
 
     private mutating func tree(_ node: Int) throws {
+        indent(0)
         output.append("\(nodes.name(node)): ")
         let content = begin(node, isNamed: false)
         output.append("\n")
@@ -110,7 +124,7 @@ struct GraphTree {
 
     /// Prints one line, and opens the container that begins there.
     private mutating func line(_ frame: Frame) {
-        for _ in 0..<frame.depth { output.append("  ") }
+        indent(frame.depth)
         output.append(label(frame))
         output.append(": ")
         let (node, content) = value(frame.content.value(frame.next), frame.node, frame.depth)

@@ -13,8 +13,8 @@ import KeyedArchive
 ///       NSArray 0: NSObject 0 (1)
 ///
 /// Each line is a group: its type string and its values. An object is printed in full where the file has it in full, which is
-/// its first place; objects below a certain depth are printed after the tree, so a chain of any length can be printed. A
-/// typedstream inside of data is printed below it.
+/// its first place; objects below a certain depth are printed after the tree, so a chain of any length can be printed. An
+/// archive inside of data is printed below it.
 struct TypedStreamTree {
     private let graph: TypedStreamGraph
     private let summary: String
@@ -122,12 +122,12 @@ struct TypedStreamTree {
             case .text(let text): output.append(text)
             case .leaf(let value, let separator):
                 output.append(separator)
-                if let bytes = typedstream(value) { nested.append(bytes) }
+                if let bytes = archive(value) { nested.append(bytes) }
                 output.append(leaf(value, depth, isAlone: line.isAlone, &objects))
             }
         }
         output.append("\n")
-        for bytes in nested { try print(bytes, depth) }
+        for bytes in nested { try print(bytes, indentation + depth + 1) }
         if line.isAlone, let label = objects.first {
             push(label, depth)
         } else if !objects.isEmpty {
@@ -135,8 +135,8 @@ struct TypedStreamTree {
         }
     }
 
-    /// The bytes of a typedstream inside of this one, if they were not shown yet.
-    private func typedstream(_ value: TypedStreamValue) -> ArchivedText? {
+    /// The bytes of an archive inside of this one, if they were not shown yet.
+    private func archive(_ value: TypedStreamValue) -> ArchivedText? {
         let bytes: ArchivedText?
         switch value {
         case .bytes(let content, _): bytes = content
@@ -144,19 +144,21 @@ struct TypedStreamTree {
             bytes = text.data(ofObject: label)
         default: bytes = nil
         }
-        let isTyped = bytes?.withBytes { ArchiveFormat(detecting: $0.prefix(16)) == .typedstream } ?? false
-        return isTyped ? bytes : nil
+        let isArchive = bytes?.withBytes { ArchiveFormat(detecting: $0.prefix(64)) != nil } ?? false
+        return isArchive ? bytes : nil
     }
 
-    /// Prints a typedstream inside of this one.
-    private func print(_ bytes: ArchivedText, _ depth: Int) throws {
-        guard nesting < Self.mostNested,
-            let graph = try? TypedStreamGraph(bytes.data, limits: ArchiveFile.limits)
-        else { return }
-        var tree = TypedStreamTree(
-            graph, "", output: output, progress: progress, nesting: nesting + 1,
-            indentation: indentation + depth + 1)
-        try tree.print()
+    /// Prints an archive inside of this one; nothing if it does not open.
+    private func print(_ bytes: ArchivedText, _ indentation: Int) throws {
+        guard nesting < Self.mostNested else { return }
+        if let graph = try? TypedStreamGraph(bytes.data, limits: ArchiveFile.limits) {
+            var tree = TypedStreamTree(
+                graph, "", output: output, progress: progress, nesting: nesting + 1, indentation: indentation)
+            try tree.print()
+        } else if let graph = try? ArchivedGraph(bytes.data, limits: ArchiveFile.limits, anyArchiver: true) {
+            var tree = GraphTree(graph, "", output: output, progress: progress, indentation: indentation)
+            try tree.print()
+        }
     }
 
     private mutating func push(_ label: Int, _ depth: Int) {

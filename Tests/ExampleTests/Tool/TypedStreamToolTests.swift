@@ -1,5 +1,6 @@
 import ArchiveFixtures
 import Foundation
+import KeyedArchive
 import TestSupport
 import Testing
 
@@ -89,6 +90,21 @@ struct TypedStreamToolTests {
         #expect(lines[6].hasSuffix("(16 bytes), an old property list: \"Hi\""), "\(outcome.output)")
         #expect(lines[7].hasPrefix("  @: NSData <") && lines[7].hasSuffix(", a typedstream"), "\(outcome.output)")
         #expect(lines[8...9] == ["    @: B", "      i: 7"], "\(outcome.output)")
+    }
+
+    @Test("dump opens a keyed archive inside of data")
+    func nestedKeyed() async throws {
+        var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
+        let inner = graph.add(className: "Inner", fields: [("n", .integer(7))])
+        graph.setRoot(.reference(inner), forKey: "root")
+        let keyed = try graph.bytes(format: .binary)
+        let bytes = Bytes.file(
+            Bytes.new("@"), Bytes.object("NSData"), Bytes.new("i"), Bytes.number(keyed.count),
+            Bytes.new("[\(keyed.count)c]"), keyed, Bytes.end)
+        let outcome = try await run(["dump", try write(bytes)])
+        #expect(
+            outcome.output.contains(", a binary property list\n  root: Inner\n    n: 7\n\nclasses:\n  NSData 0 (1)\n"),
+            "\(outcome.output)")
     }
 
     @Test("dump shows the first numbers of a long array")
