@@ -85,6 +85,7 @@ extension ArchiveFormat: CustomStringConvertible {
         if TypedStreamHeader.begins(bytes, version: TypedStreamHeader.oldVersion) {
             throw ArchiveError(.unsupported, "a typedstream of version 3, which is not read")
         }
+        try TypedStreamHeader.expectWhole(bytes)
         if let other = otherFiles.first(where: { bytes.starts(with: $0.beginning) }) {
             throw ArchiveError(.unsupported, "\(other.name), not an archive of Apple's archivers or this library's")
         }

@@ -56,12 +56,8 @@ public struct TypedStreamGraph: Sendable {
         guard bytes.bytes.count <= min(limits.bytes, TypedStreamIndex.most) else {
             throw ArchiveError(.limit, "an archive of more than \(min(limits.bytes, TypedStreamIndex.most)) bytes")
         }
-        var start = ByteSource(bytes.bytes)
-        let header: TypedStreamHeader
-        do { header = try TypedStreamHeader(&start) } catch let error as ArchiveError {
-            throw ArchiveError(error.code, "\(error.message), at byte \(start.position)")
-        }
-        var source = TypedStreamSource(start, isBigEndian: header.isBigEndian)
+        let (header, rest) = try TypedStreamHeader.read(bytes.bytes)
+        var source = TypedStreamSource(rest, isBigEndian: header.isBigEndian)
         do { systemNumber = try source.number("the version of the system") } catch let error as ArchiveError {
             throw ArchiveError(error.code, "\(error.message), at byte \(source.position)")
         }

@@ -175,6 +175,11 @@ struct TypedStreamGraphTests {
         #expect(
             message(Bytes.file(Bytes.new("@"), [0x84, 0x84, 0x85])).contains("expected the name of a class, found nil"))
         #expect(message([3, 11] + Array("typedstream".utf8)).contains("expected version 4"))
+        // The place is that of the encoding.
+        #expect(message(Bytes.file(Bytes.new("i{a=i^}"))).hasSuffix("found “^”, a pointer, at byte 23"))
+        #expect(
+            message([4, 12] + Array("streamtyped".utf8))
+                == "expected the signature of a typedstream with 11 bytes, found one of 12, at byte 1")
     }
 
     @Test("The coders with keys say what a typedstream is, and neither they nor keyed graphs write one")
@@ -191,6 +196,9 @@ struct TypedStreamGraphTests {
         let old: [UInt8] = [3, 11] + Array("typedstream".utf8)
         #expect(ArchiveFormat(detecting: old) == nil)
         #expect(reason { _ = try ArchivedGraph(old) }.contains("a typedstream of version 3"))
+        #expect(
+            reason { _ = try ArchivedGraph(Array(bytes.prefix(9))) }
+                == "expected the signature of a typedstream, found the end, at byte 2")
     }
 
     // MARK: Forms

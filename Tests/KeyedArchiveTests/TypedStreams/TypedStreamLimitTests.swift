@@ -124,7 +124,7 @@ struct TypedStreamLimitTests {
         .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"))
     func memory() async throws {
         await #expect(processExitsWith: .success) {
-            let count = 1_500_000
+            let count = 1_000_000
             let flat = Bytes.file(
                 Bytes.new("[\(count)@]"), Bytes.object("A"), Bytes.end,
                 Array(repeatElement([0x84] + Bytes.reference(1) + Bytes.end, count: count - 1).joined()))

@@ -20,8 +20,26 @@ struct TypedStreamHeader {
             || bytes.starts(with: [version, signatureLength] + bigEndian)
     }
 
+    /// Throws the problem of bytes that begin like a typedstream, but have no whole header.
+    static func expectWhole(_ bytes: UnsafeRawBufferPointer) throws {
+        guard bytes.first == version else { return }
+        let signature = bytes.dropFirst(2).prefix(6)
+        guard signature.elementsEqual(littleEndian.prefix(6)) || signature.elementsEqual(bigEndian.prefix(6)) else {
+            return
+        }
+        _ = try read(bytes)
+    }
+
+    /// The header, and what is behind it.
+    static func read(_ bytes: UnsafeRawBufferPointer) throws -> (header: TypedStreamHeader, rest: ByteSource) {
+        var source = ByteSource(bytes)
+        do { return (try TypedStreamHeader(&source), source) } catch let error as ArchiveError {
+            throw ArchiveError(error.code, "\(error.message), at byte \(source.position)")
+        }
+    }
+
     /// Reads everything up to the version of the system.
-    init(_ source: inout ByteSource) throws {
+    private init(_ source: inout ByteSource) throws {
         let version = try source.peek()
         guard version == Self.version else {
             throw ArchiveError(
@@ -31,9 +49,14 @@ struct TypedStreamHeader {
         let length = try source.peek()
         guard length == Self.signatureLength else {
             throw ArchiveError(
-                .corrupt, "expected a signature of \(Self.signatureLength) bytes, found one of \(length)")
+                .corrupt,
+                "expected the signature of a typedstream with \(Self.signatureLength) bytes, "
+                    + "found one of \(length)")
         }
         _ = try source.byte()
+        guard source.remaining >= Int(length) else {
+            throw ArchiveError(.truncated, "expected the signature of a typedstream, found the end")
+        }
         let signature = Array(try source.bytes(Int(length)))
         guard signature == Self.bigEndian || signature == Self.littleEndian else {
             throw ArchiveError(.corrupt, "expected the signature “typedstream” or “streamtyped”")

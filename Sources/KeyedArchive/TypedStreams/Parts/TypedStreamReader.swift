@@ -163,10 +163,15 @@ struct TypedStreamReader {
         return .group(type)
     }
 
-    private func least(of type: TypedStreamType) throws -> Int {
+    private mutating func least(of type: TypedStreamType) throws -> Int {
         if let least = index.least(ofType: type.number) { return least }
         var scan = TypedStreamType.Scan(source, from: type.start, to: type.end)
-        let least = try scan.group()
+        let least: Int
+        do { least = try scan.group() } catch {
+            // The error names the place of the encoding.
+            source.seek(to: scan.at)
+            throw error
+        }
         index.setLeast(least, ofType: type.number)
         return least
     }

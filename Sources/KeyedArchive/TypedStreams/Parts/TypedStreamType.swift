@@ -57,7 +57,8 @@ struct TypedStreamType: BitwiseCopyable {
     struct Scan {
         private let source: TypedStreamSource
         private let end: Int
-        private var at: Int
+        /// The place of the next encoding.
+        private(set) var at: Int
         private var least = 0
         /// For each open structure false, for each open array true.
         private var brackets: [Bool] = []
