@@ -22,8 +22,11 @@ enum EndFrame {
         }
         let number = try reader.number32()
         switch status {
-        case .result?, .thrown?:
-            self = .producer(number, status ?? .result)
+        case .result?:
+            self = .producer(number, .result)
+            return
+        case .thrown?:
+            self = .producer(number, .thrown)
             return
         case .refused?:
             guard !isOpener else {

@@ -6,8 +6,8 @@ import KeyedArchive
 /// have many messages wait, so an entry keeps little more than the bytes that it took in the frame: a reference to an object
 /// that exists anyway, and the bytes of a shape.
 final class MessageTables: @unchecked Sendable {
-    // `references` changes only under the connection's lock, before the message is started or dropped. Then whoever decodes or
-    // releases the message owns them.
+    // The connection's lock guards `references` and `namesAnswers` until the message is started or dropped. After that one
+    // thread owns the tables: the one that decodes the message, or the one that releases it.
     @exclusivity(unchecked) private(set) var references: [AnyObject]
     let shapes: PackedShapes
     /// Why the message cannot be decoded; nil if it can.
