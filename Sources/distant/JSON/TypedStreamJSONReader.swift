@@ -38,6 +38,11 @@ struct TypedStreamJSONReader {
             var reader = try TypedStreamJSONReader(JSONDocument(text))
             defer { reader.writer.deallocate() }
             try reader.run(progress)
+            guard !reader.writer.hasUnusedForms else {
+                throw reader.document.problem(
+                    "“numbers” or “strings” has a position that is not in the file, or not behind the one before",
+                    at: JSONDocument.root)
+            }
             return Array(reader.writer.bytes)
         } catch let problem as JSONDocument.Problem {
             throw ArchiveError(.corrupt, "\(problem.message), at byte \(problem.position) of the JSON")
@@ -85,7 +90,9 @@ struct TypedStreamJSONReader {
             }
         }
         for (node, values) in lists("strings") {
-            guard values.count == 2 else { throw document.problem("expected a position and a number", at: node) }
+            guard values.count == 2, values[1] >= 0 else {
+                throw document.problem("expected a position and a number", at: node)
+            }
             forms.strings.append(.init(position: Int(values[0]), number: Int(values[1])))
         }
         return forms

@@ -194,6 +194,21 @@ struct TypedStreamToolTests {
         #expect(!FileManager.default.fileExists(atPath: other))
     }
 
+    @Test("Forms for numbers or strings that the JSON does not have are refused")
+    func unusedForms() async throws {
+        for (forms, reason) in [
+            ("\"numbers\":[[99999999999]]", "a position that is not in the file"), ("\"numbers\":[[-1]]", "a position"),
+            ("\"numbers\":[[3],[0]]", "a position"), ("\"strings\":[[9,0]]", "a position"),
+            ("\"strings\":[[0,-5]]", "expected a position and a number"),
+        ] {
+            let text = "{\"version\":4,\"order\":\"little\",\"system\":1000,\(forms),"
+            let json = try write(
+                Array((text + "\"groups\":[{\"types\":[\"i\"],\"values\":[5]}],\"labels\":[]}").utf8), "forms.json")
+            let outcome = try await run(["convert", "--to", "typedstream", json, scratch.path("other")])
+            #expect(outcome.status == 1 && outcome.errors.contains(reason), "\(forms): \(outcome.errors)")
+        }
+    }
+
     // MARK: Another reader
 
     @Test("The JSON of each typedstream equals that of an independent reader in Python")

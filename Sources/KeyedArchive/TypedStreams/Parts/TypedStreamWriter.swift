@@ -22,6 +22,11 @@ package struct TypedStreamWriter {
         out.append(bytes: TypedStreamHeader.bytes(isBigEndian: isBigEndian))
     }
 
+    /// Whether forms are left for numbers or strings that were not written.
+    package var hasUnusedForms: Bool {
+        formIndex < forms.numbers.count || stringFormIndex < forms.strings.count
+    }
+
     package func deallocate() {
         out.deallocate()
         strings.deallocate()
