@@ -10,17 +10,23 @@ struct BlockingReaderTests {
     static let kinds: [ChannelTests.Kind] = ChannelTests.Kind.allCases
 
     /// A channel whose peer sends each frame back.
-    static func echo(_ kind: ChannelTests.Kind) async throws -> (Channel, Channel, Recorder, Recorder) {
+    static func echo(_ kind: ChannelTests.Kind, on loop: EventLoop = .shared) async throws -> (
+        Channel, Channel, Recorder, Recorder
+    ) {
         let holder = EndingTests.Holder(Guarded(nil))
         let there = Recorder(onFrame: { _, _, bytes in holder.channel.withLock { _ = $0?.send(bytes) } })
-        let (a, b, here, _) = try await channels(kind, there: there)
+        let (a, b, here, _) = try await channels(kind, there: there, on: loop)
         holder.channel.withLock { $0 = b }
         return (a, b, here, there)
     }
 
     @Test("Blocking calls in a row, and the loop reads again after them", arguments: kinds)
     func row(kind: ChannelTests.Kind) async throws {
-        let (a, b, here, there) = try await Self.echo(kind)
+        try await row(kind: kind, on: .shared)
+    }
+
+    func row(kind: ChannelTests.Kind, on loop: EventLoop) async throws {
+        let (a, b, here, there) = try await Self.echo(kind, on: loop)
         let results = await onPlainThread { () -> [Bool] in
             (1...200).map { index in
                 a.send([UInt8(index)])
@@ -69,14 +75,18 @@ struct BlockingReaderTests {
 
     @Test("A deadline, a signal, a cancellation and the peer's end each end the wait", arguments: kinds)
     func ends(kind: ChannelTests.Kind) async throws {
-        let (a, b, here, there) = try await channels(kind)
+        try await ends(kind: kind, on: .shared)
+    }
+
+    func ends(kind: ChannelTests.Kind, on loop: EventLoop) async throws {
+        let (a, b, here, there) = try await channels(kind, on: loop)
         let late = await onPlainThread {
             try? a.readWhileWaiting(until: { false }, deadline: monotonicNow() + 20_000_000)
         }
         guard case .deadlineExceeded? = late else { return #expect(Bool(false), "\(String(describing: late))") }
         let isTrue = Atomic<Bool>(false)
         let flag = EventLoopTests.Flag(value: isTrue)
-        _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
+        _ = loop.addTimer(after: .milliseconds(10)) {
             flag.value.store(true, ordering: .releasing)
             a.signalBlockingReaders()
         }
@@ -84,7 +94,7 @@ struct BlockingReaderTests {
             try? a.readWhileWaiting(until: { flag.value.load(ordering: .acquiring) }, deadline: nil)
         }
         guard case .done? = signalled else { return #expect(Bool(false), "\(String(describing: signalled))") }
-        _ = EventLoop.shared.addTimer(after: .milliseconds(10)) {
+        _ = loop.addTimer(after: .milliseconds(10)) {
             if kind == .pipes {
                 a.cancel(TransportError(.cancelled, "enough"))
             } else {

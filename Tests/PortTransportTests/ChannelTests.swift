@@ -148,14 +148,14 @@ struct ChannelTests {
 
 func channels(
     _ kind: ChannelTests.Kind, _ configuration: ChannelConfiguration = ChannelConfiguration(),
-    here: Recorder = Recorder(), there: Recorder = Recorder()
+    here: Recorder = Recorder(), there: Recorder = Recorder(), on loop: EventLoop = .shared
 ) async throws -> (Channel, Channel, Recorder, Recorder) {
     let (first, second) = try await kind.pair()
     var configuration = configuration
     if !kind.takesDescriptors { configuration.acceptsDescriptors = false }
     configuration.answerKind = 1
-    let a = Channel(endpoint: first, loop: EventLoop.shared, configuration: configuration)
-    let b = Channel(endpoint: second, loop: EventLoop.shared, configuration: configuration)
+    let a = Channel(endpoint: first, loop: loop, configuration: configuration)
+    let b = Channel(endpoint: second, loop: loop, configuration: configuration)
     a.start(here)
     b.start(there)
     if kind == .sharedMemory {

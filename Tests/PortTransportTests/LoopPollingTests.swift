@@ -11,15 +11,13 @@ import Testing
 
 @Suite("Polling of the loop and of blocking readers", .serialized, .bounded())
 struct LoopPollingTests {
-    /// Runs `body` while the loop and blocking readers look for input that long before they sleep.
-    private func spinning(_ time: Duration, _ body: () async throws -> Void) async throws {
-        EventLoop.shared.setPolling(.always(time))
-        defer {
-            EventLoop.shared.setPolling(.adaptive)
-            // Ends the poll that is under way.
-            EventLoop.shared.perform {}
-        }
-        try await body()
+    /// Runs `body` with a loop of its own, which looks for input that long before it sleeps, as its blocking readers do.
+    ///
+    /// Not with the shared loop: other tests wait for threads of that one to sleep.
+    private func spinning(_ time: Duration, _ body: (EventLoop) async throws -> Void) async throws {
+        let loop = try EventLoop(configuration: EventLoop.Configuration(polling: .always(time)))
+        defer { loop.stop() }
+        try await body(loop)
     }
 
     #if os(Linux)
@@ -59,8 +57,8 @@ struct LoopPollingTests {
 
     @Test("A loop that polls before it sleeps does the same work")
     func spinning() async throws {
-        try await spinning(.microseconds(200)) {
-            let (a, b, here, there) = try await channels(.socketpair)
+        try await spinning(.microseconds(200)) { loop in
+            let (a, b, here, there) = try await channels(.socketpair, on: loop)
             for index in 0..<100 {
                 a.send([UInt8(index)])
                 await there.wait(forItems: index + 1)
@@ -72,9 +70,9 @@ struct LoopPollingTests {
 
     @Test("A loop that never sleeps finds other channels' input, work, timers, and the end of the channel read last")
     func sleepless() async throws {
-        try await spinning(.seconds(600)) {
-            let (a, b, here, there) = try await channels(.socketpair)
-            let (c, d, here2, there2) = try await channels(.socketpair)
+        try await spinning(.seconds(600)) { loop in
+            let (a, b, here, there) = try await channels(.socketpair, on: loop)
+            let (c, d, here2, there2) = try await channels(.socketpair, on: loop)
             for index in 0..<100 {
                 a.send([UInt8(index)])
                 await there.wait(forItems: index + 1)
@@ -85,9 +83,9 @@ struct LoopPollingTests {
             await there.wait(forItems: 101)
             #expect(there.items.map(\.firstByte) == (0...100).map { UInt8($0) })
             #expect(there2.items.map(\.firstByte) == [1])
-            await withCheckedContinuation { done in EventLoop.shared.perform { done.resume() } }
+            await withCheckedContinuation { done in loop.perform { done.resume() } }
             await withCheckedContinuation { done in
-                _ = EventLoop.shared.addTimer(after: .milliseconds(1)) { done.resume() }
+                _ = loop.addTimer(after: .milliseconds(1)) { done.resume() }
             }
             await end(a, b, here, there)
             d.send([2])
@@ -97,7 +95,7 @@ struct LoopPollingTests {
                 // Another thread may lead by the time its clock is looked at.
                 while true {
                     let clock = await withCheckedContinuation { known in
-                        EventLoop.shared.perform { known.resume(returning: ThreadClock()) }
+                        loop.perform { known.resume(returning: ThreadClock()) }
                     }
                     if try await clock.goesOn(looks: 100) { break }
                 }
@@ -109,8 +107,8 @@ struct LoopPollingTests {
     #if os(Linux)
         @Test("A loop sleeps although the peer has changed the loop's own count of what it has read")
         func foreignCount() async throws {
-            try await spinning(.milliseconds(1)) {
-                let (a, b, here, there) = try await channels(.sharedMemory)
+            try await spinning(.milliseconds(1)) { loop in
+                let (a, b, here, there) = try await channels(.sharedMemory, on: loop)
                 for index in 0..<100 {
                     a.send([UInt8(index)])
                     await there.wait(forItems: index + 1)
@@ -121,7 +119,7 @@ struct LoopPollingTests {
                 }
                 while true {
                     let clock = await withCheckedContinuation { known in
-                        EventLoop.shared.perform { known.resume(returning: ThreadClock()) }
+                        loop.perform { known.resume(returning: ThreadClock()) }
                     }
                     // One that sleeps does not compute, however often it is looked at.
                     if try await !clock.goesOn(looks: 100) { break }
@@ -145,9 +143,9 @@ struct LoopPollingTests {
 
     @Test("A blocking reader that never sleeps finds the same as one that does", arguments: BlockingReaderTests.kinds)
     func sleeplessDriver(kind: ChannelTests.Kind) async throws {
-        try await spinning(.seconds(600)) {
-            try await BlockingReaderTests().row(kind: kind)
-            try await BlockingReaderTests().ends(kind: kind)
+        try await spinning(.seconds(600)) { loop in
+            try await BlockingReaderTests().row(kind: kind, on: loop)
+            try await BlockingReaderTests().ends(kind: kind, on: loop)
         }
     }
 
@@ -157,8 +155,8 @@ struct LoopPollingTests {
             "A blocking reader computes while it looks for input",
             arguments: BlockingReaderTests.kinds.filter { ![.memory, .splittingMemory].contains($0) })
         func computingDriver(kind: ChannelTests.Kind) async throws {
-            try await spinning(.seconds(600)) {
-                let (a, b, here, there) = try await channels(kind)
+            try await spinning(.seconds(600)) { loop in
+                let (a, b, here, there) = try await channels(kind, on: loop)
                 let clock = Guarded<ThreadClock?>(nil)
                 async let result = onPlainThread {
                     clock.withLock { $0 = ThreadClock() }

@@ -15,7 +15,7 @@ extension Channel {
     /// - Returns: False if the thread may not wait; then nothing was flushed.
     package func flushAndWaitBriefly(until done: () -> Bool) -> Bool {
         guard !isForked, readsSharedMemory.load(ordering: .acquiring), LoopThread.current == nil,
-            let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
+            let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling }), code > 0
         else { return false }
         let isFixed = PollingMode.nanoseconds(code) != nil
         let held = gate.lock()
@@ -78,7 +78,7 @@ extension Channel {
     ///
     /// In shared memory an attempt takes no lock. Reading a socket costs less than asking the poller.
     func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {
-        guard let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling.load(ordering: .relaxed) }), code > 0
+        guard let code = eventLoopReference?._withUnsafeGuaranteedRef({ $0.polling }), code > 0
         else { return nil }
         if case .memory = link { return nil }
         let time = deadline.map(Self.nanoseconds(until:)) ?? -1

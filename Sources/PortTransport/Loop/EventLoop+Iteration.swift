@@ -109,7 +109,7 @@ extension EventLoop {
             wait == 0
             ? nil
             : Spinning(
-                polling.load(ordering: .relaxed), &iteration.pointee.policy, wait: wait,
+                polling, &iteration.pointee.policy, wait: wait,
                 isInTheWay: isPollInTheWay(held))
         let memory = spinning == nil ? nil : lastMemory(held)
         let isUnarmed = state.pointee.isUnarmed

@@ -146,7 +146,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
     let maximumThreads: Int
     let takeoverNanoseconds: UInt64
     /// The code of the `PollingMode`.
-    let polling: Atomic<UInt64>
+    let polling: UInt64
     /// Set for a leader that polls, so that it looks at its state again.
     let hasNews = Atomic<Bool>(false)
     /// Counts the watchdog's ticks.
@@ -167,7 +167,7 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
         iteration = .allocate(capacity: 1)
         iteration.initialize(to: Iteration())
         forkCount = port_fork_count()
-        polling = Atomic(configuration.polling.code)
+        polling = configuration.polling.code
         maximumThreads = max(2, configuration.maximumThreads)
         takeoverNanoseconds = max(100_000, configuration.takeover.nanoseconds)
     }
@@ -193,9 +193,6 @@ package final class EventLoop: PortLoop, @unchecked Sendable {
 
     /// Whether the calling thread is one of any loop.
     package static var isOnThread: Bool { LoopThread.current != nil }
-
-    /// Changes whether threads poll, for waits that begin from now on.
-    package func setPolling(_ mode: PollingMode) { polling.store(mode.code, ordering: .relaxed) }
 
     package func setEventHook(_ hook: (@Sendable (LoopEvent) -> Void)?) {
         lock.withLock { state.pointee.onEvent = hook }
