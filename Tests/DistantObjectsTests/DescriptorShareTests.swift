@@ -60,8 +60,7 @@ import Testing
             var path: String { place.socket }
 
             init() throws {
-                Usage.startTimers()
-                TaskThreads.replaceDispatch()
+                Usage.replaceDispatch()
                 var limits = rlimit()
                 getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)
                 limits.rlim_cur = rlim_t(DescriptorShareTests.limit)

@@ -162,7 +162,7 @@ struct EndingTests {
                 kept.1.vend(Directory())
                 let root = try await kept.0.root
                 // Dispatch then has its own poller, which must not be closed.
-                Usage.startTimers()
+                await Usage.startTimers()
                 let before = Set(Usage.open.keys)
                 let lost = try await Connection.pair(over: .pipes, first: .patient, second: .patient)
                 let pollers = Usage.pollers

@@ -87,8 +87,7 @@ enum Usage {
         ///
         /// - Parameter spare: How many stay free.
         static func exhaustDescriptors(leaving spare: Int = 0) {
-            startTimers()
-            TaskThreads.replaceDispatch()
+            replaceDispatch()
             let free = (0..<spare).map { _ in dup(2) }
             // New ones would be below the limit, where only the standard ones are, or those that stay free.
             limitDescriptors { _ in rlim_t(max(3, (free.max() ?? 0) + 1)) }
@@ -101,8 +100,7 @@ enum Usage {
 
         /// Limits the descriptors, and uses up those below a number: only the last ones are free.
         static func useDescriptors(below first: CInt, of limit: CInt) {
-            startTimers()
-            TaskThreads.replaceDispatch()
+            replaceDispatch()
             limitDescriptors { _ in rlim_t(limit) }
             while true {
                 let copy = dup(2)
@@ -124,14 +122,31 @@ enum Usage {
             }
         }
 
-        /// Makes Dispatch open its descriptors for timers.
+        /// Has tasks and timers of this process need no more descriptors.
+        static func replaceDispatch() {
+            TaskThreads.replaceDispatch()
+            let started = DispatchSemaphore(value: 0)
+            // This thread may wait: tasks have threads of their own now.
+            Task.detached {
+                await startTimers()
+                started.signal()
+            }
+            started.wait()
+        }
+
+        /// Makes Dispatch open its descriptors for timers, one for each clock.
         ///
-        /// It does so when it needs one for the first time, for instance because more threads have work than there are
-        /// processors, and ends the process if it cannot.
-        static func startTimers() {
-            let fired = DispatchSemaphore(value: 0)
-            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { fired.signal() }
-            fired.wait()
+        /// It opens each when it is first needed, for instance because more threads have work than there are processors, or
+        /// a task sleeps, and ends the process if it cannot.
+        static func startTimers() async {
+            await withCheckedContinuation { fired in
+                DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { fired.resume() }
+            }
+            await withCheckedContinuation { fired in
+                DispatchQueue.global().asyncAfter(wallDeadline: .now() + .milliseconds(1)) { fired.resume() }
+            }
+            try? await Task.sleep(for: .milliseconds(1), clock: .continuous)
+            try? await Task.sleep(for: .milliseconds(1), clock: .suspending)
         }
     #endif
 
