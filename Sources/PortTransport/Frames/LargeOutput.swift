@@ -24,6 +24,8 @@ final class LargeOutput {
 
     var messages = Ring<LargeMessage>()
     var unfinished = Unfinished.none
+    /// Whether the write that is planned holds the last continuation of the first message.
+    var isEndPlanned = false
     var aborted: [UInt64] = []
     /// The numbers of messages to abort once the current write is over.
     var delayedAborts: [UInt64] = []

@@ -133,6 +133,7 @@ extension OutboundQueue {
         plan.message = message
         plan.takesPieces = large.takesPieces
         plan.parts.append(.continuation(fragment))
+        if fragment.isLast { large.isEndPlanned = true }
         let header = large.headers + slot * LargeOutput.headerStride
         if fragment.written < fragment.headerSize {
             FrameHeader(
@@ -216,6 +217,7 @@ extension OutboundQueue {
             }
         }
         guard let large else { return sent }
+        large.isEndPlanned = false
         if !large.delayedAborts.isEmpty { abortDelayed(large) }
         return sent
     }

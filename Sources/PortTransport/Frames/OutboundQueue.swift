@@ -262,11 +262,7 @@ package struct OutboundQueue: ~Copyable {
         guard isPlanned, number > 0 else { return false }
         if let large {
             guard !large.aborted.contains(number) else { return false }
-            if let index = large.index(of: number) {
-                let message = large.messages[index]
-                let most = max(Self.maximumFragments * sizes.value.continuation, sizes.value.piece)
-                return index == 0 && message.isStarted && message.total - message.offset <= most
-            }
+            if let index = large.index(of: number) { return index == 0 && large.isEndPlanned }
         }
         guard number > writtenFrames, let end = end(at: Int(number - writtenFrames) - 1) else { return false }
         return end <= frameBytesWritten + UInt64(draining.count)
