@@ -25,7 +25,7 @@ extension Connection {
         try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let failure = state.withLock { state -> (any Error)? in
-                    guard state.phase == .open || state.phase == .closing, !state.ending.saidGoodbye else {
+                    guard state.phase == .open || state.phase == .closing, !state.outbox.isClosed else {
                         return ConnectionError(
                             .closed,
                             state.ending.verdict != nil ? "the connection has ended" : "the connection is closing",

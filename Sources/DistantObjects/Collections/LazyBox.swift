@@ -18,6 +18,10 @@ struct LazyBox<Value: MadeOnDemand & ~Copyable>: ~Copyable {
         @inline(__always) _modify { yield &made.pointee }
     }
 
+    /// Whether the value was made.
+    @inline(__always)
+    var isMade: Bool { place != nil }
+
     /// Looks at the value if it was made.
     @inline(__always)
     func read<Result>(_ body: (borrowing Value) -> Result) -> Result? {

@@ -120,7 +120,7 @@ extension Connection {
     /// - Parameter unsent: The unsent bytes at the last check.
     private func limitTimeAfterGoodbye(unsent: Int) {
         let timer = loop.addTimer(after: settings.handshakeTimeout) { [self] in
-            let isAwaited = unsent > 0 && state.withLock { !$0.ending.saidGoodbye }
+            let isAwaited = unsent > 0 && state.withLock { !$0.outbox.isClosed }
             let left = channel.queuedBytes
             guard isAwaited || left < unsent && left > 0 else { return channel.cancel(.byThisSide) }
             limitTimeAfterGoodbye(unsent: isAwaited ? .max : left)

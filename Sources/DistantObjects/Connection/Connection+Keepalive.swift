@@ -35,7 +35,7 @@ extension Connection {
         guard received == seen else { return scheduleSilenceCheck(interval, seen: received, silences: 0) }
         guard silences + 1 < Self.maximumSilences else { return endSilentConnection(interval * Self.maximumSilences) }
         state.withLock { state in
-            guard state.ending.verdict == nil, !state.ending.saidGoodbye else { return }
+            guard state.ending.verdict == nil, !state.outbox.isClosed else { return }
             state.writeControl(.ping, ControlWait())
         }
         channel.setNeedsFlush()

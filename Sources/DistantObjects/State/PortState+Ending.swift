@@ -15,7 +15,7 @@ extension PortState {
     ///
     /// It does not wait for calls that were cancelled: their methods may never return, and nobody waits for the answers.
     mutating func sayGoodbyeIfIdle() -> Bool {
-        guard phase == .closing, Int(unfinished) == answers.cancelledCount, !ending.saidGoodbye, !isAwaited else {
+        guard phase == .closing, Int(unfinished) == cancelledCount, !outbox.isClosed, !isAwaited else {
             return false
         }
         writeGoodbye(.closed, "")
@@ -23,10 +23,8 @@ extension PortState {
     }
 
     mutating func writeGoodbye(_ reason: GoodbyeReason, _ text: String) {
-        guard !ending.saidGoodbye else { return }
-        ending.saidGoodbye = true
-        outbox.append(GoodbyeFrame(entered: entered, reason, text))
-        write(.goodbye, .last)
+        guard !outbox.isClosed else { return }
+        outbox.write(GoodbyeFrame(entered: entered, reason, text))
     }
 
     mutating func receive(
@@ -49,7 +47,7 @@ extension PortState {
     mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout [Action<Host>]) {
         guard let goodbye = ending.peerGoodbye else { return }
         let end = ConnectionEnd.closedByPeer(goodbye.text)
-        fail(questions.removeUnanswered(), end, host, name, &actions)
+        if calling.isMade { fail(questions.removeUnanswered(), end, host, name, &actions) }
         failControls(end, name, &actions)
     }
 
@@ -57,7 +55,7 @@ extension PortState {
     var isEnded: Bool {
         switch phase {
         case .handshake: false
-        case .open: ending.peerSaidGoodbye || ending.peerIsClosing
+        case .open: outbox.isClosed || ending.peerSaidGoodbye || ending.peerIsClosing
         case .closing, .ending, .ended: true
         }
     }
@@ -71,10 +69,11 @@ extension PortState {
     ) -> ConnectionEnd {
         if let verdict = ending.verdict { return verdict }
         let end = reason(ending)
-        oneWays.ended(end) { host.mayBeWritten($0) }
+        // What a connection has not needed until its end it does not need for that.
+        if rare.isMade { oneWays.ended(end) { host.mayBeWritten($0) } }
         enter(.ending)
         ending.verdict = end
-        fail(questions.removeAll(), end, host, name, &actions)
+        if calling.isMade { fail(questions.removeAll(), end, host, name, &actions) }
         failControls(end, name, &actions)
         endStreams(end, &actions)
         failPending(ConnectionError(.notSent, "\(end); the call was not sent", context: name), &actions)
@@ -87,18 +86,27 @@ extension PortState {
     /// to.
     mutating func end(_ actions: inout [Action<Host>]) {
         enter(.ended)
-        let (freed, waiting) = exports.removeAll()
-        let ended = answers.removeAll()
-        let leftovers = Leftovers(
-            exports: freed, calls: ready.removeAll() + waiting + ended.waiting, answers: ended.kept,
-            partials: Array(partials.values), regions: blobs?.removeAll() ?? [])
-        blobs = nil
-        partials = [:]
+        outbox.close()
+        let leftovers = Leftovers()
+        leftovers.calls = ready.removeAll()
+        if serving.isMade {
+            let (freed, waiting) = exports.removeAll()
+            let ended = answers.removeAll()
+            leftovers.exports = freed
+            leftovers.calls += waiting + ended.waiting
+            leftovers.answers = ended.kept
+            for call in ended.running { actions.append(.cancel(call)) }
+        }
+        if rare.isMade {
+            leftovers.partials = Array(partials.values)
+            leftovers.regions = blobs?.removeAll() ?? []
+            blobs = nil
+            partials = [:]
+        }
         // Methods that still run are not counted any more.
         (unfinished, runningCalls) = (0, 0)
-        imports.removeAll()
+        if calling.isMade { imports.removeAll() }
         waitingBytes.end()
-        for call in ended.running { actions.append(.cancel(call)) }
         actions.append(.release(leftovers))
     }
 
@@ -154,19 +162,9 @@ extension PortState {
 /// Objects that a connection held when it ended.
 private final class Leftovers: @unchecked Sendable {
     // Made under the lock, then owned by one thread.
-    let exports: [Export]
-    let calls: [InboundCall]
-    let answers: [KeptAnswer]
-    let partials: [PartialMessage]
-    let regions: [AnyObject]
-
-    init(
-        exports: [Export], calls: [InboundCall], answers: [KeptAnswer], partials: [PartialMessage], regions: [AnyObject]
-    ) {
-        self.exports = exports
-        self.calls = calls
-        self.answers = answers
-        self.partials = partials
-        self.regions = regions
-    }
+    var exports: [Export] = []
+    var calls: [InboundCall] = []
+    var answers: [KeptAnswer] = []
+    var partials: [PartialMessage] = []
+    var regions: [AnyObject] = []
 }

@@ -38,7 +38,7 @@ extension PortState {
     mutating func dropPromises(_ promises: [Ticket]) {
         guard phase != .ended else { return }
         for promise in promises {
-            if let number = questions.dropPromise(promise) { write(DropFrame(question: number)) }
+            if let number = questions.dropPromise(promise) { outbox.write(DropFrame(question: number)) }
         }
     }
 
@@ -162,6 +162,6 @@ extension PortState {
         frame.append(to: &outbox)
         EmptyMessage.append(to: &outbox)
         answerFlow.add(outbox.count + ProtocolLimits.headers)
-        write(.return, flags: frame.status.rawValue)
+        outbox.finish(.return, flags: frame.status.rawValue)
     }
 }

@@ -99,7 +99,7 @@ extension PortState {
     ) throws(ProtocolViolation) {
         guard let partial = partials.removeValue(forKey: number) else {
             // The call was dropped because it arrived after this side's Goodbye.
-            if ending.saidGoodbye { return }
+            if outbox.isClosed { return }
             throw ProtocolViolation(.unknownName, "fragments arrived of a message that was never begun")
         }
         partial.complete(bytes)
@@ -173,7 +173,7 @@ extension PortState {
         var features = Features.all
         if sharing.phase == .never { features.subtract(.ofSharedMemory) }
         if isInitiator { features.insert(.initiator) }
-        write(
+        outbox.write(
             HelloFrame(
                 features, queuedCalls: limits.queuedCalls, runningCalls: limits.runningCalls, message: limits.message,
                 name: programName))
@@ -228,13 +228,13 @@ extension PortState {
     /// Writes a ping or a barrier, or queues it if too many are unanswered.
     mutating func writeControl(_ kind: FrameKind, _ wait: ControlWait) {
         guard let token = controls.begin(kind, wait) else { return }
-        if kind == .ping { write(PingFrame(token: token)) } else { write(BarrierFrame(token: token)) }
+        if kind == .ping { outbox.write(PingFrame(token: token)) } else { outbox.write(BarrierFrame(token: token)) }
     }
 
     private mutating func receive(_ frame: PongFrame, _ actions: inout [Action<Host>]) throws(ProtocolViolation) {
         let wait = try controls.answered(frame.token)
         if let continuation = wait.continuation.take() { actions.append(.pong(continuation, nil)) }
-        if !ending.saidGoodbye, let next = controls.popWaiting() { writeControl(next.kind, next.wait) }
+        if let next = controls.popWaiting() { writeControl(next.kind, next.wait) }
     }
 
     private mutating func receive(_ frame: BarrierFrame, _ host: Host) throws(ProtocolViolation) {
@@ -246,7 +246,7 @@ extension PortState {
 
     /// Answers a ping, or a barrier that has no more calls to wait for.
     private mutating func writePong(_ token: UInt64, _ host: Host) throws(ProtocolViolation) {
-        write(PongFrame(token: token))
+        outbox.write(PongFrame(token: token))
         try controls.wrotePong(sent) { host.isWritten($0) }
     }
 }

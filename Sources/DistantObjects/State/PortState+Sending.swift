@@ -15,7 +15,7 @@ enum SendOutcome<Value: Sendable>: Sendable {
 extension PortState {
     /// Whether messages may be sent.
     var isOpen: Bool {
-        @inline(__always) mutating get { phase == .open && !ending.peerSaidGoodbye }
+        @inline(__always) mutating get { phase == .open && !outbox.isClosed && !ending.peerSaidGoodbye }
     }
 
     /// Why no message may be sent now; `nil` if it may.
@@ -25,13 +25,13 @@ extension PortState {
 
     private mutating func closedError() -> ConnectionError {
         switch phase {
-        case .open:
+        case .open where !outbox.isClosed:
             ConnectionError(.closed, "the peer is closing the connection; the call was not sent")
         case .handshake:
             ConnectionError(.closed, "the connection is not open yet")
         case .closing:
             ConnectionError(.closed, "the connection is closing; the call was not sent")
-        case .ending, .ended:
+        case .open, .ending, .ended:
             ConnectionError(.closed, "the connection has ended; the call was not sent")
         }
     }
@@ -112,7 +112,7 @@ extension PortState {
             actions.append(.fail(waiter, error))
         case .sent:
             guard let given = questions.abandon(ticket) else { return }
-            write(CancelFrame(question: given.wire))
+            outbox.write(CancelFrame(question: given.wire))
             actions.append(.fail(given.waiter, error))
             actions.append(.abort(given.number))
             if phase == .closing { actions.append(.closeIfIdle) }
@@ -192,7 +192,7 @@ extension PortState {
         }
         outbox.append(message.argumentCount)
         writeTables(of: message.encoder, host)
-        write(.call, flags: flags.rawValue, with: message.encoder)
+        outbox.finish(.call, flags: flags.rawValue, with: message.encoder)
     }
 
     /// Writes the reference table and the shapes of a message.
@@ -268,8 +268,7 @@ extension PortState {
 
     /// Returns the credit of a large message that was decoded.
     mutating func writeLargeMessageCredit(_ byteCount: Int) {
-        guard phase != .ended else { return }
-        write(CreditFrame.largeMessages(bytes: UInt64(byteCount)))
+        outbox.write(CreditFrame.largeMessages(bytes: UInt64(byteCount)))
     }
 
     /// Writes Release frames for objects of the peer that this side no longer refers to.
@@ -293,7 +292,7 @@ extension PortState {
     /// The watermark and the ids of a frame belong together: no frame is entered between reading the two.
     private mutating func writeRelease(of objects: some Collection<ObjectID>) {
         ReleaseFrame.append(entered: entered, objects, to: &outbox)
-        write(.release)
+        outbox.finish(.release)
     }
 
     // MARK: Sizes

@@ -37,7 +37,7 @@ extension PortState {
         }
         // After this side's Goodbye no call is answered: its watermark tells the peer that this call was not delivered.
         // The references of the call are entered and then released, as for any message.
-        guard !ending.saidGoodbye else {
+        guard !outbox.isClosed else {
             if let tables { actions.append(.release(tables)) }
             return
         }
@@ -204,7 +204,7 @@ extension PortState {
     mutating func firstJobReturned(_ call: InboundCall) {
         guard phase != .ended, !call.firstJobIsOver else { return }
         call.firstJobIsOver = true
-        for token in controls.barriers.handled(call.epoch) where !ending.saidGoodbye { write(PongFrame(token: token)) }
+        for token in controls.barriers.handled(call.epoch) { outbox.write(PongFrame(token: token)) }
         if call.isOutOfTurn { return }
         call.withExport { export in
             export.mailbox.isBusy = false
@@ -244,7 +244,7 @@ extension PortState {
         let ended = answers.finish(question, keep: keepsAnswer)
         if let dropped = ended.dropped { discard(dropped, &actions) }
         answerFlow.add(outbox.count + encoder.byteCount + ProtocolLimits.headers)
-        write(.return, flags: status.rawValue, with: encoder)
+        outbox.finish(.return, flags: status.rawValue, with: encoder)
         return .written
     }
 
@@ -264,7 +264,7 @@ extension PortState {
     mutating func oneWayFailed(
         _ call: InboundCall, _ failure: ConnectionError, _ host: Host, _ actions: inout [Action<Host>]
     ) -> Bool {
-        if phase != .ended, !ending.saidGoodbye { writeFailed(call.number, failure) }
+        writeFailed(call.number, failure)
         return oneWayEnded(call, host, &actions)
     }
 
@@ -275,14 +275,14 @@ extension PortState {
         guard phase != .ended else { return false }
         if !credit.isCountedApart(isOneWay: call.question == nil) { runningCalls -= 1 }
         unfinished -= 1
-        return !ending.saidGoodbye
+        return !outbox.isClosed
     }
 
     private mutating func writeFailed(_ number: UInt64, _ error: ConnectionError) {
         let frame = FailedFrame(error, of: number)
         frame.append(to: &outbox)
         answerFlow.add(reportOf: outbox.count + ProtocolLimits.headers)
-        write(.failed)
+        outbox.finish(.failed)
     }
 
     // MARK: Credit
@@ -316,14 +316,13 @@ extension PortState {
             if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
             return hold(.calls, &actions)
         }
-        write(CreditFrame.calls(UInt64(credit.takeOwedCalls())))
+        outbox.write(CreditFrame.calls(UInt64(credit.takeOwedCalls())))
     }
 
     private mutating func writeOneWayCredit(_ host: Host, _ actions: inout [Action<Host>]) {
-        guard !ending.saidGoodbye else { return }
         guard !answerFlow.holdsOneWayCredit(host) else { return hold(.oneWays, &actions) }
         let amount = credit.takeOwedOneWays(granting: oneWayRoom(), of: limits.runningCalls)
-        if amount > 0 { write(CreditFrame.oneWays(UInt64(amount))) }
+        if amount > 0 { outbox.write(CreditFrame.oneWays(UInt64(amount))) }
     }
 
     private mutating func hold(_ kind: Credit.Kinds, _ actions: inout [Action<Host>]) {

@@ -13,7 +13,7 @@ extension PortState {
 
     @inline(never)
     private mutating func isBusy(_ busy: BusyTraffic, _ host: Host) -> Bool {
-        guard phase == .open, !ending.saidGoodbye else { return false }
+        guard isOpen else { return false }
         guard handshake.grants.features.contains(.sharedMemory), host.isPeerTrusted else {
             sharing.phase = .never
             return false
@@ -28,9 +28,8 @@ extension PortState {
     ///
     /// The channel must be ready to receive descriptors.
     mutating func askForMemory() {
-        guard !ending.saidGoodbye else { return }
         sharing.phase = .asked
-        write(ShareFrame(.ask))
+        outbox.write(ShareFrame(.ask))
     }
 
     mutating func receive(
@@ -48,7 +47,7 @@ extension PortState {
         case (.ask, false, .possible):
             // The holder of a doorbell can block this side when it rings the doorbell, by keeping it in a system call that
             // does not end. A process of the same user could stop this process anyway.
-            if host.isPeerTrusted, !ending.saidGoodbye { return .makeMemory }
+            if host.isPeerTrusted, !outbox.isClosed { return .makeMemory }
             memoryWasMade(nil)
             return .none
         case (.give, true, .asked):
@@ -73,9 +72,7 @@ extension PortState {
     /// - Parameter descriptors: The peer's descriptors, which the channel owns from now on; nil if no memory could be made.
     mutating func memoryWasMade(_ descriptors: [CInt]?) {
         sharing.phase = descriptors == nil ? .never : .agreed
-        // The channel closes the descriptors of a frame that follows a Goodbye.
-        if ending.saidGoodbye, descriptors == nil { return }
-        write(.share, flags: ShareStep.give.rawValue, descriptors: descriptors ?? [])
+        outbox.write(.share, flags: ShareStep.give.rawValue, descriptors: descriptors ?? [])
     }
 
     /// Goes on after this side has opened the memory that the peer made, or could not open it.
@@ -87,15 +84,13 @@ extension PortState {
         case .none(let isOffered):
             sharing.phase = .never
             // Opening can fail, for example if this process has no descriptors left. The peer can then free the memory.
-            guard isOffered, !ending.saidGoodbye, handshake.grants.features.contains(.decline)
-            else { return }
-            write(ShareFrame(.decline))
+            guard isOffered, handshake.grants.features.contains(.decline) else { return }
+            outbox.write(ShareFrame(.decline))
         }
     }
 
     /// Writes the last frame on the socket.
     private mutating func writeMove() {
-        guard !ending.saidGoodbye else { return }
-        write(.share, flags: ShareStep.move.rawValue, .lastOnSocket)
+        outbox.finish(.share, flags: ShareStep.move.rawValue, .lastOnSocket)
     }
 }

@@ -63,8 +63,7 @@ extension PortState {
     }
 
     private mutating func writeReadersEnd(_ inbox: StreamInbox) {
-        guard !ending.saidGoodbye, phase != .ended else { return }
-        write(EndFrame.reader(inbox.number))
+        outbox.write(EndFrame.reader(inbox.number))
         inbox.endFrame = sent
     }
 
@@ -76,14 +75,14 @@ extension PortState {
     mutating func beginReading(_ inbox: StreamInbox) -> Bool {
         guard inbox.reading == .unread else { return false }
         inbox.reading = .reading
-        guard inbox.link == .open, !ending.saidGoodbye else { return true }
+        guard inbox.link == .open else { return true }
         inbox.begin()
         writeStreamCredit(inbox, StreamInbox.window.items, StreamInbox.window.bytes)
         return true
     }
 
     private mutating func writeStreamCredit(_ inbox: StreamInbox, _ items: Int, _ bytes: Int) {
-        write(CreditFrame.stream(inbox.number, items: UInt64(items), bytes: UInt64(bytes)))
+        outbox.write(CreditFrame.stream(inbox.number, items: UInt64(items), bytes: UInt64(bytes)))
     }
 
     /// Takes the next frame of a stream.
@@ -92,7 +91,7 @@ extension PortState {
     mutating func nextItems(
         of inbox: StreamInbox, after finished: StreamItems?, _ actions: inout [Action<Host>]
     ) -> StreamInbox.Next {
-        if let finished, let due = inbox.consumed(finished), inbox.link == .open, !ending.saidGoodbye {
+        if let finished, let due = inbox.consumed(finished), inbox.link == .open {
             writeStreamCredit(inbox, due.items, due.bytes)
         }
         guard inbox.hasNext else { return .nothing }

@@ -183,7 +183,7 @@ extension PortState {
         ItemFrame(count, of: UInt32(stream.number)).append(to: &outbox)
         writeTables(of: message.encoder, host)
         stream.use(items: count, bytes: outbox.count + message.encoder.byteCount)
-        write(.item, flags: 0, with: message.encoder)
+        outbox.finish(.item, flags: 0, with: message.encoder)
         return .written(stream.allowance)
     }
 
@@ -227,7 +227,7 @@ extension PortState {
         stream.phase = .ended
         stream.stop = ConnectionError(.cancelled, "the stream has ended, because its closure has returned")
         stream.producer = nil
-        write(.end, flags: frame.flags, with: message.encoder)
+        outbox.finish(.end, flags: frame.flags, with: message.encoder)
         wake(stream, &actions)
     }
 
@@ -243,8 +243,7 @@ extension PortState {
         stream.phase = .ended
         stream.stop = error
         stream.producer = nil
-        guard !ending.saidGoodbye, phase != .ended else { return }
-        write(EndFrame.failed(UInt32(stream.number), error))
+        outbox.write(EndFrame.failed(UInt32(stream.number), error))
     }
 
     // MARK: The end of the connection

@@ -33,8 +33,6 @@ struct PortState<Host: PortHost>: ~Copyable {
     let settings: PortSettings
     var outbox = Outbox()
 
-    /// The number of frames written so far.
-    private(set) var sent: UInt64 = 0
     /// The number of the last frame entered, which is the watermark that this side sends.
     var entered: UInt64 = 0
     var framesIn: UInt64 = 0
@@ -79,6 +77,9 @@ struct PortState<Host: PortHost>: ~Copyable {
         answerFlow = AnswerFlow(limit: limits.unreadAnswers)
     }
 
+    /// The number of frames written so far.
+    var sent: UInt64 { outbox.written }
+
     var limits: ConnectionLimits {
         @inline(__always) _read { yield settings.limits }
     }
@@ -95,40 +96,5 @@ struct PortState<Host: PortHost>: ~Copyable {
     mutating func enter(_ next: Phase) {
         assert(next.rawValue > phase.rawValue)
         phase = next
-    }
-
-    // MARK: Writing
-
-    /// Completes the frame in the outbox and gives it its number.
-    mutating func write(_ kind: FrameKind, flags: UInt8 = 0, _ form: Outbox.Form = .whole) {
-        sent += 1
-        outbox.finish(kind, flags: flags, form)
-    }
-
-    /// Completes a frame whose body is the encoder's message.
-    mutating func write(_ kind: FrameKind, flags: UInt8, with encoder: ObjectEncoder) {
-        sent += 1
-        guard outbox.count + encoder.byteCount <= ProtocolLimits.wholeFrame else {
-            return outbox.finish(kind, flags: flags, .withFragments, encoder: .passUnretained(encoder))
-        }
-        if let parts = encoder.plainParts {
-            outbox.append(contentsOf: parts.header)
-            return outbox.finish(kind, flags: flags, .withValues, encoder: .passUnretained(encoder))
-        }
-        encoder.forEachSegment { outbox.append(contentsOf: $0) }
-        outbox.finish(kind, flags: flags)
-    }
-
-    /// Completes a frame that carries descriptors.
-    mutating func write(_ kind: FrameKind, flags: UInt8, descriptors: [CInt]) {
-        sent += 1
-        outbox.finish(kind, flags: flags, descriptors: descriptors)
-    }
-
-    /// Writes a frame without tables.
-    @inline(__always)
-    mutating func write<Frame: FrameContent>(_ frame: Frame) {
-        frame.append(to: &outbox)
-        write(Frame.kind, flags: frame.flags)
     }
 }

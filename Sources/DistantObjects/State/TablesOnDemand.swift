@@ -105,6 +105,8 @@ extension PortState {
     var numbersAnswered: Int { serving.read { $0.answers.numbers } ?? 0 }
     /// The number of calls of the peer that are not answered, or whose answers are kept.
     var answerCount: Int { serving.read { $0.answers.count + $0.answers.keptCount } ?? 0 }
+    /// The number of calls of the peer that run and were cancelled.
+    var cancelledCount: Int { serving.read { $0.answers.cancelledCount } ?? 0 }
     /// Whether there are one-way messages that were lost and not reported.
     var hasLosses: Bool { rare.read { $0.oneWays.hasLosses } ?? false }
 }

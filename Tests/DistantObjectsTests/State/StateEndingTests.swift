@@ -55,6 +55,35 @@ struct StateEndingTests {
         #expect(throws: ProtocolViolation.self) { try other.receive(fragmentsOf: 9, nil) }
     }
 
+    @Test("A connection that was never used makes no table at its end")
+    func unused() throws {
+        let (client, server) = try StateSide.pair()
+        for side in [client, server] {
+            side.beginClosing()
+            _ = side.sayGoodbyeIfIdle()
+            side.transition { state, actions in state.failUnanswered(side.host, "x", &actions) }
+            _ = side.transition { state, actions in state.endCalls(side.host, "x", &actions) { _ in .closedHere } }
+            side.transition { state, actions in state.end(&actions) }
+            #expect(!side.state.calling.isMade && !side.state.serving.isMade && !side.state.rare.isMade)
+        }
+    }
+
+    @Test("Nothing follows a Goodbye, and a call after it says that it was not sent")
+    func nothingFollows() throws {
+        let (client, _) = try StateSide.pair()
+        client.state.writeGoodbye(.malformed, "x")
+        #expect(client.takeKinds() == [.goodbye] && client.state.isEnded)
+        let sent = client.state.sent
+        #expect(throws: ConnectionError.self) { try client.call(1) }
+        client.state.writeLargeMessageCredit(100)
+        client.state.writeControl(.ping, ControlWait())
+        client.state.writeGoodbye(.closed, "")
+        #expect(client.takeKinds() == [] && client.state.sent == sent)
+        // The channel closes descriptors that it does not send.
+        client.state.memoryWasMade([3, 4, 5])
+        #expect(client.takeFrames().map(\.descriptors) == [[3, 4, 5]])
+    }
+
     @Test("A second Goodbye, and one with a watermark that was never sent, are refused")
     func wrongGoodbye() throws {
         let (client, _) = try StateSide.pair()

@@ -44,14 +44,21 @@ struct StatePromiseTests {
             #expect(frames.map(\.kind) == [.return])
             try client.receive(frames)
             #expect(client.done == [] && client.failures.isEmpty)
-            if !dropsFirst {
-                #expect(throws: ProtocolViolation.self) { try client.receive(frames) }
-                client.state.dropPromises([ticket])
-            }
+            if !dropsFirst { client.state.dropPromises([ticket]) }
             #expect(client.state.questions.count == 0)
             try server.receive(client.takeFrames().filter { $0.kind == .drop })
             #expect(server.isAtRest && client.state.questions.promises == 0)
         }
+    }
+
+    @Test("A second Return to a promise that has failed is refused")
+    func secondReturn() throws {
+        let (client, server, promise, call) = try promised()
+        try server.answer(call, keeping: failed)
+        let frames = server.takeFrames()
+        try client.receive(frames)
+        #expect(throws: ProtocolViolation.self) { try client.receive(frames) }
+        withExtendedLifetime(promise) {}
     }
 
     @Test("Messages to a promise start once it is known, in their order and in that of its object")

@@ -123,7 +123,7 @@ private struct Schedule {
         case 15, 16: try read(index)
         default:
             let kind: FrameKind = Bool.random(using: &random) ? .ping : .barrier
-            if !side.state.ending.saidGoodbye { side.state.writeControl(kind, ControlWait()) }
+            if !side.state.outbox.isClosed { side.state.writeControl(kind, ControlWait()) }
         }
     }
 
@@ -322,7 +322,7 @@ private struct Schedule {
     /// Checks a side after both have closed.
     private func checkClosed(_ index: Int) {
         let side = sides[index]
-        #expect(side.state.ending.saidGoodbye && side.state.ending.peerSaidGoodbye, "seed \(seed): no Goodbye came")
+        #expect(side.state.outbox.isClosed && side.state.ending.peerSaidGoodbye, "seed \(seed): no Goodbye came")
         end(side)
         // Promises have no waiter.
         let failures = side.failures.filter { $0.key >= 0 }
@@ -343,7 +343,7 @@ private struct Schedule {
         beginClosing(0)
         for index in [1, 0] { try deliver(to: index) }
         for side in sides {
-            #expect(side.state.ending.saidGoodbye && side.state.ending.peerSaidGoodbye, "seed \(seed)")
+            #expect(side.state.outbox.isClosed && side.state.ending.peerSaidGoodbye, "seed \(seed)")
             end(side)
         }
     }

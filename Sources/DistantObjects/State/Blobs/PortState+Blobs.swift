@@ -28,7 +28,7 @@ extension PortState {
 
     /// Finds room for a blob of this side.
     mutating func takeBlob(_ count: Int, _ host: Host, _ actions: inout [Action<Host>]) -> BlobPlace {
-        guard isOpen, !ending.saidGoodbye, let size = BlobTable.size(for: count) else { return .memory }
+        guard isOpen, let size = BlobTable.size(for: count) else { return .memory }
         // Blobs are reason enough to share memory, even if there are few.
         if sharing.phase == .possible, host.isInitiator { sharing.want() }
         guard knowsBlobs else { return .memory }
@@ -57,7 +57,7 @@ extension PortState {
     }
 
     private mutating func release(_ region: MadeRegion, _ actions: inout [Action<Host>]) {
-        write(ShareFrame(.release, region: region.number))
+        outbox.write(ShareFrame(.release, region: region.number))
         actions.append(.release(region))
     }
 
@@ -131,8 +131,8 @@ extension PortState {
     @inline(never)
     private mutating func writeGivenBack() {
         guard let blobs else { return }
-        for (number, count) in blobs.giveBack() where phase != .ended {
-            write(ShareFrame(.giveBack, region: number, mentions: UInt64(count)))
+        for (number, count) in blobs.giveBack() {
+            outbox.write(ShareFrame(.giveBack, region: number, mentions: UInt64(count)))
         }
     }
 
@@ -176,8 +176,8 @@ extension PortState {
     ///
     /// - Parameter memory: The region; nil if it is not taken.
     mutating func answerBlob(_ memory: RegionMemory?) {
-        guard let blobs, phase != .ended, !ending.saidGoodbye else { return }
+        guard let blobs, !outbox.isClosed else { return }
         let number = blobs.answer(memory, in: sent + 1)
-        write(ShareFrame(memory == nil ? .refuse : .take, region: number))
+        outbox.write(ShareFrame(memory == nil ? .refuse : .take, region: number))
     }
 }

@@ -13,7 +13,16 @@ struct Controls {
         var unwrittenPongs = Ring<UInt64>()
     }
 
-    private lazy var waits = Waits()
+    /// Nil until this side sends a ping or a barrier, or answers one.
+    private var made: Waits?
+    private var waits: Waits {
+        mutating get {
+            if let made { return made }
+            let waits = Waits()
+            made = waits
+            return waits
+        }
+    }
     /// The barriers of the peer.
     var barriers = BarrierCounts()
 
@@ -44,6 +53,7 @@ struct Controls {
 
     /// Removes all of this side's, at the end of the connection.
     mutating func removeAll() -> [UnsafeContinuation<Void, any Error>] {
+        guard let waits = made else { return [] }
         let all = Array(waits.sent.values) + waits.waiting.removeAll().map(\.wait)
         waits.sent = [:]
         return all.compactMap { $0.continuation.take() }

@@ -24,10 +24,6 @@ struct Ending {
         if case .missing = facts { false } else { peerGoodbye != nil }
     }
 
-    /// Whether this side's `Goodbye` was written.
-    ///
-    /// No frame follows it.
-    var saidGoodbye = false
     /// The rule of the protocol that the peer broke.
     var violation: String? {
         get { facts.value?.violation }

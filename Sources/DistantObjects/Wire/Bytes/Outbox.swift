@@ -4,6 +4,10 @@ import KeyedArchive
 ///
 /// It is used under the connection's lock and emptied before the lock is released, so that the order of transitions is the
 /// order on the wire. Its memory is reused. The first frame, usually the only one, needs no allocation.
+///
+///     open --(this side's Goodbye, or the end of the connection)--> closed
+///
+/// What is written to a closed outbox is dropped: a Goodbye is the last frame of its sender. So those who write need not ask.
 struct Outbox: ~Copyable {
     /// How the channel sends a frame.
     enum Form: UInt8 {
@@ -35,6 +39,11 @@ struct Outbox: ~Copyable {
         let encoder: Unmanaged<ObjectEncoder>?
     }
 
+    /// The number of frames written so far, which is the number of the last one.
+    private(set) var written: UInt64 = 0
+    /// Whether what is written from now on is dropped.
+    private(set) var isClosed = false
+
     private var bytes = PrefixBuffer()
     private(set) var first: Frame?
     /// The frames after the first, in order.
@@ -56,21 +65,65 @@ struct Outbox: ~Copyable {
     /// The bytes of the current frame.
     var count: Int { bytes.count - Int(start) }
 
+    // MARK: Writing
+
+    /// Writes a frame without tables.
+    @inline(__always)
+    mutating func write<Frame: FrameContent>(_ frame: Frame) {
+        frame.append(to: &self)
+        finish(Frame.kind, flags: frame.flags)
+    }
+
+    /// Completes a frame whose body is the encoder's message.
+    mutating func finish(_ kind: FrameKind, flags: UInt8, with encoder: ObjectEncoder) {
+        guard count + encoder.byteCount <= ProtocolLimits.wholeFrame else {
+            return finish(kind, flags: flags, .withFragments, encoder: .passUnretained(encoder))
+        }
+        if let parts = encoder.plainParts {
+            append(contentsOf: parts.header)
+            return finish(kind, flags: flags, .withValues, encoder: .passUnretained(encoder))
+        }
+        encoder.forEachSegment { append(contentsOf: $0) }
+        finish(kind, flags: flags)
+    }
+
+    /// Writes a frame that carries descriptors, which the outbox owns until it is emptied.
+    ///
+    /// A closed outbox passes them on as well, because the channel closes what it does not send.
+    mutating func write(_ kind: FrameKind, flags: UInt8, descriptors: [CInt]) {
+        self.descriptors = descriptors
+        if isClosed, descriptors.isEmpty { return }
+        add(kind, flags, .withDescriptors, nil)
+    }
+
+    /// Writes this side's Goodbye, and closes the outbox.
+    mutating func write(_ goodbye: GoodbyeFrame) {
+        goodbye.append(to: &bytes)
+        finish(.goodbye, .last)
+        isClosed = true
+    }
+
+    /// Closes the outbox because the connection has ended.
+    mutating func close() { isClosed = true }
+
     /// Completes the current frame.
+    @inline(__always)
     mutating func finish(
         _ kind: FrameKind, flags: UInt8 = 0, _ form: Form = .whole, encoder: Unmanaged<ObjectEncoder>? = nil
     ) {
+        guard !isClosed else { return bytes.truncate(to: Int(start)) }
+        add(kind, flags, form, encoder)
+    }
+
+    private mutating func add(
+        _ kind: FrameKind, _ flags: UInt8, _ form: Form, _ encoder: Unmanaged<ObjectEncoder>?
+    ) {
+        written += 1
         let end = UInt32(truncatingIfNeeded: bytes.count)
         let frame = Frame(kind: kind, flags: flags, form: form, start: start, end: end, encoder: encoder)
         start = end
         if kind == .hello { hasSingle = true }
         if first == nil { first = frame } else { others.append(frame) }
-    }
-
-    /// Completes the current frame, with descriptors that the outbox owns until it is emptied.
-    mutating func finish(_ kind: FrameKind, flags: UInt8, descriptors: [CInt]) {
-        self.descriptors = descriptors
-        finish(kind, flags: flags, .withDescriptors)
     }
 
     /// The bytes of a complete frame.
@@ -106,6 +159,4 @@ struct Outbox: ~Copyable {
         bytes.append(definition.count)
         definition.withUnsafeBytes { bytes.append(contentsOf: $0) }
     }
-
-    mutating func append(_ goodbye: GoodbyeFrame) { goodbye.append(to: &bytes) }
 }

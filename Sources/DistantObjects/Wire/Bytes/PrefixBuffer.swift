@@ -18,6 +18,9 @@ package struct PrefixBuffer: ~Copyable {
     /// Frees the memory if it is more than the given number of bytes.
     mutating func reset(keeping most: Int = 16_384) { sink.reset(keeping: most) }
 
+    /// Forgets what was written behind the given number of bytes.
+    mutating func truncate(to count: Int) { sink.count = count }
+
     @inline(__always)
     mutating func append(byte: UInt8) {
         // Calls of another module are not inline, and almost everything is one byte.
