@@ -60,6 +60,7 @@ import Testing
             var path: String { place.socket }
 
             init() throws {
+                Usage.closeInheritedSockets()
                 Usage.replaceDispatch()
                 var limits = rlimit()
                 getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits)

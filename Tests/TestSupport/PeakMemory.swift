@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 /// The memory of the process, for exit tests, where no other test runs.
 package enum PeakMemory {
     /// The bytes that are resident now; 0 if the system does not report them.
@@ -23,6 +27,18 @@ package enum PeakMemory {
         try await body()
         return max(0, peak - before)
     }
+
+    #if canImport(Glibc)
+        /// Has large blocks of memory go back to the system when they are freed, so that only what is held is resident.
+        ///
+        /// Otherwise the allocator keeps them, for each thread some.
+        package static func giveBackFreedBlocks() {
+            // Swift does not import it. M_MMAP_THRESHOLD is -3.
+            typealias Option = @convention(c) (CInt, CInt) -> CInt
+            guard let set = dlsym(nil, "mallopt") else { return }
+            _ = unsafeBitCast(set, to: Option.self)(-3, 128 << 10)
+        }
+    #endif
 
     /// Resets the kernel's record of the peak; if that is not allowed, `growth` is at least as large.
     private static func resetPeak() {

@@ -175,8 +175,11 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
             }
             state.pausesAgain = false
             state.open += 1
+            // Other threads may have opened descriptors since `port_accept` looked for one that is not among the last.
+            let isLast = accepted >= port_peer_descriptors()
+            let next = isLast ? state.lastAcceptor?.acceptor ?? acceptor : acceptor
             lock.unlock(held)
-            pass(accepted, to: acceptor)
+            pass(accepted, to: next)
         }
     }
 

@@ -343,6 +343,7 @@ struct StreamTests {
             .disabled(if: Sanitizer.isActive, "sanitizers need more memory than that"), arguments: [64, 1 << 20])
         func flatMemory(size: Int) async {
             await #expect(processExitsWith: .success) { [size] in
+                PeakMemory.giveBackFreedBlocks()
                 for transport in StreamPair.Transport.allCases {
                     let pair = try await StreamPair(transport)
                     let warm: DistantStream<[UInt8]> = try await pair.remote.blobs(20, size)
