@@ -121,6 +121,8 @@ public func prepareSeeds(
         try? KeyedArchiver.archive([UUID(), UUID()], format: format),
         try? KeyedArchiver.archive([Decimal(1.5)], format: format),
         try? KeyedArchiver.archive(URL(string: "a", relativeTo: URL(string: "b:c")), format: format),
+        // Characters that XML cannot contain.
+        try? KeyedArchiver.archive(["\u{1B}[0m\u{FFFD}": "\u{0}\u{FFFE}"], format: format),
     ]
     for (index, seed) in seeds.enumerated() {
         if let seed { try? Data(seed).write(to: URL(filePath: "\(directory)/seed\(index)")) }

@@ -9,8 +9,9 @@
 /// Skips XML that property lists do not need: comments, processing instructions, the document type. Supports the five
 /// entities of XML and numeric ones; fetches nothing and expands no declared entity. `{"CF$UID": n}` is a UID.
 ///
-/// Two attributes of this library preserve what the text cannot express; other readers ignore them:
-/// `<real width="4">` is a real of four bytes, and `bits="..."` are the bits of a real or a date in hexadecimal.
+/// Attributes of this library preserve what the text cannot express; other readers ignore them:
+/// `<real width="4">` is a real of four bytes, `bits="..."` are the bits of a real or a date in hexadecimal, and
+/// `replaced="..."` are characters of a string (`XMLReplacements`).
 struct XMLPlistReader {
     enum Kind {
         case plist, dictionary, array, key, string, integer, real, date, data, isTrue, isFalse
@@ -201,14 +202,18 @@ struct XMLPlistReader {
     }
 
     private mutating func string(_ tag: XMLScanner.Tag, isKey: Bool) throws -> UInt32 {
-        if tag.isEmpty { return try builder.ascii(UnsafeRawBufferPointer(start: nil, count: 0)) }
-        let text = try source.content(tag)
+        let replaced = source.attribute(XMLReplacements.attribute, of: tag)
+        if tag.isEmpty, replaced == nil { return try builder.ascii(UnsafeRawBufferPointer(start: nil, count: 0)) }
+        let text = tag.isEmpty ? (range: 0..<0, isPlain: true) : try source.content(tag)
         guard text.range.count <= limits.string else {
             throw ArchiveError(.limit, "a string of more than \(limits.string) bytes")
         }
         let bytes = source.bytes(text.range)
-        guard text.isPlain, bytes.isASCII else {
-            let units = try source.units(text.range)
+        guard text.isPlain, bytes.isASCII, replaced == nil else {
+            var units = try source.units(text.range)
+            if let replaced, !XMLReplacements.restore(&units, replaced) {
+                throw source.corrupt("replaced characters that are not as many as in the text")
+            }
             // Numeric entities may have been ASCII.
             if units.allSatisfy({ $0 < 0x80 }) {
                 let ascii = units.map { UInt8(truncatingIfNeeded: $0) }

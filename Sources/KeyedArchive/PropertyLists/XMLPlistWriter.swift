@@ -237,15 +237,48 @@ struct XMLPlistWriter {
     // MARK: Text
 
     private mutating func text(_ element: String, _ node: PlistNode) throws {
-        raw("<\(element)>")
-        switch node.kind {
-        case .utf16:
-            let units = table.units(node)
-            if let text = String(validating: units, as: UTF16.self) { escaped(text) } else { escaped(units) }
-        default: try pieces(table.bytes(node)) { $0.escaped($1) }
+        raw("<\(element)")
+        let bytes = table.bytes(node)
+        if node.kind != .utf16, bytes.isASCII, !XMLReplacements.areNeeded(inASCII: bytes) {
+            out.byte(UInt8(ascii: ">"))
+            try pieces(bytes) { $0.escaped($1) }
+        } else {
+            let units = node.kind == .utf16 ? table.units(node) : Array(String(decoding: bytes, as: UTF8.self).utf16)
+            try self.units(units)
         }
         line("</\(element)>")
     }
+
+    /// Writes the end of an element's first tag, and its text.
+    private mutating func units(_ units: [UInt16]) throws {
+        guard XMLReplacements.areNeeded(in: units) else {
+            out.byte(UInt8(ascii: ">"))
+            return escaped(units[...])
+        }
+        raw(" \(XMLReplacements.attribute)=\"")
+        var isFirst = true
+        for index in units.indices where isReplacement(units, index) {
+            raw("\(isFirst ? "" : ",")\(String(units[index], radix: 16))")
+            isFirst = false
+            try handOverPiece()
+        }
+        raw("\">")
+        var start = 0
+        for index in units.indices where isReplacement(units, index) {
+            escaped(units[start..<index])
+            raw("\u{FFFD}")
+            start = index + 1
+            try handOverPiece()
+        }
+        escaped(units[start...])
+    }
+
+    /// Whether U+FFFD is written at a place, for itself or for another unit.
+    private func isReplacement(_ units: [UInt16], _ at: Int) -> Bool {
+        units[at] == XMLReplacements.stand || XMLReplacements.isReplaced(units, at)
+    }
+
+    private mutating func escaped(_ units: ArraySlice<UInt16>) { escaped(String(decoding: units, as: UTF16.self)) }
 
     private mutating func escaped(_ text: String) {
         var text = text
@@ -256,37 +289,18 @@ struct XMLPlistWriter {
         var start = 0
         for index in 0..<bytes.count {
             let byte = bytes[index]
-            guard byte < 0x20 || byte == UInt8(ascii: "&") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
+            guard byte == 0x0D || byte == UInt8(ascii: "&") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
             else { continue }
-            // Tabs and line feeds need no escape.
-            if byte == 0x09 || byte == 0x0A { continue }
             out.append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
             start = index + 1
             switch byte {
             case UInt8(ascii: "&"): raw("&amp;")
             case UInt8(ascii: "<"): raw("&lt;")
             case UInt8(ascii: ">"): raw("&gt;")
-            default: raw("&#\(byte);")
+            // A parser makes a line feed of a carriage return that is not an entity.
+            default: raw("&#13;")
             }
         }
         out.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
-    }
-
-    /// Writes a string with unpaired surrogates, which become numeric entities.
-    private mutating func escaped(_ units: [UInt16]) {
-        var start = 0
-        for index in units.indices {
-            let isHigh = units[index] & 0xFC00 == 0xD800
-            guard isHigh || units[index] & 0xFC00 == 0xDC00 else { continue }
-            let isPair =
-                isHigh
-                ? index + 1 < units.count && units[index + 1] & 0xFC00 == 0xDC00
-                : index > 0 && units[index - 1] & 0xFC00 == 0xD800
-            guard !isPair else { continue }
-            escaped(String(decoding: units[start..<index], as: UTF16.self))
-            raw("&#\(units[index]);")
-            start = index + 1
-        }
-        escaped(String(decoding: units[start...], as: UTF16.self))
     }
 }

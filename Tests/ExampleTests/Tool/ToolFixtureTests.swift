@@ -58,6 +58,30 @@ struct ToolFixtureTests {
         #expect(outcome.output.contains("\(counts.count) archives agree"), "\(outcome.output)")
     }
 
+    @Test("An independent XML parser opens the XML of each archive, which becomes the same JSON")
+    func xml() async throws {
+        var files: [String] = []
+        for (number, path) in try real().enumerated() {
+            let (xml, before, after) = (
+                scratch.path("\(number).xml"), scratch.path("before.json"), scratch.path("after.json")
+            )
+            for (format, from, to) in [("xml", path, xml), ("json", path, before), ("json", xml, after)] {
+                let outcome = try await Program.run("distant", ["convert", "--to", format, from, to], in: scratch)
+                #expect(outcome.status == 0, "\(path): \(outcome.errors)")
+            }
+            #expect(FileManager.default.contentsEqual(atPath: before, andPath: after), "\(path)")
+            files.append(xml)
+        }
+        guard let python = Self.python else {
+            // Then only the other parser is missing.
+            print("python3 is not here: its XML parser was not asked about \(files.count) archives")
+            return
+        }
+        let outcome = try await Program.run(python, ["-c", Self.parsing] + files, in: scratch)
+        #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+        #expect(outcome.output.contains("\(files.count) files parsed"), "\(outcome.output)")
+    }
+
     @Test("Broken and hostile files end quickly with status 0 or 1")
     func malformed() async throws {
         let paths = try Fixtures.write(Fixtures.malformed(), into: scratch.path("malformed"))
@@ -78,6 +102,17 @@ struct ToolFixtureTests {
     private static let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"].first {
         FileManager.default.isExecutableFile(atPath: $0)
     }
+
+    /// Parses XML files with expat, which knows nothing of property lists.
+    private static let parsing = """
+        import sys, xml.parsers.expat
+
+        for path in sys.argv[1:]:
+            with open(path, "rb") as file:
+                try: xml.parsers.expat.ParserCreate().ParseFile(file)
+                except xml.parsers.expat.ExpatError as error: sys.exit(f"{path}: {error}")
+        print(len(sys.argv) - 1, "files parsed")
+        """
 
     /// Reads archives with Python's property list reader, and compares them with their JSON.
     private static let comparison = """
