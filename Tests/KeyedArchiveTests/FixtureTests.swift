@@ -102,7 +102,7 @@ struct FixtureTests {
             #expect((computingTime() - start) / Effort.unit < Effort.bound, "\(archive.name)")
         }
         // The roots that consist of Swift values only.
-        #expect(Fixtures.isCount(opened, ofOthers: 63, own: 40), "\(opened)")
+        #expect(Fixtures.isCount(opened, ofOthers: 64, own: 40), "\(opened)")
     }
 
     @Test("Some values of real archives, as Swift values")

@@ -106,16 +106,14 @@ enum NativeEncoding {
         guard let number = object as? NSDecimalNumber else { return }
         let decimal = number.decimalValue
         // The digits without sign and exponent: 38 of them fit 128 bits.
-        let digits = decimal.isNaN ? 0 : UInt128(decimal.significand.description.filter(\.isNumber)) ?? 0
-        let words = (0..<8).map { UInt16(truncatingIfNeeded: digits >> (16 * $0)) }
-        let mantissa = Data(words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] })
-        let length = decimal.isNaN ? 0 : (words.lastIndex { $0 != 0 } ?? -1) + 1
+        let digits = (decimal.isSignMinus ? "-" : "") + decimal.significand.description.filter(\.isNumber)
+        let parts = try DecimalParts(digits: decimal.isNaN ? "NaN" : digits)
         archiver.set(.integer(Int64(decimal.isNaN ? 0 : decimal.exponent)), forKey: "NS.exponent")
-        archiver.set(.integer(Int64(length)), forKey: "NS.length")
-        archiver.set(.bool(decimal.isNaN || decimal.isSignMinus), forKey: "NS.negative")
+        archiver.set(.integer(Int64(parts.length)), forKey: "NS.length")
+        archiver.set(.bool(parts.isNegative), forKey: "NS.negative")
         archiver.set(.bool(true), forKey: "NS.compact")
         archiver.set(.integer(1), forKey: "NS.mantissa.bo")
-        archiver.set(.data(mantissa), forKey: "NS.mantissa")
+        archiver.set(.data(Data(parts.mantissa)), forKey: "NS.mantissa")
     }
 
     /// Writes the forms of Foundation on Linux and of Apple's, both with the precision of a `Float`, and an exact one.

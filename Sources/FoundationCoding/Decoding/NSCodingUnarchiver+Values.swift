@@ -98,7 +98,7 @@ extension NSCodingUnarchiver {
         case .data(let data): return data
         case .reference(let index):
             guard let record = graph.objects[index].record,
-                case .data(let data)? = (record["NS.data"] ?? record["NS.bytes"]).map(resolved)
+                case .data(let data)? = record.first(of: StoredForm.data).map(resolved)
             else { throw ArchiveError(.typeMismatch, "expected bytes, found an object") }
             return data
         case let other: throw ArchiveError(.typeMismatch, "expected bytes, found \(Scalar.kind(other))")

@@ -14,10 +14,13 @@ extension NativeDecoding {
     @Sendable private static func date(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
-        if record["NS.time"] == nil, unarchiver.frames[unarchiver.frames.count - 1].value(forStoredKey: "$0") != nil {
-            return NSDate(timeIntervalSinceReferenceDate: try Scalar.real(try unarchiver.nextValue("d")))
+        guard let time = try record.first(of: StoredForm.date).flatMap({ try unarchiver.number($0) }) else {
+            throw ArchiveError(.missingKey, "a date without NS.time")
         }
-        return NSDate(timeIntervalSinceReferenceDate: try unarchiver.real("NS.time"))
+        if case .date(let bits) = time {
+            return NSDate(timeIntervalSinceReferenceDate: Double(bitPattern: bits))
+        }
+        return NSDate(timeIntervalSinceReferenceDate: try Scalar.real(time))
     }
 
     /// Foundation's own `init(coder:)` uses the start as the end, and traps if the end is earlier.

@@ -24,9 +24,12 @@ extension NativeDecoding {
     // MARK: Strings, data, numbers
 
     private static func string(_ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord) throws -> String {
-        guard let value = (record["NS.string"] ?? record["NS.bytes"]).map(unarchiver.resolved) else {
+        guard let stored = record.first(of: StoredForm.string) else {
             throw ArchiveError(.missingKey, "a string without NS.string")
         }
+        // In place, the text `$null` is that text; a reference to it is nil.
+        if case .null = stored { return "$null" }
+        let value = unarchiver.resolved(stored)
         switch value {
         case .string(let text): return text
         case .brokenString(let units): return String(decoding: units, as: UTF16.self)
@@ -37,7 +40,7 @@ extension NativeDecoding {
     }
 
     private static func data(_ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord) throws -> Data {
-        guard let value = record["NS.data"] ?? record["NS.bytes"] else {
+        guard let value = record.first(of: StoredForm.data) else {
             throw ArchiveError(.missingKey, "data without NS.data")
         }
         return try unarchiver.data(value) ?? Data()
@@ -56,23 +59,20 @@ extension NativeDecoding {
     @Sendable private static func decimal(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
-        guard record["NS.mantissa"] != nil else {
-            return NSDecimalNumber(string: try unarchiver.text("NS.string", orNext: true, longest: 1024))
+        guard let mantissa = record.first(of: StoredForm.decimalMantissa) else {
+            guard let stored = record.first(of: StoredForm.decimalText),
+                let text = try unarchiver.object(stored, of: [NSString.self]) as? NSString, text.length <= 1024
+            else { throw ArchiveError(.corrupt, "a decimal number without its digits") }
+            return NSDecimalNumber(string: text as String)
         }
-        let mantissa = try unarchiver.data(record["NS.mantissa"] ?? .null) ?? Data()
-        guard mantissa.count == 16 else { throw ArchiveError(.corrupt, "a decimal number without 16 bytes of digits") }
         let isBigEndian = try unarchiver.whole("NS.mantissa.bo", in: 0...2) == 2
-        let length = try unarchiver.whole("NS.length", in: 0...8)
-        let isNegative = unarchiver.decodeBool(forKey: "NS.negative")
-        if length == 0, isNegative { return NSDecimalNumber.notANumber }
-        var digits: UInt128 = 0
-        let bytes = Array(mantissa)
-        for word in 0..<length {
-            let (low, high) = (UInt128(bytes[2 * word]), UInt128(bytes[2 * word + 1]))
-            digits |= (isBigEndian ? low << 8 | high : high << 8 | low) << UInt128(16 * word)
-        }
+        let length = record["NS.length"] == nil ? nil : try unarchiver.whole("NS.length", in: 0...8)
+        let parts = try DecimalParts(
+            mantissa: try unarchiver.data(mantissa) ?? Data(), isBigEndian: isBigEndian, length: length,
+            isNegative: unarchiver.decodeBool(forKey: "NS.negative"))
         let exponent = try unarchiver.whole("NS.exponent", in: -128...127)
-        guard let decimal = Decimal(string: "\(isNegative ? "-" : "")\(digits)e\(exponent)") else {
+        guard parts.length > 0 || !parts.isNegative else { return NSDecimalNumber.notANumber }
+        guard let decimal = Decimal(string: "\(parts.digits)e\(exponent)") else {
             throw ArchiveError(.corrupt, "a decimal number out of range")
         }
         return NSDecimalNumber(decimal: decimal)
@@ -81,7 +81,7 @@ extension NativeDecoding {
     @Sendable private static func uuid(
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
-        let bytes = try unarchiver.data(record["NS.uuidbytes"] ?? .null) ?? Data()
+        let bytes = try unarchiver.data(record.first(of: StoredForm.uuid) ?? .null) ?? Data()
         guard bytes.count == 16 else { throw ArchiveError(.corrupt, "a UUID of \(bytes.count) bytes") }
         let uuid = UUID(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
         return uuid as NSUUID

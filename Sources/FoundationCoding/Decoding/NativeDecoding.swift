@@ -81,10 +81,7 @@ enum NativeDecoding {
     /// The value of a number that is stored as an object with keys; nil for other objects.
     static func plainNumber(_ record: ArchivedRecord) -> ArchivedValue? {
         guard record.typeName == "NSNumber" else { return nil }
-        for key in ["NS.number", "NS.boolval", "NS.intval", "NS.dblval"] {
-            if let value = record[key] { return value }
-        }
-        return nil
+        return record.first(of: StoredForm.number)
     }
 }
 

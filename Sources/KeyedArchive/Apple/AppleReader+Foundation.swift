@@ -39,14 +39,25 @@ extension AppleReader {
         let entry = table.node(layout.node(index))
         switch type {
         case .string:
-            let text = plain(try field(entry, "NS.string"))
-            guard table.node(text).isString else { throw missing("NS.string") }
-            try value(text, isText: true)
+            let field = try field(entry, StoredForm.string)
+            if table.node(plain(field)).isString, !isNil(field) {
+                // In place, the text `$null` is that text.
+                try value(plain(field), isText: true)
+            } else {
+                guard let text = try text(field) else { throw missing(StoredForm.string) }
+                try spend()
+                out.string(text)
+            }
         case .data:
-            guard let field = find(entry, "NS.data") ?? find(entry, "NS.bytes") else { throw missing("NS.data") }
-            let bytes = plain(field)
-            guard table.node(bytes).kind == .data else { throw missing("NS.data") }
+            let bytes = plain(try field(entry, StoredForm.data))
+            guard table.node(bytes).kind == .data else { throw missing(StoredForm.data) }
             try value(bytes)
+        case .number:
+            let number = plain(try field(entry, StoredForm.number))
+            switch table.node(number).kind {
+            case .integer, .real, .isFalse, .isTrue: try value(number)
+            default: throw missing(StoredForm.number)
+            }
         case .date: try date(entry)
         case .uuid: try uuid(entry)
         case .url: try url(entry)
@@ -66,13 +77,26 @@ extension AppleReader {
         return nil
     }
 
-    private func field(_ entry: PlistNode, _ key: StaticString) throws -> Int {
-        guard let value = find(entry, key) else { throw missing("\(key)") }
+    /// The first of some fields that is there.
+    private func find(_ entry: PlistNode, _ keys: [StaticString]) -> Int? {
+        for key in keys { if let value = find(entry, key) { return value } }
+        return nil
+    }
+
+    private func field(_ entry: PlistNode, _ keys: StaticString...) throws -> Int { try field(entry, keys) }
+
+    private func field(_ entry: PlistNode, _ keys: [StaticString]) throws -> Int {
+        guard let value = find(entry, keys) else { throw missing(keys) }
         return value
     }
 
-    private func missing(_ key: String) -> ArchiveError {
-        ArchiveError(.corrupt, "a Foundation object without \(key)")
+    private func missing(_ keys: [StaticString]) -> ArchiveError {
+        ArchiveError(.corrupt, "a Foundation object without \(keys[0])")
+    }
+
+    /// Whether a field refers to nil.
+    private func isNil(_ number: Int) -> Bool {
+        table.node(number).kind == .uid && table.isString(plain(number), "$null")
     }
 
     /// The value of a field: itself, or the plain value it refers to.
@@ -165,7 +189,7 @@ extension AppleReader {
     // MARK: Scalars
 
     private mutating func date(_ entry: PlistNode) throws {
-        let time = content(try field(entry, "NS.time"))
+        let time = content(try field(entry, StoredForm.date))
         let bits: UInt64
         switch time.kind {
         case .real where time.count == 8, .date: bits = table.unsigned(time.start, 8)
@@ -180,7 +204,7 @@ extension AppleReader {
     }
 
     private mutating func uuid(_ entry: PlistNode) throws {
-        let bytes = content(try field(entry, "NS.uuidbytes"))
+        let bytes = self.bytes(try field(entry, StoredForm.uuid))
         guard bytes.kind == .data, bytes.count == 16 else {
             throw ArchiveError(.corrupt, "a UUID that is not 16 bytes long")
         }
@@ -189,16 +213,38 @@ extension AppleReader {
         out.append(table.bytes(bytes))
     }
 
+    /// The content of a field that is an object with fields; nil if it is not.
+    private func entry(_ node: PlistNode) -> PlistNode? {
+        guard node.kind == .uid, let index = table.uid(node), layout.kind(Int(index)) == .instance else { return nil }
+        return table.node(layout.node(Int(index)))
+    }
+
+    /// The bytes of a field: themselves, or those of an object with data.
+    private func bytes(_ number: Int) -> PlistNode {
+        let node = content(number)
+        guard let entry = entry(node), let inner = find(entry, StoredForm.data) else { return node }
+        return content(inner)
+    }
+
+    /// The text of a field: a string, its UTF-8, an object with either, or nil, which is the empty string there.
     private func text(_ number: Int) throws -> String? {
-        var node = content(number)
-        if node.kind == .uid, let index = table.uid(node), layout.kind(Int(index)) == .instance {
+        var field = number
+        if let entry = entry(content(number)) {
             // A mutable string is an object.
-            let entry = table.node(layout.node(Int(index)))
-            guard let inner = find(entry, "NS.string") else { return nil }
-            node = content(inner)
+            guard let inner = find(entry, StoredForm.string) else { return nil }
+            field = inner
+            if isNil(field) { return "" }
         }
-        guard node.isString else { return nil }
-        return table.string(node)
+        let node = content(field)
+        switch node.kind {
+        case .ascii, .utf8, .utf16: return isNil(field) ? "" : table.string(node)
+        case .data:
+            guard node.count <= limits.string else {
+                throw ArchiveError(.limit, "a string of more than \(limits.string) bytes")
+            }
+            return String(decoding: table.bytes(node), as: UTF8.self)
+        default: return nil
+        }
     }
 
     private mutating func url(_ entry: PlistNode) throws {
@@ -207,15 +253,9 @@ extension AppleReader {
         // The base may have a base itself; real URLs have few.
         while let url = next {
             guard parts.count < 8 else { throw ArchiveError(.cycle, "a URL that is its own base") }
-            guard let relative = try text(try field(url, "NS.relative")) else { throw missing("NS.relative") }
+            guard let relative = try text(try field(url, StoredForm.url)) else { throw missing(StoredForm.url) }
             parts.append(relative)
-            next = nil
-            if let base = find(url, "NS.base") {
-                let node = table.node(base)
-                if node.kind == .uid, let index = table.uid(node), layout.kind(Int(index)) == .instance {
-                    next = table.node(layout.node(Int(index)))
-                }
-            }
+            next = find(url, StoredForm.urlBase).flatMap { self.entry(table.node($0)) }
         }
         try spend()
         out.byte(Tag.url)
@@ -229,35 +269,34 @@ extension AppleReader {
 
     private mutating func decimal(_ entry: PlistNode) throws {
         try spend()
-        guard let mantissa = find(entry, "NS.mantissa") else { return try decimalText(entry) }
-        let bytes = content(mantissa)
-        guard bytes.kind == .data, bytes.count <= 16 else { throw ArchiveError(.corrupt, "an invalid decimal") }
+        guard let mantissa = find(entry, StoredForm.decimalMantissa) else { return try decimalText(entry) }
+        let bytes = self.bytes(mantissa)
+        guard bytes.kind == .data else { throw DecimalText.broken() }
         let exponent = content(try field(entry, "NS.exponent"))
         let length = find(entry, "NS.length").map(content)
         let isNegative = find(entry, "NS.negative").map { content($0).kind == .isTrue } ?? false
         let isBig = find(entry, "NS.mantissa.bo").map { table.integer(content($0)) == 2 } ?? false
         guard exponent.kind == .integer, let power = Int64(exactly: table.integer(exponent)),
             DecimalText.exponents.contains(power)
-        else {
-            throw ArchiveError(.corrupt, "an invalid decimal")
+        else { throw DecimalText.broken() }
+        let words = try length.map { length in
+            guard length.kind == .integer, let words = Int(exactly: table.integer(length)) else {
+                throw DecimalText.broken()
+            }
+            return words
         }
+        let parts = try DecimalParts(
+            mantissa: table.bytes(bytes), isBigEndian: isBig, length: words, isNegative: isNegative)
         out.byte(Tag.decimal)
         out.zigzag(power)
-        if let length, length.kind == .integer, table.integer(length) == 0, isNegative { return out.string("NaN") }
-        var magnitude: UInt128 = 0
-        let all = table.bytes(bytes)
-        for word in stride(from: all.count / 2 - 1, through: 0, by: -1) {
-            let value = all.loadUnaligned(fromByteOffset: 2 * word, as: UInt16.self)
-            magnitude = magnitude << 16 | UInt128(isBig ? UInt16(bigEndian: value) : UInt16(littleEndian: value))
-        }
-        out.string((isNegative ? "-" : "") + magnitude.description)
+        out.string(parts.digits)
     }
 
     /// Writes a decimal that the archive stores as text, as some archivers do.
     private mutating func decimalText(_ entry: PlistNode) throws {
-        guard let field = find(entry, "$0"), let text = try text(field), let value = Decimal(string: text) else {
-            throw missing("NS.mantissa")
-        }
+        guard let field = find(entry, StoredForm.decimalText), let text = try text(field),
+            let value = Decimal(string: text)
+        else { throw missing(StoredForm.decimalMantissa) }
         out.byte(Tag.decimal)
         out.zigzag(Int64(value.exponent))
         out.string((value.sign == .minus ? "-" : "") + value.significand.description)

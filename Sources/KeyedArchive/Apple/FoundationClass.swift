@@ -11,6 +11,7 @@ enum FoundationClass: UInt8 {
     case uuid
     case null
     case decimal
+    case number
     /// Not a Foundation class: an optional in an optional, which Foundation cannot express.
     case optional
 
@@ -20,8 +21,8 @@ enum FoundationClass: UInt8 {
         "NSString": .string, "NSMutableString": .string, "NSData": .data, "NSMutableData": .data,
         "NSArray": .array, "NSMutableArray": .array, "NSOrderedSet": .array, "NSMutableOrderedSet": .array,
         "NSSet": .set, "NSMutableSet": .set, "NSCountedSet": .countedSet, "NSDictionary": .dictionary,
-        "NSMutableDictionary": .dictionary, "NSDate": .date, "NSURL": .url, "NSUUID": .uuid, "NSNull": .null,
-        "NSDecimalNumber": .decimal, optionalName: .optional,
+        "NSMutableDictionary": .dictionary, "NSDate": .date, "NSCalendarDate": .date, "NSURL": .url, "NSUUID": .uuid,
+        "NSNull": .null, "NSDecimalNumber": .decimal, "NSNumber": .number, optionalName: .optional,
     ]
 
     /// The class with a name; nil if instances of that class stay objects.
