@@ -1,4 +1,5 @@
 import DistantObjects
+import Foundation
 import KeyedArchive
 import TestSupport
 import Testing
@@ -15,6 +16,7 @@ struct ArchiveLimitTests {
             Message("kinds", Keeper.kinds)
             Message("many", Keeper.many)
             Message("echo", Keeper.echo)
+            Message("tree", Keeper.tree)
         }
 
         func list(_ list: PropertyList) -> Int { 1 }
@@ -23,6 +25,15 @@ struct ArchiveLimitTests {
         func kinds(_ kinds: [Kind]) -> Int { kinds.count }
         func many(_ count: Int) -> [Kind] { Kind.different(count) }
         func echo(_ number: Int) -> Int { number }
+        func tree(_ tree: Tree) -> Tree { .more(tree) }
+    }
+
+    /// A value that contains itself.
+    indirect enum Tree: Codable, Equatable, Sendable {
+        case end
+        case more(Tree)
+
+        static func levels(_ count: Int) -> Tree { (1..<count).reduce(.end) { tree, _ in .more(tree) } }
     }
 
     /// A value whose key, and so its shape, differs for each name.
@@ -70,6 +81,15 @@ struct ArchiveLimitTests {
         let (first, second) = try await Connection.pair(over: .socketpair, first: here, second: there)
         second.vend(Keeper())
         return (first, second, try await first.root)
+    }
+
+    /// Runs the body on a thread with a stack of 512 KiB.
+    private static func onSmallStack(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            let thread = Thread { continuation.resume(with: Result { try body() }) }
+            thread.stackSize = (512 << 10) * (Sanitizer.isAddress ? 8 : 1)
+            thread.start()
+        }
     }
 
     /// Checks that the connection still works, then closes the first end in order.
@@ -130,6 +150,26 @@ struct ArchiveLimitTests {
         } catch let error as ConnectionError {
             #expect(error.code == .tooLarge)
             #expect(error.message.contains("Connection.Limits.archive"), "\(error)")
+        }
+        try await Self.close(pair)
+    }
+
+    @Test(
+        "512 values in one another pass from and to a thread with a small stack; one more is not sent, or not answered")
+    func deepValues() async throws {
+        let pair = try await Self.pair()
+        let keeper = pair.keeper
+        try await Self.onSmallStack {
+            let back: Tree = try keeper.tree.blocking(Tree.levels(511))
+            #expect(back == .levels(512))
+            let refused = #expect(throws: ConnectionError.self) {
+                let _: Tree = try keeper.tree.blocking(Tree.levels(513))
+            }
+            #expect(refused?.code == .tooLarge)
+            let unanswered = #expect(throws: ConnectionError.self) {
+                let _: Tree = try keeper.tree.blocking(Tree.levels(512))
+            }
+            #expect(unanswered?.code == .tooLarge)
         }
         try await Self.close(pair)
     }

@@ -7,22 +7,6 @@ import Testing
 
 @Suite("Deep graphs of the user's classes")
 struct ChainTests {
-    /// Runs `body` on a thread with a stack of this size.
-    ///
-    /// With the address sanitizer, whose frames are larger, the stack is eight times as large.
-    private func onThread(stack: Int, _ body: @escaping @Sendable () throws -> Void) throws {
-        nonisolated(unsafe) var failure: (any Error)?
-        let done = DispatchSemaphore(value: 0)
-        let thread = Thread {
-            do { try body() } catch { failure = error }
-            done.signal()
-        }
-        thread.stackSize = Sanitizer.isAddress ? stack * 8 : stack
-        thread.start()
-        done.wait()
-        if let failure { throw failure }
-    }
-
     @Test("A chain of 10,000 objects needs no more than 512 KiB of stack")
     func longChain() throws {
         try onThread(stack: 512 << 10) {
@@ -177,15 +161,15 @@ struct ChainTests {
             case more(Nest)
         }
         var wide = ArchiveLimits()
-        wide.depth = 1000
+        wide.depth = 2000
         nonisolated(unsafe) var archives: [[UInt8]] = []
         let limits = wide
         try onThread(stack: 64 << 20) {
             var nest = Nest.end
-            for _ in 0..<400 { nest = .more(nest) }
+            for _ in 0..<1000 { nest = .more(nest) }
             archives.append(try KeyedArchiver.archive(nest, limits: limits))
             var list = PropertyList.integer(1)
-            for level in 0..<900 { list = level % 2 == 0 ? .array([list]) : .dictionary(["k": list]) }
+            for level in 0..<1900 { list = level % 2 == 0 ? .array([list]) : .dictionary(["k": list]) }
             archives.append(try KeyedArchiver.archive(list, limits: limits))
             #expect(try KeyedUnarchiver.unarchive(PropertyList.self, from: archives[1], limits: limits) == list)
         }
@@ -244,12 +228,12 @@ struct ChainTests {
                 copy.dismantle()
                 first.dismantle()
                 var list = PropertyList.integer(1)
-                for level in 0..<60 { list = level % 2 == 0 ? .array([list]) : .dictionary(["k": list]) }
+                for level in 0..<500 { list = level % 2 == 0 ? .array([list]) : .dictionary(["k": list]) }
                 #expect(try roundTrip(list, format: format) == list)
                 var plain = Plain(nil)
-                for _ in 0..<50 { plain = Plain(plain) }
+                for _ in 0..<400 { plain = Plain(plain) }
                 #expect(try roundTrip(plain, format: format).next?.next != nil)
-                for _ in 0..<100 { plain = Plain(plain) }
+                for _ in 0..<600 { plain = Plain(plain) }
                 let error = #expect(throws: ArchiveError.self) { try KeyedArchiver.archive(plain, format: format) }
                 #expect(error?.code == .cycle)
             }

@@ -108,7 +108,7 @@ struct FormatAllowanceTests {
         expectMismatch([Int].self, [Tag.list, 1, Tag.some, 5])
     }
 
-    @Test("64 levels of nesting are read and written, not counting the record at the top")
+    @Test("1,024 levels of nesting are read and written, not counting the record at the top")
     func levels() throws {
         let record = Shape(name: "", version: 0, kind: .record, layout: .keyed, keys: ["k"])
         for level: [UInt8] in [
@@ -121,8 +121,8 @@ struct FormatAllowanceTests {
                 let ends = [[UInt8]](repeating: end, count: count).joined()
                 return HandMade.compact(levels + [1] + ends, [record])
             }
-            _ = try ArchivedGraph(nested(64))
-            let error = #expect(throws: ArchiveError.self) { try ArchivedGraph(nested(1000)) }
+            _ = try ArchivedGraph(nested(1024))
+            let error = #expect(throws: ArchiveError.self) { try ArchivedGraph(nested(2000)) }
             #expect(error?.code == .limit)
         }
         var limits = ArchiveLimits()

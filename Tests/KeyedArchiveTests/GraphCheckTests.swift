@@ -43,7 +43,8 @@ struct GraphCheckTests {
             var values = ByteSource(body)
             guard let bodies = try? BodyTable(&values, limits: ArchiveLimits()) else { return [] }
             defer { bodies.deallocate() }
-            var check = GraphCheck(shapes: shapes, objectCount: bodies.count, limits: ArchiveLimits())
+            var check = GraphCheck(
+                shapes: shapes, objectCount: bodies.count, limits: ArchiveLimits(), bytes: file.count)
             var reader = GraphReader(shapes: shapes, objectCount: bodies.count, limits: ArchiveLimits())
             let place = position - (file.count - body.count)
             var results: [Bool] = []

@@ -12,6 +12,16 @@ struct PlainObject {
             throw ArchiveError(.limit, "values nested more than \(unarchiver.limits.depth) deep")
         }
         switch value {
+        case .list, .map, .shared:
+            guard depth > 0, depth.isMultiple(of: StackSegment.values) else { break }
+            return try StackSegment.run { try content(value, depth) }
+        default: break
+        }
+        return try content(value, depth)
+    }
+
+    private func content(_ value: ArchivedValue, _ depth: Int) throws -> NSObject {
+        switch value {
         case .null: return NSNull()
         case .bool(let value): return NSNumber(value: value)
         case .integer(let value): return NSNumber(value: value)

@@ -11,8 +11,9 @@ extension AppleReader {
         case .array, .set, .countedSet, .dictionary, .optional:
             guard open.insert(index).inserted else { throw insideItself() }
             defer { open.remove(index) }
-            try enter()
+            let isSegmentFull = try enter()
             defer { leave() }
+            if isSegmentFull { return try StackSegment.run { try container(type, index) } }
             try container(type, index)
         default: try scalar(type, index)
         }

@@ -47,7 +47,7 @@ struct AppleReader {
     var open: Set<Int> = []
     private var budget: Int
     private let mostBytes: Int
-    private var depth = 0
+    private var nesting: Nesting
     private var needsFile = false
 
     private init(_ layout: KeyedLayout, _ classes: ClassRegistry, _ limits: ArchiveLimits) {
@@ -59,6 +59,7 @@ struct AppleReader {
         // Shared values are written once for each use: the budget keeps a small archive from becoming a large one.
         budget = (1 << 18) + 16 * table.count
         mostBytes = min(limits.bytes, (16 << 20) + 64 * table.file.count)
+        nesting = Nesting(limits, more: 32, bytes: table.file.count)
     }
 
     /// Converts an archive to what a decoder reads; `needsFile` says whether large data stays in the file.
@@ -235,15 +236,12 @@ struct AppleReader {
     // Nested values recurse. These functions are small to keep their stack frames small.
 
     /// Enters a level of nesting; `leave` ends it.
+    ///
+    /// - Returns: Whether the level needs another stack segment.
     @inline(never)
-    mutating func enter() throws {
-        guard depth - 32 < limits.depth else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
-        depth += 1
-    }
+    mutating func enter() throws -> Bool { try nesting.enter() }
 
-    mutating func leave() { depth -= 1 }
+    mutating func leave() { nesting.leave() }
 
     /// The Foundation class of an object; nil for objects of the user's classes.
     mutating func foundationClass(_ index: Int) -> FoundationClass? {
@@ -267,8 +265,9 @@ struct AppleReader {
         switch layout.kind(index) {
         case .value:
             // A plain object may itself be a reference that leads back here.
-            try enter()
+            let isSegmentFull = try enter()
             defer { leave() }
+            if isSegmentFull { return try StackSegment.run { try value(layout.node(index)) } }
             try value(layout.node(index))
         case .classRecord: throw ArchiveError(.corrupt, "a class where an object is expected")
         case .instance:
@@ -302,8 +301,13 @@ struct AppleReader {
 
     @inline(never)
     private mutating func array(_ number: Int) throws {
-        try enter()
+        let isSegmentFull = try enter()
         defer { leave() }
+        if isSegmentFull { return try StackSegment.run { try elements(number) } }
+        try elements(number)
+    }
+
+    private mutating func elements(_ number: Int) throws {
         let node = table.node(number)
         out.counted(Tag.list, node.count)
         for index in 0..<node.count { try value(table.reference(node, index)) }
@@ -311,8 +315,13 @@ struct AppleReader {
 
     @inline(never)
     private mutating func dictionary(_ number: Int) throws {
-        try enter()
+        let isSegmentFull = try enter()
         defer { leave() }
+        if isSegmentFull { return try StackSegment.run { try entries(number) } }
+        try entries(number)
+    }
+
+    private mutating func entries(_ number: Int) throws {
         let node = table.node(number)
         out.counted(Tag.map, node.count)
         for index in 0..<node.count {

@@ -82,19 +82,24 @@ extension AppleWriter {
         let outer = source.position
         defer { source.seek(to: outer) }
         source.seek(to: start)
-        return try nested {
-            let (shape, _) = try $0.shape(&$0.source)
-            return shape.layout == .single ? try $0.object(inValue: true) : try $0.dictionary(of: shape)
-        }
-    }
-
-    private mutating func nested(_ body: (inout AppleWriter) throws -> UInt32) throws -> UInt32 {
-        guard depth - 16 < limits.depth else {
+        do {
+            // Two levels, as a value in a value may take: so no more of these are written than are read.
+            return try nested { writer in
+                try writer.nested {
+                    let (shape, _) = try $0.shape(&$0.source)
+                    return shape.layout == .single ? try $0.object(inValue: true) : try $0.dictionary(of: shape)
+                }
+            }
+        } catch let error as ArchiveError where error.code == .limit && error.message == limits.tooDeep.message {
             throw ArchiveError(
                 .cycle, "values nested too deep, perhaps by a class that is only Codable and leads to itself")
         }
-        depth += 1
-        defer { depth -= 1 }
+    }
+
+    private mutating func nested<R>(_ body: (inout AppleWriter) throws -> R) throws -> R {
+        let isSegmentFull = try nesting.enter()
+        defer { nesting.leave() }
+        if isSegmentFull { return try StackSegment.run { try body(&self) } }
         return try body(&self)
     }
 
@@ -199,8 +204,7 @@ extension AppleWriter {
         let (digits, exponent) = try source.decimal(limits)
         let value = try DecimalParts(digits: digits)
         guard inValue else {
-            let mantissa = try value.words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
-                .withUnsafeBytes { try builder.data($0) }
+            let mantissa = try value.mantissa.withUnsafeBytes { try builder.data($0) }
             return try add(
                 "NSDecimalNumber", ["NSNumber", "NSValue"],
                 [
@@ -252,15 +256,12 @@ extension AppleWriter {
     }
 
     private mutating func elements(_ count: Int, _ inValue: Bool) throws -> [UInt32] {
-        guard depth - 16 < limits.depth else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
+        try nested { writer in
+            var elements: [UInt32] = []
+            elements.reserveCapacity(min(count, 1024))
+            for _ in 0..<count { elements.append(try writer.object(inValue: inValue)) }
+            return elements
         }
-        depth += 1
-        defer { depth -= 1 }
-        var elements: [UInt32] = []
-        elements.reserveCapacity(min(count, 1024))
-        for _ in 0..<count { elements.append(try object(inValue: inValue)) }
-        return elements
     }
 
     private mutating func uids(_ indexes: [UInt32]) throws -> UInt32 {
@@ -301,13 +302,14 @@ extension AppleWriter {
     }
 
     private mutating func map(_ inValue: Bool, _ isMutable: Bool) throws -> UInt32 {
+        try nested { try $0.mapHere(inValue, isMutable) }
+    }
+
+    private mutating func mapHere(_ inValue: Bool, _ isMutable: Bool) throws -> UInt32 {
         let count = try source.length()
         var kinds: Set<Bool> = []
         var keys: [UInt32] = []
         var values: [UInt32] = []
-        try checkDepth()
-        depth += 1
-        defer { depth -= 1 }
         for _ in 0..<count {
             let start = source.position
             let tag = try source.byte()
@@ -328,12 +330,6 @@ extension AppleWriter {
         }
         guard inValue, kinds.contains(false) else { return try dictionary(keys, values, isMutable) }
         return try array("NSArray", zip(keys, values).flatMap { [$0, $1] }, isMutable)
-    }
-
-    private func checkDepth() throws {
-        guard depth - 16 < limits.depth else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
     }
 
     private mutating func packed(_ isMutable: Bool) throws -> UInt32 {

@@ -37,7 +37,7 @@ struct AppleWriter {
     private var objectShapes: [ObjectShape?]
     private var fieldNames: [StaticName: UInt32] = [:]
     private var nullObject: UInt32?
-    var depth = 0
+    var nesting: Nesting
 
     private init(
         _ body: ByteSource, _ shapes: [Shape], _ blobs: [Blob], _ limits: ArchiveLimits, objectCount: Int
@@ -47,6 +47,7 @@ struct AppleWriter {
         self.blobs = blobs
         self.limits = limits
         builder = PlistBuilder(limits: limits)
+        nesting = Nesting(limits, more: 16, bytes: nil)
         indexes = [UInt32](repeating: 0, count: objectCount)
         objectShapes = [ObjectShape?](repeating: nil, count: shapes.count)
     }

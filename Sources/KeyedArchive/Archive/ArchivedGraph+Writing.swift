@@ -136,7 +136,7 @@ private struct GraphWriter {
     private(set) var shapes: [Shape] = []
     private var numbers: [ShapeKey: UInt16] = [:]
     private var last: (key: ShapeKey, number: UInt16)?
-    private var depth = 0
+    private var nesting: Nesting
     private let limits: ArchiveLimits
     let objectCount: Int
     private let mostBytes: Int
@@ -145,6 +145,7 @@ private struct GraphWriter {
         self.limits = limits
         self.objectCount = objectCount
         self.mostBytes = mostBytes
+        nesting = GraphReader.nesting(limits, bytes: nil)
     }
 
     func deallocate() {
@@ -245,11 +246,13 @@ private struct GraphWriter {
     // One function for each kind of value keeps the stack frames of nested values small.
 
     private mutating func container(_ value: ArchivedValue) throws {
-        guard depth - 32 < limits.depth else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
-        depth += 1
-        defer { depth -= 1 }
+        let isSegmentFull = try nesting.enter()
+        defer { nesting.leave() }
+        if isSegmentFull { return try StackSegment.run { try content(value) } }
+        try content(value)
+    }
+
+    private mutating func content(_ value: ArchivedValue) throws {
         switch value {
         case .present(let value):
             out.byte(Tag.some)

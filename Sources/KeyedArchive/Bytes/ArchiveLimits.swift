@@ -10,10 +10,12 @@ public struct ArchiveLimits: Sendable, Hashable {
     ///
     /// Default 4 Mi; each costs the reader 9 bytes before it is built.
     public var objects: Int = 4 << 20
-    /// Values nested in one another inside one object.
+    /// `Codable` values, lists and other collections nested in one another inside one object.
     ///
-    /// Default 64: each level costs stack, and real data has under ten.
-    public var depth: Int = 64
+    /// Default 512, as many as `JSONDecoder` takes; real data has under ten. Each level costs stack: the code of types that are
+    /// nested deeper than 64 levels runs on threads of its own, one after the other, where thread-local and task-local
+    /// values of the calling code are not to be found.
+    public var depth: Int = 512
     /// The longest path of references (one less than its objects) between instances of the user's classes.
     ///
     /// Default 10,000: freeing a longer chain recurses in the user's own `deinit` until an ordinary stack is used up.

@@ -35,21 +35,50 @@ extension ArchivedObject: CustomStringConvertible {
 
 extension ArchivedRecord: CustomStringConvertible {
     /// Name, keys and values in one line.
-    public var description: String {
+    public var description: String { text(levels: ArchivedValue.mostShown) }
+
+    fileprivate func text(levels: Int) -> String {
         let keys = keys
         let fields =
             keys.isEmpty
-            ? values.map(\.description) : zip(keys, values).map { "\(shortened($0)): \($1)" }
+            ? values.map { $0.text(levels) } : zip(keys, values).map { "\(shortened($0)): \($1.text(levels))" }
         return "\(shortened(typeName)){\(fields.joined(separator: ", "))}"
     }
 }
 
 extension ArchivedValue: CustomStringConvertible {
-    /// The value in one line; objects as `#number`.
-    public var description: String {
+    /// The value in one line; objects as `#number`, and “…” for what is nested very deep.
+    public var description: String { text(Self.mostShown) }
+
+    /// The most levels that are shown; each takes stack.
+    fileprivate static let mostShown = 64
+
+    fileprivate func text(_ levels: Int) -> String {
+        switch self {
+        case .present, .list, .set, .map, .record: levels > 0 ? nested(levels - 1) : "…"
+        default: leaf
+        }
+    }
+
+    private func nested(_ levels: Int) -> String {
+        switch self {
+        case .present(let value): "some(\(value.text(levels)))"
+        case .list(let values): "[\(Self.text(values, levels))]"
+        case .set(let values): "set[\(Self.text(values, levels))]"
+        case .map(let pairs):
+            "[\(pairs.map { "\($0.key.text(levels)): \($0.value.text(levels))" }.joined(separator: ", "))]"
+        case .record(let record): record.text(levels: levels)
+        default: leaf
+        }
+    }
+
+    private static func text(_ values: [ArchivedValue], _ levels: Int) -> String {
+        values.map { $0.text(levels) }.joined(separator: ", ")
+    }
+
+    private var leaf: String {
         switch self {
         case .null: "nil"
-        case .present(let value): "some(\(value))"
         case .bool(let value): "\(value)"
         case .integer(let value): "\(value)"
         case .unsigned(let value): "\(value)"
@@ -64,11 +93,8 @@ extension ArchivedValue: CustomStringConvertible {
         case .uuid(let value): value.uuidString
         case .url(let text, let base): "url(\(shortened(text))\(base.map { ", base: \(shortened($0))" } ?? ""))"
         case .decimal(let digits, let exponent): "decimal(\(digits)e\(exponent))"
-        case .list(let values): "[\(values.map(\.description).joined(separator: ", "))]"
-        case .set(let values): "set[\(values.map(\.description).joined(separator: ", "))]"
-        case .map(let pairs): "[\(pairs.map { "\($0.key): \($0.value)" }.joined(separator: ", "))]"
         case .scalars(let scalars): "<\(scalars.count) \(scalars.typeName)>"
-        case .record(let record): record.description
+        case .present, .list, .set, .map, .record: ""
         case .reference(let number): "#\(number)"
         case .shared(let number): "&\(number)"
         }

@@ -25,7 +25,8 @@ extension ArchivedGraph: Hashable {
     }
 }
 
-/// Compares two graphs; queues shared values and compares each pair once, so that depth is not limited.
+/// Compares two graphs; queues shared values and compares each pair once, and queues what is nested deep, so that depth is
+/// not limited.
 private struct GraphComparison {
     private struct SharedPair: Hashable {
         let a: Int
@@ -36,6 +37,9 @@ private struct GraphComparison {
     private let b: ArchivedGraph
     private var seen: Set<SharedPair> = []
     private var waiting: [(ArchivedValue, ArchivedValue)] = []
+    private var level = 0
+
+    private static let deepest = 32
 
     init(_ a: ArchivedGraph, _ b: ArchivedGraph) {
         self.a = a
@@ -43,13 +47,17 @@ private struct GraphComparison {
     }
 
     mutating func areEqual() -> Bool {
-        guard areEqual(a.lentRoots, b.lentRoots), areEqual(a.lentOthers, b.lentOthers) else { return false }
-        for index in a.objects.indices {
-            guard areEqual(a.objects.lent(index), b.objects.lent(index)) else { return false }
-            while let (first, second) = waiting.popLast() {
-                guard areEqual(first, second) else { return false }
-            }
+        guard areEqual(a.lentRoots, b.lentRoots), areEqual(a.lentOthers, b.lentOthers), areWaitingEqual() else {
+            return false
         }
+        for index in a.objects.indices {
+            guard areEqual(a.objects.lent(index), b.objects.lent(index)), areWaitingEqual() else { return false }
+        }
+        return true
+    }
+
+    private mutating func areWaitingEqual() -> Bool {
+        while let (first, second) = waiting.popLast() { guard areEqual(first, second) else { return false } }
         return true
     }
 
@@ -98,10 +106,23 @@ private struct GraphComparison {
             guard b.sharedValues.indices.contains(other) else { return false }
             waiting.append((one, b.sharedValues.lent(other)))
             return true
+        default: return areEqual(nested: first, second)
+        }
+    }
+
+    private mutating func areEqual(nested first: ArchivedValue, _ second: ArchivedValue) -> Bool {
+        guard level < Self.deepest else {
+            waiting.append((first, second))
+            return true
+        }
+        level += 1
+        defer { level -= 1 }
+        switch (first, second) {
         case (.list(let one), .list(let other)), (.set(let one), .set(let other)): return areEqual(one, other)
         case (.map(let one), .map(let other)): return areEqual(one, other)
         case (.record(let one), .record(let other)): return areEqual(one, other)
         case (.present(let one), .present(let other)): return areEqual(one, other)
+        // Neither contains values that could be equal.
         default: return first == second
         }
     }

@@ -86,7 +86,11 @@ public struct ArchivedGraph: Sendable {
     public var roots: ArchivedRecord {
         guard isTopLent else { return lentRoots }
         var record = lentRoots
-        record.values = record.values.map(\.copied)
+        if objects.compact?.isDeep == true, let copies = try? StackSegment.run({ record.values.map(\.copied) }) {
+            record.values = copies
+        } else {
+            record.values = record.values.map(\.copied)
+        }
         return record
     }
 

@@ -6,23 +6,26 @@
 
 extension ArchivedValue {
     /// Whether the value contains `Data` that may be lent; see `Data.init(lending:owner:)`.
-    ///
-    /// Recursion follows only values inside one object, whose depth is limited.
     var mayBeLent: Bool {
-        switch self {
-        case .data(let data): data.count >= Blob.smallest
-        case .scalars(let scalars): scalars.bytes.count >= Blob.smallest
-        case .present(let value): value.mayBeLent
-        case .list(let values), .set(let values): values.contains(where: \.mayBeLent)
-        case .map(let pairs): pairs.contains { $0.key.mayBeLent || $0.value.mayBeLent }
-        case .record(let record): record.values.contains(where: \.mayBeLent)
-        default: false
+        var waiting = [self]
+        while let value = waiting.popLast() {
+            switch value {
+            case .data(let data): if data.count >= Blob.smallest { return true }
+            case .scalars(let scalars): if scalars.bytes.count >= Blob.smallest { return true }
+            case .present(let value): waiting.append(value)
+            case .list(let values), .set(let values): waiting.append(contentsOf: values)
+            case .map(let pairs): for pair in pairs { waiting += [pair.key, pair.value] }
+            case .record(let record): waiting.append(contentsOf: record.values)
+            default: break
+            }
         }
+        return false
     }
 
     /// The value with copies of lent `Data`, safe to return to users.
+    ///
+    /// Recursion follows only values inside one object, whose depth is limited.
     var copied: ArchivedValue {
-        guard mayBeLent else { return self }
         switch self {
         case .data(let data): return .data(data.withUnsafeBytes { Data($0) })
         case .scalars(let scalars):

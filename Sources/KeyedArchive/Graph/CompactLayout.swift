@@ -12,31 +12,40 @@ final class CompactLayout: @unchecked Sendable {
     private let shapes: [Shape]
     private let bodies: BodyTable
     private let limits: ArchiveLimits
+    /// Whether values are nested so deep that recursion over them needs a stack segment.
+    let isDeep: Bool
 
     init(_ owner: ArchiveBytes, limits: ArchiveLimits) throws {
         let (shapes, body) = try CompactFile.parse(owner.bytes, limits: limits)
         var source = ByteSource(body)
         var bodies = try BodyTable(&source, limits: limits)
         let count = bodies.count
+        var deepestMet = 0
         do {
-            var check = GraphCheck(shapes: shapes, objectCount: count, limits: limits)
+            var check = GraphCheck(shapes: shapes, objectCount: count, limits: limits, bytes: body.count)
             try check.roots(source)
             // Read only after the check: memory is allocated only for what is present.
             var reader = GraphReader(shapes: shapes, objectCount: count, limits: limits, lender: owner)
             roots = try reader.roots(source)
             for number in 0..<count { try check.object(number, bodies.body(number)) }
+            if KeyedCompact.isTop(roots), check.deepestMet > Self.deepestKeyed { throw limits.tooDeep }
+            deepestMet = check.deepestMet
             keyed = try KeyedCompact.top(roots)
             if keyed != nil { try Self.checkClasses(&bodies, shapes, limits) }
         } catch {
             bodies.deallocate()
             throw error
         }
+        isDeep = deepestMet > StackSegment.values
         self.owner = owner
         self.shapes = shapes
         self.bodies = bodies
         self.limits = limits
         objectCount = count
     }
+
+    /// The most levels of values in Apple's layout, whose writers nest a quarter of that at most.
+    private static let deepestKeyed = 96
 
     deinit { bodies.deallocate() }
 

@@ -7,14 +7,19 @@ struct GraphCheck {
     let limits: ArchiveLimits
     /// The number of objects by reference; nil where there can be none.
     private let externalCount: Int?
-    private var depth = 0
+    private var nesting: Nesting
 
-    init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits, externalCount: Int? = nil) {
+    /// - Parameter bytes: The size of the archive.
+    init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits, bytes: Int, externalCount: Int? = nil) {
         self.shapes = shapes
         self.objectCount = objectCount
         self.limits = limits
         self.externalCount = externalCount
+        nesting = GraphReader.nesting(limits, bytes: bytes)
     }
+
+    /// How many levels the values had that were nested deepest.
+    var deepestMet: Int { nesting.deepestMet }
 
     /// Checks the values at the top, which are one record.
     mutating func roots(_ source: ByteSource) throws {
@@ -97,9 +102,13 @@ struct GraphCheck {
     }
 
     private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws {
-        guard GraphReader.allows(depth, limits) else { throw GraphReader.tooDeep(limits) }
-        depth += 1
-        defer { depth -= 1 }
+        let isSegmentFull = try nesting.enter()
+        defer { nesting.leave() }
+        if isSegmentFull { return try StackSegment.run { try content(tag, &source) } }
+        try content(tag, &source)
+    }
+
+    private mutating func content(_ tag: UInt8, _ source: inout ByteSource) throws {
         switch tag {
         case Tag.list, Tag.set:
             try values(try source.elementCount(limits), &source)

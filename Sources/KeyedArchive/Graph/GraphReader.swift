@@ -19,23 +19,20 @@ struct GraphReader {
     let limits: ArchiveLimits
     /// Keeps the archive alive if `Data` is lent, see `Data.init(lending:owner:)`; nil if it is copied.
     private let lender: AnyObject?
-    private var depth = 0
+    private var nesting: Nesting
 
     init(shapes: [Shape], objectCount: Int, limits: ArchiveLimits, lender: AnyObject? = nil) {
         self.shapes = shapes
         self.objectCount = objectCount
         self.limits = limits
         self.lender = lender
+        nesting = Self.nesting(limits, bytes: nil)
     }
 
-    /// Whether a container may be nested in `depth` others.
+    /// More levels than writers allow: readers of other formats, whose archives may be converted, count levels differently.
     ///
-    /// More than writers allow: readers of other formats, whose archives may be converted, count levels differently.
-    static func allows(_ depth: Int, _ limits: ArchiveLimits) -> Bool { depth - 32 < limits.depth }
-
-    static func tooDeep(_ limits: ArchiveLimits) -> ArchiveError {
-        ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-    }
+    /// - Parameter bytes: The size of what is read, unless it was checked before.
+    static func nesting(_ limits: ArchiveLimits, bytes: Int?) -> Nesting { Nesting(limits, more: 32, bytes: bytes) }
 
     static func noSuchObject() -> ArchiveError { ArchiveError(.corrupt, "an object that is not in the archive") }
 
@@ -105,9 +102,13 @@ struct GraphReader {
     // One function for each kind of value keeps the stack frames of nested values small.
 
     private mutating func container(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
-        guard Self.allows(depth, limits) else { throw Self.tooDeep(limits) }
-        depth += 1
-        defer { depth -= 1 }
+        let isSegmentFull = try nesting.enter()
+        defer { nesting.leave() }
+        if isSegmentFull { return try StackSegment.run { try content(tag, &source) } }
+        return try content(tag, &source)
+    }
+
+    private mutating func content(_ tag: UInt8, _ source: inout ByteSource) throws -> ArchivedValue {
         switch tag {
         case Tag.list: return try list(&source)
         case Tag.set: return try set(&source)

@@ -105,11 +105,14 @@ enum KeyedCompact {
 
     // MARK: Reading
 
+    /// Whether an archive with that record at the top has Apple's layout.
+    static func isTop(_ record: ArchivedRecord) -> Bool { record.storedKeys.first == archiverKey }
+
     /// The content of the top-level record; nil if the archive has the compact layout.
     ///
     /// - Throws: `ArchiveError` if the record is incomplete.
     static func top(_ record: ArchivedRecord) throws -> Top? {
-        guard record.storedKeys.first == archiverKey else { return nil }
+        guard isTop(record) else { return nil }
         func value(_ key: String) -> ArchivedValue? {
             record.storedKeys.firstIndex(of: key).map { record.values[$0] }
         }

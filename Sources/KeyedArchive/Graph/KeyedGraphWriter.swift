@@ -13,7 +13,7 @@ struct KeyedGraphWriter {
     private let table: PlistTable?
     /// For each node of the file the number of its copy plus one, or 0 while there is none.
     private var copies: ContiguousArray<UInt32>
-    private var depth = 0
+    private var nesting: Nesting
     private let limits: ArchiveLimits
 
     private init(_ graph: ArchivedGraph, _ limits: ArchiveLimits) {
@@ -22,6 +22,7 @@ struct KeyedGraphWriter {
         table = graph.objects.layout?.table
         copies = ContiguousArray(repeating: 0, count: table?.count ?? 0)
         builder = PlistBuilder(limits: limits)
+        nesting = GraphReader.nesting(limits, bytes: nil)
     }
 
     static func write(_ graph: ArchivedGraph, limits: ArchiveLimits) throws -> ArchivePieces {
@@ -117,24 +118,27 @@ struct KeyedGraphWriter {
         }
     }
 
-    private mutating func enter() throws {
-        guard depth - 32 < limits.depth else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
-        depth += 1
+    private mutating func list(_ elements: [ArchivedValue]) throws -> UInt32 {
+        let isSegmentFull = try nesting.enter()
+        defer { nesting.leave() }
+        if isSegmentFull { return try StackSegment.run { try listHere(elements) } }
+        return try listHere(elements)
     }
 
-    private mutating func list(_ elements: [ArchivedValue]) throws -> UInt32 {
-        try enter()
-        defer { depth -= 1 }
+    private mutating func listHere(_ elements: [ArchivedValue]) throws -> UInt32 {
         var numbers: [UInt32] = []
         for element in elements { numbers.append(try self.value(element)) }
         return try builder.array(numbers)
     }
 
     private mutating func map(_ pairs: [ArchivedValue.Pair]) throws -> UInt32 {
-        try enter()
-        defer { depth -= 1 }
+        let isSegmentFull = try nesting.enter()
+        defer { nesting.leave() }
+        if isSegmentFull { return try StackSegment.run { try mapHere(pairs) } }
+        return try mapHere(pairs)
+    }
+
+    private mutating func mapHere(_ pairs: [ArchivedValue.Pair]) throws -> UInt32 {
         var keys: [UInt32] = []
         var values: [UInt32] = []
         for pair in pairs {

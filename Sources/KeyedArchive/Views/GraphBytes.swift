@@ -47,7 +47,8 @@ final class GraphBytes: @unchecked Sendable {
         let bodies = try known ?? BodyTable(&source, limits: limits)
         do {
             var check = GraphCheck(
-                shapes: shapes, objectCount: bodies.count, limits: limits, externalCount: externals.count)
+                shapes: shapes, objectCount: bodies.count, limits: limits, bytes: bytes.count,
+                externalCount: externals.count)
             try check.objects(bodies.borrowed)
         } catch {
             if known == nil { bodies.deallocate() }
@@ -97,7 +98,8 @@ final class GraphBytes: @unchecked Sendable {
     /// Checks the value at a source's position, and moves past it.
     func check(_ source: inout ByteSource) throws {
         var check = GraphCheck(
-            shapes: shapes, objectCount: bodies.count, limits: limits, externalCount: externals.count)
+            shapes: shapes, objectCount: bodies.count, limits: limits, bytes: bytes.count,
+            externalCount: externals.count)
         try check.value(&source)
     }
 

@@ -104,7 +104,12 @@ package struct ArchiveValueDecoder: ObjectPlaceDecoder {
 extension ObjectDecoder {
     /// Reads a value of a type that decodes itself.
     func readCodable<T: Decodable>(_ type: T.Type) throws -> T {
-        try checkDepth()
+        guard state.depth < state.levels.room else { return try deeper { try readHere(type) } }
+        return try readHere(type)
+    }
+
+    @inline(__always)
+    private func readHere<T: Decodable>(_ type: T.Type) throws -> T {
         let outer = frame
         let serial = state.openValue()
         do {

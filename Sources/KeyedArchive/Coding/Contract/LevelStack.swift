@@ -16,8 +16,11 @@ struct LevelStack<Level: CodingLevel>: ~Copyable {
     private(set) var levels = UnsafeMutablePointer<Level>.allocate(capacity: 0)
     /// The levels there is memory for.
     private(set) var count = 0
-    /// The levels that may be used for values: as many as there is memory for, and no more than the limits allow.
+    /// The levels that may be used for values: as many as there is memory for, no more than the limits allow, and none
+    /// that needs another stack segment.
     private(set) var room = 0
+    /// The depth from which values need another stack segment.
+    private(set) var segmentEnd = StackSegment.values
 
     /// Makes memory for a level.
     ///
@@ -32,7 +35,21 @@ struct LevelStack<Level: CodingLevel>: ~Copyable {
             levels = memory
             count = more
         }
-        room = min(count, deepest)
+        room = min(count, deepest, segmentEnd)
+    }
+
+    /// Notes that another stack segment begins; returns what `endSegment` needs.
+    mutating func beginSegment(at depth: Int) -> Int {
+        let outer = segmentEnd
+        segmentEnd = depth + StackSegment.values
+        room = 0
+        return outer
+    }
+
+    /// Notes that the stack segment is left.
+    mutating func endSegment(_ outer: Int) {
+        segmentEnd = outer
+        room = 0
     }
 
     /// Notes that the limits have changed.

@@ -39,13 +39,15 @@ struct DecoderNotes: ~Copyable {
     var thrown: ThrownError?
     /// What the views of the archive share; see `GraphView+Decoder`.
     var graph: AnyObject?
+    /// How many more stack segments deep values may take; nil before the first.
+    var segments: SegmentBudget?
 
     /// Whether nothing was noted.
     var isPristine: Bool {
         resolutions.isEmpty && failures.isEmpty && waiting.isEmpty && abandoned.isEmpty && postponed.isEmpty
             && slices.isEmpty
             && lists.isEmpty && list == nil && heights == nil && seen == nil && !scanned
-            && graph == nil && thrown == nil
+            && graph == nil && thrown == nil && segments == nil
     }
 
     func deallocate() {

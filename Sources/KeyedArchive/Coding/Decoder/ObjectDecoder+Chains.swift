@@ -7,9 +7,7 @@ extension ObjectDecoder {
     /// - Returns: False if a walk has already visited the object; then the caller has to make it.
     @inline(never)
     func makeFromBelow(_ number: Int) throws -> Bool {
-        guard state.depth < Self.deepestObjects else {
-            throw ArchiveError(.limit, "objects nested too deep")
-        }
+        guard state.depth < deepest else { throw ArchiveError(.limit, "objects nested too deep") }
         let seen = walked()
         guard seen[number] == 0 else { return false }
         var references = ContiguousArray<Int>()

@@ -74,13 +74,25 @@ extension ObjectDecoder {
 
     @inline(never)
     private func makeRoom() throws {
-        guard state.depth < deepest else {
-            throw ArchiveError(.limit, "values nested deeper than \(limits.depth)")
-        }
+        guard state.depth < deepest else { throw limits.tooDeep }
         state.levels.makeRoom(for: state.depth, deepest: deepest)
     }
 
-    /// Goes one level deeper, after `checkDepth()`.
+    /// Makes room for another level, and runs `body`, which goes there, on another stack if this one has many levels.
+    ///
+    /// For values outside of `levels.room` only: it takes stack.
+    @inline(never)
+    func deeper<R>(_ body: () throws -> R) throws -> R {
+        try makeRoom()
+        guard state.depth >= state.levels.segmentEnd else { return try body() }
+        if notes.segments == nil { notes.segments = SegmentBudget(bytes: state.bodies.archive.count) }
+        try notes.segments?.spend()
+        let outer = state.levels.beginSegment(at: state.depth)
+        defer { state.levels.endSegment(outer) }
+        return try StackSegment.run(body)
+    }
+
+    /// Goes one level deeper, where there is room.
     ///
     /// - Parameter element: The index of what is read next, if it is an element that its collection's frame does not count.
     @inline(__always)

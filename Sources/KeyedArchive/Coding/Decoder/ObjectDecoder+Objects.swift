@@ -118,6 +118,9 @@ extension ObjectDecoder {
         }
         if state.depth >= Self.deepObjects {
             frame = outer
+            if state.depth >= state.levels.segmentEnd {
+                return try deeper { try make(number, type, in: outer, isKept: isKept, element: element) }
+            }
             if try makeFromBelow(number), let object = try existing(number, type) { return try checked(object, type) }
         }
         enter(number, outer, element: element)
@@ -154,10 +157,9 @@ extension ObjectDecoder {
     /// Makes an object of a class that is not the static type.
     func make(_ number: Int, _ type: ResolvedClass, _ shape: Unmanaged<Shape>, _ source: ByteSource) throws -> AnyObject
     {
-        if state.depth >= Self.deepObjects, try makeFromBelow(number),
-            let object = try existing(number, type.type)
-        {
-            return object
+        if state.depth >= Self.deepObjects {
+            if state.depth >= state.levels.segmentEnd { return try deeper { try make(number, type, shape, source) } }
+            if try makeFromBelow(number), let object = try existing(number, type.type) { return object }
         }
         let outer = frame
         enter(number, outer)

@@ -37,12 +37,11 @@ public final class ObjectDecoder {
 
     /// The depth of nested objects at which `makeFromBelow` takes over.
     static let deepObjects = 16
-    /// The greatest depth of nested objects where it cannot, because their classes are not known yet.
-    static let deepestObjects = 64
 
-    /// How deep values may be nested in objects in values.
+    /// How deep values may be nested in objects in values, and objects in objects whose classes are not known yet.
     ///
-    /// A level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build; a thread may have only 512 KiB.
+    /// A level takes up to 6 KiB of stack in a debug build, 2 KiB in a release build; a thread may have only 512 KiB. So deep
+    /// ones continue on another stack; see `StackSegment`.
     var deepest: Int { Self.deepObjects + limits.depth + 4 }
 
     /// The objects and shapes for which an unloaded decoder has room: enough for most messages.

@@ -75,7 +75,11 @@ extension ObjectEncoder {
 
     /// Puts deferred values in place; of those for one key, only the last, and none if something was encoded later.
     func place(_ deferred: [DeferredEntry]) throws {
-        try checkDepth()
+        guard state.depth < state.levels.room else { return try deeper(isValue: false) { try placeHere(deferred) } }
+        try placeHere(deferred)
+    }
+
+    private func placeHere(_ deferred: [DeferredEntry]) throws {
         let isFollowed = deferred.contains { $0.key != nil && scope.writtenKeyCount > $0.keysBefore }
         let direct = isFollowed ? scope.writtenKeys : []
         var last: [String: Int] = [:]

@@ -143,8 +143,15 @@ extension ObjectEncoder {
     /// Calls `body` with a new scope for a value of `type`, and closes it.
     @inline(__always)
     func withValueScope(of type: Any.Type, isBody: Bool, _ body: (Int) throws -> Void) throws {
+        guard state.depth < state.levels.room else {
+            return try deeper { try inValueScope(of: type, isBody: isBody, body) }
+        }
+        try inValueScope(of: type, isBody: isBody, body)
+    }
+
+    @inline(__always)
+    private func inValueScope(of type: Any.Type, isBody: Bool, _ body: (Int) throws -> Void) throws {
         let outer = scope
-        try checkDepth()
         descend()
         let serial = state.nextSerial()
         scope = EncoderScope(of: type, serial: serial, .unopened, isBody: isBody, isValue: true)
@@ -156,21 +163,24 @@ extension ObjectEncoder {
         try closeScope()
     }
 
-    /// Throws if another level of nesting would be too many.
-    @inline(__always)
-    func checkDepth() throws {
-        guard state.depth < state.levels.room else { return try makeRoom() }
-    }
-
+    /// Makes room for another level, and runs `body`, which goes there, on another stack if this one has many levels.
+    ///
+    /// For values outside of `levels.room` only: it takes stack.
+    ///
+    /// - Parameter isValue: False for nested containers, which are levels, but not values.
     @inline(never)
-    private func makeRoom() throws {
-        guard state.depth < limits.depth else {
-            throw fail(ArchiveError(.limit, "values nested deeper than \(limits.depth)"))
+    func deeper(isValue: Bool = true, _ body: () throws -> Void) throws {
+        guard !isValue || state.depth - state.deferredDepth < limits.depth, state.depth < limits.levels else {
+            throw fail(limits.tooDeep)
         }
         state.levels.makeRoom(for: state.depth, deepest: limits.depth)
+        guard state.depth >= state.levels.segmentEnd else { return try body() }
+        let outer = state.levels.beginSegment(at: state.depth)
+        defer { state.levels.endSegment(outer) }
+        try StackSegment.run(body)
     }
 
-    /// Goes one level deeper, after `checkDepth()`.
+    /// Goes one level deeper, where there is room.
     @inline(__always)
     func descend() {
         state.levels.levels[state.depth].note(scope)

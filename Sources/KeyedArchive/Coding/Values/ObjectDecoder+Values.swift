@@ -212,7 +212,12 @@ extension ObjectDecoder {
     /// Runs `body` one level of nesting deeper.
     @inline(__always)
     func nested<R>(_ body: () throws -> R) throws -> R {
-        try checkDepth()
+        guard state.depth < state.levels.room else { return try deeper { try inLevel(body) } }
+        return try inLevel(body)
+    }
+
+    @inline(__always)
+    private func inLevel<R>(_ body: () throws -> R) throws -> R {
         descend(from: frame)
         defer { state.depth &-= 1 }
         return try body()

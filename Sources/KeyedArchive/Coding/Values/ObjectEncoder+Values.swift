@@ -89,7 +89,12 @@ extension ObjectEncoder {
     /// Runs `body` one level of nesting deeper.
     @inline(__always)
     func nested(_ body: () throws -> Void) throws {
-        try checkDepth()
+        guard state.depth < state.levels.room else { return try deeper { try inLevel(body) } }
+        try inLevel(body)
+    }
+
+    @inline(__always)
+    private func inLevel(_ body: () throws -> Void) throws {
         descend()
         defer { state.depth &-= 1 }
         try body()
