@@ -31,13 +31,20 @@ extension Command {
     ) throws {
         switch (file.content, format) {
         case (.keyed, .typedstream), (.nibArchive, .typedstream):
-            throw ArchiveError(.unsupported, "only a typedstream, or its JSON, becomes a typedstream")
+            throw ArchiveError(
+                .unsupported, "only a typedstream, or the JSON or property list of one, becomes a typedstream")
         case (.keyed(let graph), _):
             try graph.write(format: format, limits: ArchiveFile.limits, to: receiver)
         case (.typedstream(let graph), .typedstream): try graph.write(to: receiver)
-        case (.nibArchive, _): throw ArchiveError(.unsupported, "a NIBArchive becomes json only")
+        case (.nibArchive, .binary), (.nibArchive, .xml), (.typedstream, .binary), (.typedstream, .xml):
+            let json = ByteOutput(descriptor: nil, named: file.path)
+            try print(file, to: json, true, Progress(for: nil))
+            try json.flush()
+            try PropertyListJSON.write(
+                json.memory, isXML: format == .xml, limits: ArchiveFile.limits, to: receiver)
+        case (.nibArchive, _): throw ArchiveError(.unsupported, "a NIBArchive becomes binary, xml or json only")
         case (.typedstream, _):
-            throw ArchiveError(.unsupported, "a typedstream has no keys and becomes typedstream or json only")
+            throw ArchiveError(.unsupported, "a typedstream becomes typedstream, binary, xml or json only")
         }
     }
 }

@@ -37,8 +37,9 @@ enum Command {
             --json  print all objects in the order of the archive, with every value exact, as JSON
           convert   write the same objects in another format; OUT is replaced as a whole or not at all
             --to    binary and xml are Apple's format, json is what dump --json prints. A typedstream can
-                    become typedstream or json, and typedstream again from that json, the same bytes.
-                    A NIBArchive can become json
+                    become typedstream, json, or a property list with the tree of that json, and from
+                    either a typedstream again, the same bytes. A NIBArchive can become json, or such
+                    a property list
           check     open each file and say in a line what it is, or what is wrong with it
           interfaces
                     connect to the service that listens at the socket PATH, and list its roots with the

@@ -49,13 +49,27 @@ struct ArchiveFile {
                 switch format {
                 case .typedstream: .typedstream(try TypedStreamGraph(bytes, limits: Self.limits))
                 case .nibArchive: .nibArchive(try NIBArchiveGraph(bytes, limits: Self.limits))
-                default: .keyed(try ArchivedGraph(bytes, limits: Self.limits, anyArchiver: true))
+                default: try Self.keyed(bytes, progress)
                 }
         } catch let error as FileError {
             throw error
         } catch {
             throw FileError(path, "\(error)")
         }
+    }
+
+    /// Opens a keyed archive, or the property list of a typedstream.
+    private static func keyed(_ bytes: [UInt8], _ progress: Progress) throws -> Content {
+        let failure: any Error
+        do { return .keyed(try ArchivedGraph(bytes, limits: limits, anyArchiver: true)) } catch { failure = error }
+        guard let list = try? PlainPropertyList(bytes, limits: limits) else { throw failure }
+        guard !list.hasKey("nibArchive") else {
+            throw ArchiveError(.unsupported, "the property list of a NIBArchive, which nothing reads")
+        }
+        guard list.hasKey("groups"), list.hasKey("labels") else { throw failure }
+        let json = try PropertyListJSON.json(list, limit: GraphJSON.longest(fileSize: bytes.count))
+        let stream = try TypedStreamJSONReader.bytes(from: json, isMade: true, progress: progress)
+        return .typedstream(try TypedStreamGraph(stream, limits: limits))
     }
 
     private static func isJSON(_ bytes: [UInt8]) -> Bool {
@@ -91,7 +105,8 @@ struct ArchiveFile {
             strings == 0 ? nil : Self.count(strings, "C string"), Self.count(groups, "group"),
         ]
         let order = graph.isBigEndian ? "big" : "little"
-        return "\(format), \(order)-endian, system \(graph.systemVersion), "
+        let name = format == .typedstream ? "typedstream" : "typedstream as a property list (\(format))"
+        return "\(name), \(order)-endian, system \(graph.systemVersion), "
             + counts.compactMap(\.self).joined(separator: ", ")
     }
 

@@ -37,6 +37,9 @@ struct JSONDocument {
         try parse()
     }
 
+    /// The number of values and keys, which are numbered in the order of the text.
+    var count: Int { nodes.count }
+
     // MARK: Values
 
     func kind(_ node: Int) -> Kind {
@@ -70,6 +73,18 @@ struct JSONDocument {
         return elements
     }
 
+    /// The members of an object: their keys and values.
+    func members(_ node: Int) -> [(key: Int, value: Int)] {
+        guard case .object = kind(node) else { return [] }
+        var members: [(key: Int, value: Int)] = []
+        var key = node + 1
+        while key < next(node) {
+            members.append((key, key + 1))
+            key = next(key + 1)
+        }
+        return members
+    }
+
     /// The value of a member of an object.
     func member(_ node: Int, _ name: StaticString) -> Int? {
         guard case .object = kind(node) else { return nil }
@@ -101,6 +116,52 @@ struct JSONDocument {
         }
         let text = String(decoding: digits, as: UTF8.self)
         return Int64(text) ?? UInt64(text).map { Int64(bitPattern: $0) }
+    }
+
+    /// An integer of any size; nil for a number with a fraction or an exponent.
+    func wideInteger(_ node: Int) -> Int128? {
+        guard case .number = kind(node) else { return nil }
+        let digits = text[Int(nodes[node].start)...].prefix { "0123456789+-.eE".utf8.contains($0) }
+        return digits.count <= 40 ? Int128(String(decoding: digits, as: UTF8.self)) : nil
+    }
+
+    /// The bytes of a string of hexadecimal digits.
+    func hex(_ node: Int) throws -> [UInt8] {
+        guard let text = string(node), text.count % 2 == 0 else {
+            throw problem("expected bytes in hexadecimal", at: node)
+        }
+        return try stride(from: 0, to: text.count, by: 2).map {
+            guard let high = Self.digit(text[$0]), let low = Self.digit(text[$0 + 1]) else {
+                throw problem("expected bytes in hexadecimal", at: node)
+            }
+            return high << 4 | low
+        }
+    }
+
+    /// Where a position of the text is in the values: `labels[3].object.groups`.
+    ///
+    /// - Complexity: Linear in the number of values beside those that lead there.
+    func path(to position: Int) -> String {
+        var path = ""
+        var node = Self.root
+        while true {
+            var last: (step: String, node: Int)?
+            if isArray(node) {
+                for (index, element) in elements(node).enumerated() {
+                    guard Int(nodes[element].start) <= position else { break }
+                    last = ("[\(index)]", element)
+                }
+            } else {
+                for member in members(node) {
+                    guard Int(nodes[member.value].start) <= position else { break }
+                    let name = String(decoding: string(member.key) ?? [], as: UTF8.self)
+                    last = ("\(path.isEmpty ? "" : ".")\(PlainText.name(name))", member.value)
+                }
+            }
+            guard let last else { return path }
+            path += last.step
+            node = last.node
+        }
     }
 
     /// The UTF-8 of a string.

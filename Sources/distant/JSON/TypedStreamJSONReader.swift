@@ -33,9 +33,15 @@ struct TypedStreamJSONReader {
     private var at = 0
 
     /// The bytes of a typedstream.
-    static func bytes(from text: [UInt8], progress: Progress) throws -> [UInt8] {
+    ///
+    /// - Parameter isMade: Whether the text was made from a property list, so that its positions mean nothing.
+    static func bytes(from text: [UInt8], isMade: Bool = false, progress: Progress) throws -> [UInt8] {
+        let document: JSONDocument
+        do { document = try JSONDocument(text) } catch let problem as JSONDocument.Problem {
+            throw ArchiveError(.corrupt, "\(problem.message), at byte \(problem.position) of the JSON")
+        }
         do {
-            var reader = try TypedStreamJSONReader(JSONDocument(text))
+            var reader = try TypedStreamJSONReader(document)
             defer { reader.writer.deallocate() }
             try reader.run(progress)
             guard !reader.writer.hasUnusedForms else {
@@ -45,7 +51,9 @@ struct TypedStreamJSONReader {
             }
             return Array(reader.writer.bytes)
         } catch let problem as JSONDocument.Problem {
-            throw ArchiveError(.corrupt, "\(problem.message), at byte \(problem.position) of the JSON")
+            let path = isMade ? document.path(to: problem.position) : ""
+            let place = isMade ? path.isEmpty ? "" : ", at \(path)" : ", at byte \(problem.position) of the JSON"
+            throw ArchiveError(.corrupt, problem.message + place)
         }
     }
 
@@ -69,6 +77,7 @@ struct TypedStreamJSONReader {
         }
         writer = TypedStreamWriter(isBigEndian: isBigEndian, forms: try Self.forms(document))
         writer.number(system)
+        if let problem = writer.formProblem { throw document.problem(problem, at: root) }
         frames = [Frame(kind: .topGroups, next: groups + 1, end: document.next(groups))]
     }
 
@@ -116,6 +125,7 @@ struct TypedStreamJSONReader {
                 at = element
                 try value(frame.next)
             }
+            if let problem = writer.formProblem { throw document.problem(problem, at: frame.next) }
             progress.show("writing objects", nextLabel, of: labels.count)
         }
         guard nextLabel == labels.count else {
@@ -212,7 +222,7 @@ struct TypedStreamJSONReader {
             at += 1
         }
         if let bytes = document.member(node, "bytes") {
-            let content = try hex(bytes)
+            let content = try document.hex(bytes)
             guard content.count == count else { throw document.problem("expected \(count) bytes", at: bytes) }
             content.withUnsafeBytes { writer.raw($0) }
             at += 2
@@ -298,21 +308,9 @@ struct TypedStreamJSONReader {
 
     private func text(_ value: Int?, _ node: Int) throws -> [UInt8] {
         guard let value else { throw document.problem("expected a text", at: node) }
-        if let hex = document.member(value, "hex") { return try self.hex(hex) }
+        if let hex = document.member(value, "hex") { return try document.hex(hex) }
         guard let text = document.string(value) else { throw document.problem("expected a text", at: value) }
         return text
-    }
-
-    private func hex(_ node: Int) throws -> [UInt8] {
-        guard let text = document.string(node), text.count % 2 == 0 else {
-            throw document.problem("expected bytes in hexadecimal", at: node)
-        }
-        return try stride(from: 0, to: text.count, by: 2).map {
-            guard let high = JSONDocument.digit(text[$0]), let low = JSONDocument.digit(text[$0 + 1]) else {
-                throw document.problem("expected bytes in hexadecimal", at: node)
-            }
-            return high << 4 | low
-        }
     }
 
     private func bits(_ node: Int, _ name: StaticString, digits: Int) throws -> UInt64 {

@@ -11,7 +11,8 @@ final class ByteOutput {
     /// Thrown if more than the limit would be written.
     struct TooLong: Error {}
 
-    private let descriptor: CInt
+    /// Nil if the bytes stay in memory.
+    private let descriptor: CInt?
     private let name: String
     private var buffer: [UInt8] = []
     private var written = 0
@@ -21,7 +22,11 @@ final class ByteOutput {
 
     private static let block = 1 << 16
 
-    init(descriptor: CInt, named name: String) {
+    /// The bytes that stay in memory; `flush` completes them.
+    private(set) var memory: [UInt8] = []
+
+    /// - Parameter descriptor: Where to write; nil to keep the bytes in `memory`.
+    init(descriptor: CInt?, named name: String) {
         self.descriptor = descriptor
         self.name = name
         buffer.reserveCapacity(Self.block)
@@ -74,6 +79,7 @@ final class ByteOutput {
         written += bytes.count
         if written > limit && failure == nil { failure = TooLong() }
         guard failure == nil else { return }
+        guard let descriptor else { return memory.append(contentsOf: bytes) }
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)

@@ -64,8 +64,59 @@ struct NIBArchiveToolTests {
                 ]}
 
                 """)
-        let xml = try await run(["convert", "--to", "xml", path, scratch.path("x")])
-        #expect(xml.status == 1 && xml.errors.contains("a NIBArchive becomes json only"), "\(xml.errors)")
+        let compact = try await run(["convert", "--to", "compact", path, scratch.path("x")])
+        #expect(compact.status == 1 && compact.errors.contains("binary, xml or json only"), "\(compact.errors)")
+    }
+
+    @Test("A NIBArchive becomes a property list with everything in it, keys that occur several times as well")
+    func propertyLists() async throws {
+        for archive in try Fixtures.nibArchives() {
+            let (path, json) = (scratch.path(archive.name), scratch.path("a.json"))
+            try archive.data.write(to: URL(fileURLWithPath: path))
+            #expect(try await run(["convert", "--to", "json", path, json]).status == 0)
+            let whole = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: json)))
+            for format in ["xml", "binary"] {
+                let list = scratch.path("a.\(format)")
+                let outcome = try await run(["convert", "--to", format, path, list])
+                #expect(outcome.status == 0, "\(archive.name): \(outcome.errors)")
+                let read = try PropertyListSerialization.propertyList(
+                    from: Data(contentsOf: URL(fileURLWithPath: list)), format: nil)
+                #expect(Self.isSame(read, whole), "\(archive.name) as \(format)")
+                let check = try await run(["check", list])
+                #expect(check.output.contains("the property list of a NIBArchive, which nothing reads"))
+            }
+        }
+    }
+
+    /// Whether a property list has the content of JSON.
+    private static func isSame(_ list: Any, _ json: Any, _ key: String = "") -> Bool {
+        switch json {
+        case let json as [String: Any]:
+            guard let list = list as? [String: Any], list.count == json.count else { return false }
+            return json.allSatisfy { key, value in list[key].map { isSame($0, value, key) } ?? false }
+        case let json as [Any]:
+            guard let list = list as? [Any], list.count == json.count else { return false }
+            return zip(list, json).allSatisfy { isSame($0, $1) }
+        case is NSNull: return (list as? [String: Any])?.isEmpty == true
+        case let json as String:
+            switch key {
+            case "data", "hex": return (list as? Data)?.map { hex(UInt64($0), 2) }.joined() == json
+            case "float":
+                guard let value = list as? Double else { return false }
+                return value.isNaN || hex(UInt64(Float(value).bitPattern), 8) == json
+            case "double":
+                guard let value = list as? Double else { return false }
+                return value.isNaN || hex(value.bitPattern, 16) == json
+            default: return list as? String == json
+            }
+        case let json as NSNumber: return (list as? NSNumber) == json
+        default: return false
+        }
+    }
+
+    private static func hex(_ bits: UInt64, _ digits: Int) -> String {
+        let text = String(bits, radix: 16)
+        return String(repeating: "0", count: digits - text.count) + text
     }
 
     @Test("Each NIBArchive is good, prints as a tree, and its JSON has what a reader in Python finds")

@@ -142,18 +142,98 @@ struct TypedStreamToolTests {
         try await expectRoundTrip(path, bytes)
     }
 
-    /// Expects that the file becomes the same bytes again, as it is and by way of JSON.
+    /// Expects that the file becomes the same bytes again, as it is and by way of JSON and property lists.
     private func expectRoundTrip(_ path: String, _ bytes: [UInt8]) async throws {
-        let (json, copy, back) = (scratch.path("x.json"), scratch.path("copy.ts"), scratch.path("back.ts"))
-        for (target, from, to) in [("typedstream", path, copy), ("json", path, json), ("typedstream", json, back)] {
-            let outcome = try await run(["convert", "--to", target, from, to])
-            #expect(outcome.status == 0, "\(path): \(outcome.errors)")
+        let back = scratch.path("back.ts")
+        for way in [
+            ["typedstream"], ["json", "typedstream"], ["xml", "typedstream"], ["binary", "xml", "typedstream"],
+        ] {
+            var from = path
+            for target in way {
+                let to = target == way.last ? back : scratch.path("x.\(target)")
+                let outcome = try await run(["convert", "--to", target, from, to])
+                #expect(outcome.status == 0, "\(path) to \(target): \(outcome.errors)")
+                from = to
+            }
+            #expect(try Data(contentsOf: URL(fileURLWithPath: back)) == Data(bytes), "\(path) by way of \(way)")
         }
-        #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(bytes), "\(path)")
-        #expect(try Data(contentsOf: URL(fileURLWithPath: back)) == Data(bytes), "\(path) by way of JSON")
     }
 
-    @Test("Each typedstream is good, prints as a tree, and becomes the same bytes again, also by way of JSON")
+    @Test("A typedstream as a property list has its tree, and opens like the typedstream")
+    func propertyList() async throws {
+        let bytes = Bytes.file(
+            Bytes.new("@+"), Bytes.object("A"), Bytes.new("[3c]f"), [1, 2, 3, 0x83, 0, 0, 0, 0x3F], Bytes.new("d+:"),
+            [5],
+            Bytes.null, Bytes.null, Bytes.end, Bytes.text("\u{1B}"))
+        let (typed, xml) = (try write(bytes), scratch.path("a.xml"))
+        #expect(try await run(["convert", "--to", "xml", typed, xml]).status == 0)
+        let list = try PropertyListSerialization.propertyList(
+            from: Data(contentsOf: URL(fileURLWithPath: xml)), format: nil)
+        let tree = try #require(list as? [String: Any])
+        #expect(tree.keys.sorted() == ["groups", "labels", "order", "system", "version"])
+        let labels = try #require(tree["labels"] as? [[String: [String: Any]]])
+        let groups = try #require(labels[0]["object"]?["groups"] as? [[String: Any]])
+        #expect(groups.map { $0["types"] as? [String] } == [["[3c]", "f"], ["d", "+", ":"]])
+        let values = try #require(groups[0]["values"] as? [[String: Any]])
+        #expect(values[0]["bytes"] as? Data == Data([1, 2, 3]) && values[1]["f"] as? Double == 0.5)
+        let others = try #require(groups[1]["values"] as? [[String: Any]])
+        #expect(others[0]["d"] as? Double == 5 && others[1].isEmpty)
+        #expect(labels[1]["class"]?["name"] as? String == "A")
+        let (tree1, tree2) = (try await run(["dump", typed]), try await run(["dump", xml]))
+        #expect(
+            tree2.output
+                == tree1.output.replacingOccurrences(of: "typedstream,", with: "typedstream as a property list (xml),"))
+        #expect(try await run(["check", xml]).output.contains("good: typedstream as a property list (xml), little"))
+        #expect(try await run(["dump", "--json", typed]).output == run(["dump", "--json", xml]).output)
+    }
+
+    @Test("A property list of a typedstream that was changed by hand is read, or refused with the place")
+    func changedPropertyList() async throws {
+        let (typed, xml) = (try write(Self.mixed), scratch.path("a.xml"))
+        #expect(try await run(["convert", "--to", "xml", typed, xml]).status == 0)
+        let text = try String(contentsOfFile: xml, encoding: .utf8)
+        for (old, new, reason) in [
+            ("<integer>505</integer>", "<integer>506</integer>", nil),
+            ("<real width=\"4\">0.5</real>", "<real>0.25</real>", nil),
+            ("<string>Hello</string>", "<string>Hello, you</string>", nil),
+            ("<string>Hello</string>", "<date>2001-01-01T00:00:00Z</date>", "a date or a reference"),
+            ("<string>Hello</string>", "<true/>", "expected a text, at labels[2].object.groups[0].values[0]"),
+            ("<key>labels</key>", "<key>label</key>", "a property list, but not a keyed archive"),
+            ("<string>little</string>", "<string>middle</string>", "expected the order “big” or “little”"),
+            ("<key>of</key>", "<key>on</key>", nil),
+        ] {
+            let changed = try write(Array(text.replacingOccurrences(of: old, with: new).utf8), "b.xml")
+            #expect(text.contains(old), "\(old)")
+            let outcome = try await run(["convert", "--to", "typedstream", changed, scratch.path("b.ts")])
+            #expect(outcome.status == (reason == nil ? 0 : 1), "\(new): \(outcome.errors)")
+            if let reason { #expect(outcome.errors.contains(reason), "\(new): \(outcome.errors)") }
+        }
+    }
+
+    @Test("A form in the JSON that stands for another number or string than the one beside it is refused")
+    func wrongForms() async throws {
+        // Its numbers: the system's version, the length of the type string, 5, 7.0, and the length of a text.
+        let values = "\"groups\":[{\"types\":[\"s\",\"f\",\"+\"],\"values\":[5,{\"f\":\"40e00000\"},{\"+\":\"ab\"}]}]"
+        for (forms, isRight) in [
+            ("\"numbers\":[[2,2,5]]", true), ("\"numbers\":[[2,8,65541]]", true), ("\"numbers\":[[2,4,6]]", false),
+            ("\"numbers\":[[2,1,300]]", false), ("\"numbers\":[[2]]", false), ("\"numbers\":[[3]]", true),
+            ("\"numbers\":[[3,4,7]]", true), ("\"numbers\":[[3,4,8]]", false), ("\"numbers\":[[4,2,2]]", true),
+            ("\"numbers\":[[4,2,3]]", false), ("\"numbers\":[[0,8,1000]]", true), ("\"numbers\":[[0,8,1001]]", false),
+            ("\"strings\":[[0,0]]", true), ("\"strings\":[[0,3]]", false),
+        ] {
+            let text = "{\"version\":4,\"order\":\"big\",\"system\":1000,\(forms),\(values),\"labels\":[]}"
+            let json = try write(Array(text.utf8), "forms.json")
+            let outcome = try await run(["convert", "--to", "typedstream", json, scratch.path("other")])
+            #expect(outcome.status == (isRight ? 0 : 1), "\(forms): \(outcome.errors)")
+            #expect(isRight || outcome.errors.contains(" is not "), "\(forms): \(outcome.errors)")
+            guard isRight else { continue }
+            // What was made has these values.
+            let back = try await run(["dump", "--json", scratch.path("other")])
+            #expect(back.output.contains("[5,{\"f\":\"40e00000\"},{\"+\":\"ab\"}]"), "\(forms): \(back.output)")
+        }
+    }
+
+    @Test("Each typedstream is good, prints as a tree, and becomes the same bytes by way of JSON and property lists")
     func roundTrips() async throws {
         let archives = try Fixtures.typedstreams()
         let check = try await run(["check"] + Fixtures.write(archives, into: scratch.path("good")))
@@ -185,7 +265,8 @@ struct TypedStreamToolTests {
             Array("{\"version\":4,\"order\":\"little\",\"system\":1,\"groups\":[1],\"labels\":[]}".utf8), "j.json")
         let other = scratch.path("other")
         for (format, path, reason) in [
-            ("xml", typed, "has no keys"), ("typedstream", keyed, "only a typedstream, or its JSON"),
+            ("compact", typed, "a typedstream becomes typedstream, binary, xml or json only"),
+            ("typedstream", keyed, "only a typedstream, or the JSON or property list of one,"),
             ("typedstream", json, "expected a group, with types and values, at byte 51 of the JSON"),
         ] {
             let outcome = try await run(["convert", "--to", format, path, other])

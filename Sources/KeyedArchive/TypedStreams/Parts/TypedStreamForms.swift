@@ -52,6 +52,11 @@ struct TypedStreamStrings {
         return UnsafeRawBufferPointer(rebasing: content.bytes[start..<ends[number]])
     }
 
+    /// Whether there is a string with a number, and with this content.
+    func isString(_ number: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        ends.indices.contains(number) && self.bytes(number).elementsEqual(bytes)
+    }
+
     private func firstPlace(_ bytes: UnsafeRawBufferPointer) -> Int {
         var hasher = Hasher()
         hasher.combine(bytes: bytes)

@@ -31,6 +31,16 @@ package struct TypedStreamNumber: Equatable, BitwiseCopyable {
         }
     }
 
+    /// Whether the form has room for the value.
+    var fits: Bool {
+        switch form {
+        case .head: (TypedStreamTag.leastHead...Int64(Int8.max)).contains(value)
+        case .short: Int16(exactly: value) != nil
+        case .word: Int32(exactly: value) != nil
+        case .long: true
+        }
+    }
+
     /// The number that an archiver writes for the value of this one, which has the integer type `encoding`.
     func usual(_ encoding: UInt8) -> TypedStreamNumber {
         switch encoding {

@@ -12,6 +12,8 @@ package struct TypedStreamWriter {
     private var stringCount = 0
     private var formIndex = 0
     private var stringFormIndex = 0
+    /// What is wrong with a form: it stands for another value than the one that was written.
+    package private(set) var formProblem: String?
     /// The next numbers as they are to be stored; nil for the bits of a floating-point number.
     var noted: [TypedStreamNumber?] = []
     private var notedIndex = 0
@@ -61,16 +63,20 @@ package struct TypedStreamWriter {
 
     /// A value of the integer type `encoding`, of which the low bits are written.
     package mutating func integer(_ value: Int64, _ encoding: UInt8) {
-        number(TypedStreamNumber(value).usual(encoding))
+        number(TypedStreamNumber(value).usual(encoding), encoding)
     }
 
-    mutating func number(_ usual: TypedStreamNumber) {
+    /// - Parameter encoding: The type, of which the low bits of a form count.
+    mutating func number(_ usual: TypedStreamNumber, _ encoding: UInt8 = UInt8(ascii: "q")) {
         // Nothing but a number takes the place of one here.
-        store((nextNoted() ?? nextForm()).flatMap(\.self) ?? usual)
+        if let noted = nextNoted() { return store(noted ?? usual) }
+        let form = nextForm { $0.map { $0.fits && $0.usual(encoding).value == usual.value } ?? false }
+        store(form.flatMap(\.self) ?? usual)
     }
 
     package mutating func float(bits: UInt32) {
-        guard let number = stored(Double(Float(bitPattern: bits))) else {
+        let value = Float(bitPattern: bits)
+        guard let number = stored(Double(value), { Float($0).bitPattern == bits }) else {
             out.byte(TypedStreamTag.bits)
             return fixed(bits)
         }
@@ -78,7 +84,7 @@ package struct TypedStreamWriter {
     }
 
     package mutating func double(bits: UInt64) {
-        guard let number = stored(Double(bitPattern: bits)) else {
+        guard let number = stored(Double(bitPattern: bits), { Double($0).bitPattern == bits }) else {
             out.byte(TypedStreamTag.bits)
             return fixed(bits)
         }
@@ -86,8 +92,8 @@ package struct TypedStreamWriter {
     }
 
     /// The number to store in place of a floating-point value; nil to store its bits.
-    private mutating func stored(_ value: Double) -> TypedStreamNumber? {
-        nextNoted() ?? nextForm() ?? TypedStreamNumber(whole: value)
+    private mutating func stored(_ value: Double, _ isValue: (Int64) -> Bool) -> TypedStreamNumber? {
+        nextNoted() ?? nextForm { $0.map { $0.fits && isValue($0.value) } ?? true } ?? TypedStreamNumber(whole: value)
     }
 
     /// How the next number is to be stored, if that was noted.
@@ -103,12 +109,18 @@ package struct TypedStreamWriter {
     }
 
     /// How the next number is to be stored, if not as usual.
-    private mutating func nextForm() -> TypedStreamNumber?? {
+    ///
+    /// - Parameter isValue: Whether what is stored stands for the value.
+    private mutating func nextForm(_ isValue: (TypedStreamNumber?) -> Bool) -> TypedStreamNumber?? {
         let position = numberCount
         numberCount += 1
         guard formIndex < forms.numbers.count, forms.numbers[formIndex].position == position else { return nil }
         formIndex += 1
-        return .some(forms.numbers[formIndex - 1].stored)
+        let stored = forms.numbers[formIndex - 1].stored
+        if !isValue(stored), formProblem == nil {
+            formProblem = "the form of number \(position) is not one of the value here"
+        }
+        return .some(stored)
     }
 
     private mutating func store(_ number: TypedStreamNumber) {
@@ -144,8 +156,12 @@ package struct TypedStreamWriter {
         stringCount += 1
         var number = strings.number(of: bytes)
         if stringFormIndex < forms.strings.count, forms.strings[stringFormIndex].position == position {
-            number = forms.strings[stringFormIndex].number
+            let stored = forms.strings[stringFormIndex].number
+            number = stored
             stringFormIndex += 1
+            if stored != strings.count, !strings.isString(stored, bytes), formProblem == nil {
+                formProblem = "the number \(stored) of string \(position) is not that of the string here"
+            }
         }
         guard let number, number < strings.count else {
             strings.append(bytes)
