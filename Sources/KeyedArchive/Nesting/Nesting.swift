@@ -48,7 +48,7 @@ struct SegmentBudget {
     private var left: Int
 
     /// - Parameter bytes: The size of the input; nil if it is trusted.
-    init(bytes: Int?) { left = bytes.map { 1024 + $0 / 16 } ?? .max }
+    init(bytes: Int?) { left = bytes.map { 1024 + $0 / 64 } ?? .max }
 
     mutating func spend() throws {
         guard left > 0 else { throw ArchiveError(.limit, "too many values nested too deep") }

@@ -24,23 +24,9 @@ struct GraphTree {
     private let nodes: GraphNodes
     private let survey: GraphSurvey
     private var open: [Frame] = []
-    private var places: [Place]
-    /// Objects to print as separate trees, and how many of them are done.
-    private var waiting: [Int] = []
-    private var finished = 0
-    private var shown = 0
+    private var places: TreePlaces
     /// The level of its first line; above 0 for an archive inside of another, which has no heading and no list of classes.
     private let indentation: Int
-
-    /// The most levels of a tree.
-    private static let deepest = 24
-
-    /// Where a node is printed.
-    private enum Place: UInt8 {
-        case nowhere
-        case above
-        case below
-    }
 
     /// A container that is being printed line by line.
     private struct Frame {
@@ -61,7 +47,7 @@ struct GraphTree {
         self.progress = progress
         nodes = GraphNodes(graph)
         survey = GraphSurvey(nodes, progress: progress)
-        places = Array(repeating: .nowhere, count: nodes.count)
+        places = TreePlaces(count: nodes.count, progress: progress)
     }
 
     mutating func print() throws {
@@ -92,9 +78,7 @@ struct GraphTree {
     private func indent(_ depth: Int) { for _ in 0..<depth + indentation { output.append("  ") } }
 
     private mutating func printWaiting() throws {
-        while finished < waiting.count {
-            let node = waiting[finished]
-            finished += 1
+        while let node = places.nextTree() {
             if indentation == 0 { output.append("\n") }
             try tree(node)
         }
@@ -165,13 +149,7 @@ struct GraphTree {
         case .inline: output.append(LeafText.text(nodes[node]))
         case .classRecord: output.append("class \(PlainText.name(nodes[node].className ?? ""))")
         case .block:
-            if places[node] == .nowhere && depth < Self.deepest {
-                return begin(node, isNamed: survey.isShared(node))
-            }
-            if places[node] == .nowhere {
-                places[node] = .below
-                waiting.append(node)
-            }
+            if places.isNext(node, depth: depth) { return begin(node, isNamed: survey.isShared(node)) }
             let className = survey.className(node).map { PlainText.name($0) + " " } ?? ""
             output.append("\(className)\(nodes.name(node)), ")
             let isCycle = source >= 0 && survey.closesCycle(from: source, to: node)
@@ -182,9 +160,7 @@ struct GraphTree {
 
     /// Prints the text for an object where it is printed in full; returns its content.
     private mutating func begin(_ node: Int, isNamed: Bool) -> TreeContent? {
-        places[node] = .above
-        shown += 1
-        progress.show("printing objects", shown, of: nodes.count)
+        places.show(node)
         let object = nodes[node]
         output.append(LeafText.text(object))
         if isNamed { output.append(" \(nodes.name(node))") }

@@ -75,6 +75,14 @@ struct TypedStreamLeafText {
         return result.count == count ? result : nil
     }
 
+    /// The text of an object of `NSString`; nil for others.
+    func string(ofObject label: Int) -> String? {
+        guard case .object(let object) = graph.labels[label], className(ofObject: label).hasSuffix("String") else {
+            return nil
+        }
+        return string(object.groups)
+    }
+
     private func string(_ groups: TypedStreamGroups) -> String? {
         guard case .text(let text)? = values(groups, 1)?[0].value else { return nil }
         return quoted(text)

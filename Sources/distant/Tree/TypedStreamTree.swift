@@ -21,12 +21,8 @@ struct TypedStreamTree {
     private let output: ByteOutput
     private let progress: Progress
     private let text: TypedStreamLeafText
-    private var places: [Place]
+    private var places: TreePlaces
     private var open: [Frame] = []
-    /// Objects to print as separate trees, and how many of them are done.
-    private var waiting: [Int] = []
-    private var finished = 0
-    private var shown = 0
     private var classUses: [Int: Int] = [:]
     /// How many typedstreams this one is inside of, and the level of its first line.
     private let nesting: Int
@@ -34,16 +30,6 @@ struct TypedStreamTree {
 
     /// The most typedstreams inside of one another that are opened.
     private static let mostNested = 4
-
-    /// The most levels of a tree.
-    private static let deepest = 24
-
-    /// Where an object is printed.
-    private enum Place: UInt8 {
-        case nowhere
-        case above
-        case below
-    }
 
     /// An object that is being printed line by line, or objects that a line names.
     private struct Frame {
@@ -67,19 +53,20 @@ struct TypedStreamTree {
         self.output = output
         self.progress = progress
         text = TypedStreamLeafText(graph)
-        places = Array(repeating: .nowhere, count: graph.labels.count)
+        places = TreePlaces(count: graph.labels.count, progress: progress)
     }
 
     mutating func print() throws {
         if nesting == 0 { output.append("\(summary)\n\n") }
         try tree(Frame(content: .groups(graph.groups.makeIterator()), depth: 0))
-        while finished < waiting.count {
-            let label = waiting[finished]
-            finished += 1
+        while let label = places.nextTree() {
             if nesting == 0 { output.append("\n") }
             try tree(Frame(content: .objects([label]), depth: 0))
         }
-        if nesting == 0 { printClasses() }
+        if nesting == 0 {
+            printClasses()
+            try NibOutline(graph, text)?.print(to: output)
+        }
         try output.check()
     }
 
@@ -176,21 +163,14 @@ struct TypedStreamTree {
             return short
         }
         let name = text.className(ofObject: label)
-        switch places[label] {
-        case .above: return "\(name) #\(label), above"
-        case .below: return "\(name) #\(label), below"
-        case .nowhere:
-            guard depth < Self.deepest else {
-                places[label] = .below
-                waiting.append(label)
-                return "\(name) #\(label), below"
-            }
-            objects.append(label)
-            if isAlone { return begin(label, isNamed: text.isShared(label)) }
-            // The objects of this line follow below it.
-            places[label] = .above
-            return "\(name) #\(label)"
+        guard places.isNext(label, depth: depth) else {
+            return "\(name) #\(label), \(places[label] == .below ? "below" : "above")"
         }
+        objects.append(label)
+        if isAlone { return begin(label, isNamed: text.isShared(label)) }
+        // The objects of this line follow below it.
+        places.announce(label)
+        return "\(name) #\(label)"
     }
 
     /// The name of an object that is printed in full.
@@ -201,9 +181,7 @@ struct TypedStreamTree {
     }
 
     private mutating func count(_ label: Int) {
-        places[label] = .above
-        shown += 1
-        progress.show("printing objects", shown, of: places.count)
+        places.show(label)
         if case .object(let object) = graph.labels[label], let type = object.classLabel {
             classUses[type, default: 0] += 1
         }

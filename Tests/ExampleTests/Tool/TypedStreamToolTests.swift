@@ -74,6 +74,40 @@ struct TypedStreamToolTests {
                 """)
     }
 
+    @Test("dump shows the objects of an old nib below their parents with class versions, and its connections")
+    func nib() async throws {
+        // Labels: 0 the data and 1 its class, 2 the owner and 3 its class, 4 a view and 5 its class, 6 another view, 7 a name
+        // and its classes 8 and 9, 10 a connector and its class 11, 12 a label.
+        let bytes = Bytes.file(
+            Bytes.new("@"), Bytes.object("NSIBObjectData", version: 224),
+            Bytes.reference(0), Bytes.object("NSCustomObject", version: 41), Bytes.end,
+            Bytes.new("i"), [2], Bytes.new("@@"), Bytes.object("NSView", version: 41), Bytes.end, [0x84],
+            Bytes.reference(5), Bytes.end, Bytes.reference(4), Bytes.reference(6), Bytes.reference(2),
+            Bytes.reference(3), [1], Bytes.reference(4), Bytes.reference(4), [0x84, 0x84], Bytes.new("NSString"),
+            [1, 0x84], Bytes.new("NSObject"), [0], Bytes.null, Bytes.new("+"), Bytes.text("Window"), Bytes.end,
+            Bytes.reference(0), Bytes.object("NSNibOutletConnector", version: 207), Bytes.new("@@@"),
+            Bytes.reference(2),
+            Bytes.reference(4), [0x84], Bytes.reference(8), Bytes.reference(8), Bytes.text("view"), Bytes.end,
+            Bytes.end,
+            Bytes.end)
+        let outcome = try await run(["dump", try write(bytes)])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(
+            outcome.output.hasSuffix(
+                """
+                  NSNibOutletConnector 207 (1)
+
+                objects of the nib, below their parents:
+                  NSCustomObject 41 #2
+                    NSView 41 #6
+                      NSView 41 #4 "Window"
+
+                connections of the nib:
+                  NSCustomObject #2 --"view"--> NSView #4
+
+                """), "\(outcome.output)")
+    }
+
     @Test("dump opens typedstreams inside of data, and old property lists that are strings")
     func nested() async throws {
         let inner = Bytes.file(Bytes.new("@"), Bytes.object("B"), Bytes.new("i"), [7], Bytes.end)
