@@ -1,7 +1,7 @@
 import KeyedArchive
 
 extension Command {
-    func convert(_ source: String, _ target: String, _ format: Target) throws {
+    func convert(_ source: String, _ target: String, _ format: Target, isKeyed: Bool) throws {
         // Nothing else is printed to the terminal.
         let progress = Progress(for: nil)
         let file = try ArchiveFile(source, json: format.readsJSON, progress: progress)
@@ -13,7 +13,7 @@ extension Command {
         case .archive(let format):
             progress.show("writing \(target)")
             do {
-                try write(file, as: format) {
+                try write(file, as: format, isKeyed: isKeyed) {
                     output.append($0)
                     try output.check()
                 }
@@ -27,8 +27,16 @@ extension Command {
     }
 
     private func write(
-        _ file: ArchiveFile, as format: ArchiveFormat, to receiver: (UnsafeRawBufferPointer) throws -> Void
+        _ file: ArchiveFile, as format: ArchiveFormat, isKeyed: Bool,
+        to receiver: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
+        guard !isKeyed else {
+            guard case .typedstream(let stream) = file.content else {
+                throw ArchiveError(.unsupported, "--keyed is for typedstreams only")
+            }
+            return try KeyedTranslation.graph(of: stream).write(
+                format: format, limits: ArchiveFile.limits, to: receiver)
+        }
         switch (file.content, format) {
         case (.keyed, .typedstream), (.nibArchive, .typedstream):
             throw ArchiveError(

@@ -4,7 +4,7 @@ import KeyedArchive
 enum Command {
     case help
     case dump(path: String, asJSON: Bool)
-    case convert(from: String, to: String, Target)
+    case convert(from: String, to: String, Target, isKeyed: Bool)
     case check(paths: [String])
     case interfaces(path: String)
 
@@ -16,6 +16,9 @@ enum Command {
         /// Whether the target is made from JSON as well.
         var readsJSON: Bool { if case .archive(.typedstream) = self { true } else { false } }
 
+        /// Whether a keyed archive can have the format.
+        var isKeyed: Bool { if case .archive(let format) = self { format != .typedstream } else { false } }
+
         static let names: [(name: String, target: Target)] = [
             ("binary", .archive(.binary)), ("xml", .archive(.xml)), ("compact", .archive(.compact)),
             ("typedstream", .archive(.typedstream)), ("json", .json),
@@ -24,7 +27,7 @@ enum Command {
 
     static let usage = """
         Usage: distant dump [--json] FILE
-               distant convert --to binary|xml|compact|typedstream|json IN OUT
+               distant convert [--keyed] --to binary|xml|compact|typedstream|json IN OUT
                distant check FILE...
                distant interfaces PATH
 
@@ -40,6 +43,8 @@ enum Command {
                     become typedstream, json, or a property list with the tree of that json, and from
                     either a typedstream again, the same bytes. A NIBArchive can become json, or such
                     a property list
+            --keyed make a keyed archive of a typedstream, as NSKeyedArchiver would have written it; only
+                    for objects of some of Foundation's classes, and there is no way back
           check     open each file and say in a line what it is, or what is wrong with it
           interfaces
                     connect to the service that listens at the socket PATH, and list its roots with the
@@ -74,8 +79,10 @@ enum Command {
             guard let target = Target.names.first(where: { $0.name == format })?.target else {
                 throw UsageError("“\(format)” is not a format: --to takes binary, xml, compact, typedstream or json")
             }
+            let isKeyed = words.takeFlag("--keyed")
+            if isKeyed, !target.isKeyed { throw UsageError("--keyed makes binary, xml or compact only") }
             let paths = try words.rest(named: ["a file to read", "a file to write"])
-            self = .convert(from: paths[0], to: paths[1], target)
+            self = .convert(from: paths[0], to: paths[1], target, isKeyed: isKeyed)
         case "check":
             self = .check(paths: try words.files())
         case "interfaces":
@@ -89,7 +96,8 @@ enum Command {
         switch self {
         case .help: try Console.say(Command.usage)
         case .dump(let path, let asJSON): try dump(path, asJSON)
-        case .convert(let source, let target, let format): try convert(source, target, format)
+        case .convert(let source, let target, let format, let isKeyed):
+            try convert(source, target, format, isKeyed: isKeyed)
         case .check(let paths): try check(paths)
         case .interfaces(let path): try interfaces(path)
         }
