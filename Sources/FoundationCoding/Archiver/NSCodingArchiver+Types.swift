@@ -14,7 +14,7 @@ extension NSCodingArchiver {
         case .scalar(let code):
             let value = try scalar(code, at: address)
             frames[frames.count - 1].append(value, type: type.text)
-        case .structure(let fields):
+        case .structure(_, let fields):
             var offset = 0
             for field in fields {
                 offset = offset.rounded(up: field.alignment)

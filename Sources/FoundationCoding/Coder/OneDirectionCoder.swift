@@ -8,8 +8,11 @@ public class OneDirectionCoder: NSCoder {
     override init() { super.init() }
 
     /// Reports a class that decodes in `encode(with:)` or encodes in `init(coder:)`.
-    private func refuse(_ call: String) {
-        failWithError(ArchiveError(.misuse, "\(call) was called on a coder that works in the other direction"))
+    private func refuse(_ call: String) { failWithError(refusal(of: call)) }
+
+    /// The error of a call that the coder has no answer to.
+    func refusal(of call: String) -> ArchiveError {
+        ArchiveError(.misuse, "\(call) was called on a coder that works in the other direction")
     }
 
     private func refuse<Nothing>(_ call: String, _ nothing: Nothing) -> Nothing {

@@ -38,12 +38,19 @@ extension NativeDecoding {
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
         let name = try unarchiver.text("NS.name", orNext: true, longest: 256)
-        // Time zones are looked up by a path that contains the name.
-        let isPlain = name.utf8.allSatisfy { $0 > 32 && $0 < 127 } && !name.contains("..") && !name.hasPrefix("/")
-        guard isPlain, let zone = NSTimeZone(name: name, data: nil) else {
+        guard let zone = timeZone(named: name) else {
             throw ArchiveError(.corrupt, "a time zone that is not known here")
         }
         return zone
+    }
+
+    /// The time zone with a name from an archive; nil if there is none.
+    static func timeZone(named name: String) -> NSTimeZone? {
+        // Time zones are looked up by a path that contains the name.
+        guard name.utf8.count <= 256, name.utf8.allSatisfy({ $0 > 32 && $0 < 127 }), !name.contains(".."),
+            !name.hasPrefix("/")
+        else { return nil }
+        return NSTimeZone(name: name, data: nil)
     }
 
     @Sendable private static func locale(

@@ -114,14 +114,20 @@ extension NativeDecoding {
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
         let base = try unarchiver.object(NSURL.self, "NS.base")
-        guard let text = try unarchiver.text("NS.relative"),
-            let url = NSURL(string: text, relativeTo: base.map { $0 as URL })
-        else { throw ArchiveError(.corrupt, "a URL without text") }
-        // On Linux NSURL takes texts that URL does not, such as an empty one, and the conversion ends the program. So does
-        // each later one: as a base, in a request, and in the user's code.
-        guard URL(string: url.absoluteString) != nil else {
+        guard let text = try unarchiver.text("NS.relative") else { throw ArchiveError(.corrupt, "a URL without text") }
+        guard let url = url(text, relativeTo: base) else {
             throw ArchiveError(.corrupt, "the text of a URL is not that of a URL")
         }
+        return url
+    }
+
+    /// The URL with a text from an archive; nil if it is none.
+    ///
+    /// On Linux NSURL takes texts that URL does not, such as an empty one, and the conversion ends the program. So does
+    /// each later one: as a base, in a request, and in the user's code.
+    static func url(_ text: String, relativeTo base: NSURL?) -> NSURL? {
+        guard let url = NSURL(string: text, relativeTo: base.map { $0 as URL }), URL(string: url.absoluteString) != nil
+        else { return nil }
         return url
     }
 

@@ -19,7 +19,7 @@ extension NSCodingUnarchiver {
     private func decode(_ type: TypeEncoding, at address: UnsafeMutableRawPointer) throws {
         switch type {
         case .scalar(let code): try decode(code, try nextValue(type.text), at: address)
-        case .structure(let fields):
+        case .structure(_, let fields):
             var offset = 0
             for field in fields {
                 offset = offset.rounded(up: field.alignment)
@@ -92,7 +92,7 @@ extension NSCodingUnarchiver {
     private func clear(_ type: TypeEncoding, at address: UnsafeMutableRawPointer) {
         switch type {
         case .scalar(UInt8(ascii: "@")): address.assumingMemoryBound(to: Any?.self).pointee = nil
-        case .structure(let fields):
+        case .structure(_, let fields):
             var offset = 0
             for field in fields {
                 offset = offset.rounded(up: field.alignment)

@@ -77,17 +77,17 @@ public struct TypedStreamValues: Sequence, Sendable {
 
 extension TypedStreamReader {
     /// The place where an encoding of the type string ends that begins there.
-    fileprivate func end(ofEncodingAt start: Int) -> Int {
+    func end(ofEncodingAt start: Int) -> Int {
         var scan = TypedStreamType.Scan(source, from: start, to: typeEnd)
         return (try? scan.encoding())?.end ?? typeEnd
     }
 
-    fileprivate func text(_ range: Range<Int>) -> ArchivedText { ArchivedText(index.bytes, range) }
+    func text(_ range: Range<Int>) -> ArchivedText { ArchivedText(index.bytes, range) }
 }
 
 extension TypedStreamValue {
     /// Nil for the end of a group.
-    fileprivate init?(_ token: TypedStreamToken, _ reader: TypedStreamReader) {
+    init?(_ token: TypedStreamToken, _ reader: TypedStreamReader) {
         switch token {
         case .nothing: self = .nothing
         case .null:
