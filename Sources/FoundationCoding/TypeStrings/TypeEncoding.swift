@@ -11,12 +11,16 @@ indirect enum TypeEncoding: Equatable {
         case keyed
         /// Typedstreams, which have selectors (`:`), atoms (`%`) and integers that are left out (`!`), too.
         case typedStream
+        /// Typedstreams with their strings (`+`), which have no form in memory.
+        case typedStreamValues
 
         /// The most bytes of an array or a structure: a type string may come from an archive.
         fileprivate var largest: Int { self == .keyed ? 1 << 20 : 1 << 32 }
 
         fileprivate func contains(_ code: UInt8) -> Bool {
-            TypeEncoding.scalarSize(code) != nil && (self == .typedStream || !":%!".utf8.contains(code))
+            TypeEncoding.scalarSize(code) != nil
+                && (self == .typedStreamValues || code != UInt8(ascii: "+"))
+                && (self != .keyed || !":%!".utf8.contains(code))
         }
     }
 
@@ -68,7 +72,7 @@ indirect enum TypeEncoding: Equatable {
 
     /// Takes the name of a structure; nil if there is none, which only typedstreams allow.
     private static func name(_ text: inout ArraySlice<UInt8>, _ vocabulary: Vocabulary) -> String?? {
-        let end = text.firstIndex { $0 == UInt8(ascii: "=") || (vocabulary == .typedStream && "{}".utf8.contains($0)) }
+        let end = text.firstIndex { $0 == UInt8(ascii: "=") || (vocabulary != .keyed && "{}".utf8.contains($0)) }
         guard let end else { return nil }
         guard text[end] == UInt8(ascii: "=") else { return .some(nil) }
         let name = String(decoding: text[..<end], as: UTF8.self)
@@ -85,7 +89,7 @@ indirect enum TypeEncoding: Equatable {
         case "s", "S": 2
         case "i", "I", "l", "L", "f": 4
         case "!": 4
-        case "q", "Q", "d", "*", "#", ":", "%": 8
+        case "q", "Q", "d", "*", "#", ":", "%", "+": 8
         case "@": MemoryLayout<Any?>.size
         default: nil
         }

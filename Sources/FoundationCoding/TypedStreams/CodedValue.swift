@@ -23,6 +23,8 @@ public enum CodedValue {
     case type(AnyClass?)
     /// A C string (`*`), a selector (`:`) or an atom (`%`).
     case string(String?)
+    /// The bytes of a string, `+`, or of an array of `c` or `C`.
+    case bytes(Data?)
     /// The elements of an array, or the fields of a structure.
     case list([CodedValue])
     /// A value of `!`, which is not stored.
@@ -55,6 +57,9 @@ extension CodedValue {
 
     /// The string, selector or atom; nil for none and for other values.
     public var stringValue: String? { if case .string(let text) = self { text } else { nil } }
+
+    /// The bytes; nil for none and for other values.
+    public var bytesValue: Data? { if case .bytes(let bytes) = self { bytes } else { nil } }
 
     /// The elements or fields; nil for other values.
     public var listValue: [CodedValue]? { if case .list(let values) = self { values } else { nil } }
@@ -103,8 +108,7 @@ extension NSCodingTypedStreamUnarchiver {
             return .list(values)
         case .array(let count, let element):
             switch try value() {
-            case .bytes(let bytes, let isSigned):
-                return .list(bytes.data.map { .integer(isSigned ? Int64(Int8(bitPattern: $0)) : Int64($0)) })
+            case .bytes(let bytes, _): return .bytes(bytes.data)
             case .emptyArray:
                 // Elements without bytes may be billions.
                 return .list(Array(repeating: .nothing, count: min(count, Self.mostNothings)))
@@ -128,11 +132,13 @@ extension NSCodingTypedStreamUnarchiver {
             code == UInt8(ascii: "d") ? .double(Double(Float(bitPattern: bits))) : .float(Float(bitPattern: bits))
         case .double(let bits): .double(Double(bitPattern: bits))
         case .selector(let text), .atom(let text): .string(text?.description)
+        case .text(let text): .bytes(text.data)
         case .nothing: .nothing
         default:
             switch Character(UnicodeScalar(code)) {
             case "@": .object(try object(value, of: nil))
             case "#": .type(try type(value))
+            case "+": .bytes(nil)
             default: .string(cString(value)?.description)
             }
         }

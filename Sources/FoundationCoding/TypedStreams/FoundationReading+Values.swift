@@ -51,7 +51,7 @@ extension FoundationReading {
     /// A point, size, rectangle, range or scalar, or a structure of another type.
     static func value(_ unarchiver: NSCodingTypedStreamUnarchiver) throws -> NSObject {
         let text = try valueType(unarchiver)
-        guard let type = TypeEncoding(text, .typedStream), type.size <= largestValue else {
+        guard let type = TypeEncoding(text, .typedStreamValues), type.size <= largestValue else {
             throw ArchiveError(.unsupported, "a value of a type that is not known, or too large")
         }
         let value = try unarchiver.codedValue(type)

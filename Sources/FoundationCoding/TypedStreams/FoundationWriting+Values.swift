@@ -81,7 +81,7 @@ extension FoundationWriting {
 
     static let structure: Body = { archiver, object in
         guard let structure = object as? CodedStructure else { return }
-        guard let type = TypeEncoding(structure.type, .typedStream) else {
+        guard let type = TypeEncoding(structure.type, .typedStreamValues) else {
             throw TypeEncoding.unknown(structure.type)
         }
         begin(archiver, structure.type)

@@ -4,7 +4,7 @@ import Synchronization
 
 extension NSCodingTypedStreamArchiver {
     /// The levels of objects on one stack: those of other coders take less of it.
-    private static let levels = StackSegment.levels / 5
+    private static let levels = StackSegment.levels / 2
 
     /// Writes an object in the place of a value of `@`, or visits it while a root is looked through.
     func write(_ object: Any?) throws {
@@ -142,16 +142,20 @@ extension NSCodingTypedStreamArchiver {
             return original ?? FoundationWriting.ancestry(of: type) ?? names(of: type)
         }
         let own = names(of: type)
-        guard let original, original.count == own.count else { return own }
+        guard var members = original, let first = members.first, classMap[type] == nil else { return own }
         // The names of the file stand for the program's classes there; their versions are the program's, if it has any.
-        var current: AnyClass? = type
-        return zip(own, original).map { own, original in
-            defer { current = current.flatMap { ClassNames.superclass(of: $0) } }
-            let isVersioned = current is any NSCodingVersioned.Type
-            let isNamed = current.map { classMap[$0] != nil } ?? false
-            return ArchivedAncestry.Member(
-                name: isNamed ? own.name : original.name, version: isVersioned ? own.version : original.version)
+        if own.count == members.count {
+            var current: AnyClass? = type
+            for position in members.indices {
+                guard let known = current else { break }
+                let version = known is any NSCodingVersioned.Type ? own[position].version : members[position].version
+                members[position] = .init(name: members[position].name, version: version)
+                current = ClassNames.superclass(of: known)
+            }
+        } else if type is any NSCodingVersioned.Type {
+            members[0] = .init(name: first.name, version: own[0].version)
         }
+        return members
     }
 
     /// A class of the program and its superclasses, with the version that each declares.

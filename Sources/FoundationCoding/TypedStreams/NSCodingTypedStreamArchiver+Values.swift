@@ -60,7 +60,7 @@ extension NSCodingTypedStreamArchiver {
     /// - Complexity: Linear in the number of the values.
     public func encodeValues(_ types: String, _ values: [CodedValue]) {
         perform {
-            guard let list = TypeEncoding.list(types, .typedStream), !list.isEmpty else {
+            guard let list = TypeEncoding.list(types, .typedStreamValues), !list.isEmpty else {
                 throw TypeEncoding.unknown(types)
             }
             guard list.count == values.count else {
@@ -84,6 +84,11 @@ extension NSCodingTypedStreamArchiver {
                 throw ArchiveError(.misuse, "\(values.count) values for “\(type.fullText)”")
             }
             for (field, value) in zip(fields, values) { try write(value, field) }
+        case (.array(let count, .scalar(let code)), .bytes(let bytes?)) where "cC".utf8.contains(code):
+            guard bytes.count == count else {
+                throw ArchiveError(.misuse, "\(bytes.count) bytes for “\(type.fullText)”")
+            }
+            if pass == .writing { bytes.withUnsafeBytes { writer.raw($0) } }
         case (.scalar(let code), _): try write(value, code)
         default: throw ArchiveError(.misuse, "a value of another type than “\(type.fullText)”")
         }
@@ -95,6 +100,10 @@ extension NSCodingTypedStreamArchiver {
         case ("#", .type(let type)): try write(type: type)
         case ("*", .string(let text)): write(cString: text.map { Array($0.utf8) })
         case (":", .string(let text)), ("%", .string(let text)): write(name: text.map { Array($0.utf8) })
+        case ("+", .bytes(let bytes)):
+            guard pass == .writing else { return }
+            guard let bytes else { return writer.null() }
+            bytes.withUnsafeBytes { writer.text($0) }
         case ("!", _): break
         case ("B", .bool(let value)): byte(value ? 1 : 0)
         case ("f", .float(let value)): float(value.bitPattern)

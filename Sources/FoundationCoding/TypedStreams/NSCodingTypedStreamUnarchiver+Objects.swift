@@ -115,7 +115,7 @@ extension NSCodingTypedStreamUnarchiver {
     }
 
     /// The levels of objects on one stack: those of other coders take less of it.
-    private static let levels = StackSegment.levels / 5
+    private static let levels = StackSegment.levels / 2
 
     private func make(_ label: Int) throws -> (object: AnyObject, height: Int) {
         guard case .object(let object) = graph.labels[label] else {
@@ -269,12 +269,13 @@ extension NSCodingTypedStreamUnarchiver {
         }
     }
 
-    /// Whether a class of the program has a superclass of this name, with or without its module.
+    /// Whether a class of the program has a superclass of this name.
     private static func isSubclass(_ type: AnyClass, ofClassNamed name: String) -> Bool {
-        ClassNames.superclasses(of: type).contains { known in
-            known == name || (known.hasSuffix(name) && known.dropLast(name.utf8.count).last == ".")
-        }
+        ClassNames.superclasses(of: type).contains { isName(name, of: $0) }
     }
+
+    /// Whether a name is that of a class, with or without its module.
+    static func isName(_ name: String, of known: String) -> Bool { known == name || known.hasSuffix("." + name) }
 
     private static let roots: Set<String> = ["NSObject", "Object"]
 

@@ -66,7 +66,9 @@ extension NSCodingTypedStreamUnarchiver {
             throw ArchiveError(.missingKey, "expected “\(text())”, found the end of the values")
         }
         if case .scalar(let code) = type, found.count == 1, found.withBytes({ $0[0] == code }) { return }
-        if let stored = TypeEncoding(found.description, .typedStream), type.accepts(stored, isWide: accepts32BitTypes) {
+        if let stored = TypeEncoding(found.description, .typedStreamValues),
+            type.accepts(stored, isWide: accepts32BitTypes)
+        {
             return
         }
         throw ArchiveError(.typeMismatch, "expected “\(text())”, found “\(found)”")

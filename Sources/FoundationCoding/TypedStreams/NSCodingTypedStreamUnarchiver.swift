@@ -116,12 +116,22 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     /// Whether all values that belong to no object were decoded.
     public var isAtEnd: Bool { frames[0].cursor.nextType() == nil }
 
+    /// The encodings of the next values, up to the end of their group; nil if the object, or the archive, has no more.
+    ///
+    /// For classes whose values depend on what was written, and to see what an archive contains.
+    public var nextTypes: String? { failure == nil ? frames[frames.count - 1].cursor.restOfGroup()?.description : nil }
+
     /// The version that a class had when the object being decoded was written; `NSNotFound` if the class is not one of its.
     ///
     /// - Parameter className: The name of its class or of a superclass, in the archive or in the program.
+    /// - Complexity: Linear in the number of superclasses.
     public override func version(forClassName className: String) -> Int {
-        guard let ancestry = frames[frames.count - 1].ancestry else { return NSNotFound }
-        return ancestry.version(of: className, otherNames) ?? NSNotFound
+        let members = frames[frames.count - 1].ancestry?.members ?? []
+        let member = members.first { member in
+            member.name == className || otherNames[member.name] == className
+                || classNamed(member.name).map { Self.isName(className, of: ClassNames.name(of: $0)) } == true
+        }
+        return member?.version ?? NSNotFound
     }
 
     // MARK: Objects
@@ -199,7 +209,7 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     /// - Complexity: Linear in the number of the values.
     public func decodeValues(_ types: String) -> [CodedValue]? {
         perform(nil) {
-            guard let list = TypeEncoding.list(types, .typedStream) else { throw TypeEncoding.unknown(types) }
+            guard let list = TypeEncoding.list(types, .typedStreamValues) else { throw TypeEncoding.unknown(types) }
             return try list.map { try codedValue($0) }
         }
     }

@@ -50,11 +50,6 @@ struct ArchivedAncestry {
 
     /// The name of the class; nil for an object of no class.
     var name: String? { members.first?.name }
-
-    /// The version of a class by its name in the archive, or by another name for it.
-    func version(of name: String, _ otherNames: [String: String]) -> Int? {
-        members.first { $0.name == name || otherNames[$0.name] == name }?.version
-    }
 }
 
 extension TypeEncoding {

@@ -108,3 +108,21 @@ enum TypedStreamTexts {
         }
     }
 }
+
+/// Keeps all values of its object, of whatever types they are, and encodes them again.
+final class Anything: NSObject, NSCoding {
+    private var groups: [(types: String, values: [CodedValue])] = []
+
+    init?(coder: NSCoder) {
+        guard let coder = coder as? NSCodingTypedStreamUnarchiver else { return nil }
+        while let types = coder.nextTypes {
+            guard let values = coder.decodeValues(types) else { return nil }
+            groups.append((types, values))
+        }
+    }
+
+    func encode(with coder: NSCoder) {
+        guard let coder = coder as? NSCodingTypedStreamArchiver else { return }
+        for group in groups { coder.encodeValues(group.types, group.values) }
+    }
+}

@@ -96,13 +96,14 @@ struct TypedStreamUnarchiverTests {
     func roots() throws {
         let data = Data(Bytes.bigEndianFile(Bytes.new("i"), [0x82, 0, 1, 0, 0], Bytes.new("@i"), Bytes.null, [3]))
         let unarchiver = try unarchiver(data)
-        #expect(unarchiver.systemVersion == 930 && unarchiver.graph.isBigEndian)
+        #expect(unarchiver.systemVersion == 930 && unarchiver.graph.isBigEndian && unarchiver.nextTypes == "i")
         var number: Int32 = 0
         unarchiver.decodeValue(ofObjCType: "i", at: &number)
         #expect(number == 65_536 && !unarchiver.isAtEnd)
+        #expect(unarchiver.nextTypes == "@i")
         let values = try #require(unarchiver.decodeValues("@i"))
         #expect(values[0].objectValue == nil && values[1].intValue == 3)
-        #expect(unarchiver.isAtEnd)
+        #expect(unarchiver.isAtEnd && unarchiver.nextTypes == nil)
         unarchiver.finishDecoding()
         #expect(unarchiver.error == nil)
     }
@@ -140,7 +141,7 @@ struct TypedStreamUnarchiverTests {
         unarchiver.setClass(VersionsBase.self, forClassName: "Base")
         #expect(unarchiver.version(forClassName: "Versions") == NSNotFound)
         let object = try #require(unarchiver.decodeObject(of: Versions.self))
-        #expect(object.versions == [3, 7, 0, NSNotFound])
+        #expect(object.versions == [3, 7, 7, 0, NSNotFound])
     }
 
     @Test(
@@ -276,7 +277,7 @@ class VersionsBase: NSObject, NSCoding {
     private(set) var versions: [Int] = []
 
     required init?(coder: NSCoder) {
-        versions = ["Versions", "Base", "NSObject", "Employee"].map { coder.version(forClassName: $0) }
+        versions = ["Versions", "Base", "VersionsBase", "NSObject", "Employee"].map { coder.version(forClassName: $0) }
     }
 
     func encode(with coder: NSCoder) {}
