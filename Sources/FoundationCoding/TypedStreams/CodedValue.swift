@@ -27,7 +27,7 @@ public enum CodedValue {
     case bytes(Data?)
     /// The elements of an array, or the fields of a structure.
     case list([CodedValue])
-    /// A value of `!`, which is not stored.
+    /// A value that takes no bytes in the archive: of `!`, or an array of such values.
     case nothing
 }
 
@@ -109,9 +109,8 @@ extension NSCodingTypedStreamUnarchiver {
         case .array(let count, let element):
             switch try value() {
             case .bytes(let bytes, _): return .bytes(bytes.data)
-            case .emptyArray:
-                // Elements without bytes may be billions.
-                return .list(Array(repeating: .nothing, count: min(count, Self.mostNothings)))
+            // There may be billions of elements without bytes.
+            case .emptyArray: return count == 0 ? .list([]) : .nothing
             default:
                 let values = try (0..<count).map { _ in try content(element) }
                 _ = try value()
@@ -120,8 +119,6 @@ extension NSCodingTypedStreamUnarchiver {
         case .scalar(let code): return try scalar(code, try value())
         }
     }
-
-    private static let mostNothings = 1 << 16
 
     private func scalar(_ code: UInt8, _ value: TypedStreamValue) throws -> CodedValue {
         switch value {
@@ -152,6 +149,15 @@ extension NSCodingTypedStreamUnarchiver {
 }
 
 extension TypeEncoding {
+    /// Whether its values take no bytes in a typedstream.
+    var isNothing: Bool {
+        switch self {
+        case .scalar(let code): code == UInt8(ascii: "!")
+        case .array(let count, let element): count == 0 || element.isNothing
+        case .structure(_, let fields): fields.allSatisfy(\.isNothing)
+        }
+    }
+
     /// The type string as typedstreams have it, with the names of structures.
     var fullText: String {
         switch self {

@@ -89,6 +89,7 @@ extension NSCodingTypedStreamArchiver {
                 throw ArchiveError(.misuse, "\(bytes.count) bytes for “\(type.fullText)”")
             }
             if pass == .writing { bytes.withUnsafeBytes { writer.raw($0) } }
+        case (.array, .nothing) where type.isNothing: break
         case (.scalar(let code), _): try write(value, code)
         default: throw ArchiveError(.misuse, "a value of another type than “\(type.fullText)”")
         }

@@ -165,6 +165,41 @@ struct TypedStreamAllowListTests {
         #expect(found == [.limit, .limit, nil, .limit, .limit])
     }
 
+    @Test("Arrays of nothing cost nothing, and runs of attributes are read in linear time")
+    func cheap() throws {
+        let types = String(repeating: "[99999999!]", count: 1000)
+        let nothing = TypedStreamSample.data { $0.group(types) }
+        let unarchiver = try NSCodingTypedStreamUnarchiver(forReadingFrom: nothing)
+        let values = try #require(unarchiver.decodeValues(types))
+        let archiver = NSCodingTypedStreamArchiver(rewriting: unarchiver)
+        archiver.encodeValues(types, values)
+        #expect(try archiver.data() == nothing)
+        func runs(_ count: Int) throws -> Duration {
+            let data = TypedStreamSample.data {
+                $0.group("@")
+                $0.object([("NSAttributedString", 0), ("NSObject", 0)]) {
+                    $0.string(String(repeating: "a", count: count))
+                    for number in 0..<count {
+                        $0.group("iI", [UInt8(number < 2 ? number + 1 : number % 2 + 1), 1])
+                        guard number < 2 else { continue }
+                        $0.dictionary(1) {
+                            $0.string("key")
+                            $0.number("i", [UInt8(number)])
+                        }
+                    }
+                }
+            }
+            let start = computingTime()
+            let string = try NSCodingTypedStreamUnarchiver.unarchivedObject(
+                ofClass: NSAttributedString.self, from: data)
+            #expect(string?.length == count)
+            return computingTime() - start
+        }
+        let (few, many) = (try runs(10_000), try runs(100_000))
+        print("10,000 runs take \(few), 100,000 take \(many)")
+        #expect(many / few < 60)
+    }
+
     @Test("Broken typedstreams are refused, and no call of a class traps or hangs for any other")
     func hostile() throws {
         for file in try Fixtures.brokenTypedstreams() {
