@@ -233,6 +233,24 @@ public final class NSCodingTypedStreamArchiver: OneDirectionCoder {
         return try archiver.data()
     }
 
+    /// Archives one object into a file, which is replaced as a whole or not at all.
+    ///
+    /// - Throws: `ArchiveError`, which names the file if it cannot be written.
+    /// - Complexity: Linear in the number of objects and the size of their values.
+    public static func archive(_ root: Any?, to file: URL) throws {
+        let data = try archivedData(withRootObject: root)
+        try data.withUnsafeBytes { try ArchiveFile(file).write($0) }
+    }
+
+    /// Archives one object into a file, which is replaced as a whole or not at all.
+    ///
+    /// - Returns: Whether it succeeded; `archive(_:to:)` throws the reason.
+    /// - Complexity: Linear in the number of objects and the size of their values.
+    @discardableResult
+    public static func archiveRootObject(_ root: Any, toFile path: String) -> Bool {
+        (try? archive(root, to: URL(fileURLWithPath: path))) != nil
+    }
+
     // MARK: Class names
 
     /// Writes instances of a class under another name in this archive; nil restores its own name.

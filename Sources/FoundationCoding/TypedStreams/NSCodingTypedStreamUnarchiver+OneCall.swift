@@ -41,12 +41,23 @@ extension NSCodingTypedStreamUnarchiver {
         return object
     }
 
-    /// Decodes the root of a typedstream, like Foundation's method of this name; nil after an error.
+    /// Decodes the root of a typedstream, of any class of the program that the archive names.
     ///
-    /// Any class of the program may be made: only for your own archives.
-    ///
+    /// Only for your own archives: the archive chooses the classes.
+    /// - Throws: `ArchiveError`, with the path and the byte.
     /// - Complexity: Linear in the size of the archive.
-    public static func unarchiveObject(with data: Data) -> Any? {
-        (try? unarchivedObject(ofClasses: nil, from: data)) ?? nil
+    public static func unarchiveObject(with data: Data) throws -> Any? {
+        try unarchivedObject(ofClasses: nil, from: data)
+    }
+
+    /// Decodes the root of a file, of any class of the program that the archive names.
+    ///
+    /// Only for your own files: the archive chooses the classes.
+    /// - Returns: The object; nil if there is no file, or it is not such an archive. `unarchiveObject(with:)` throws
+    ///   the reason.
+    /// - Complexity: Linear in the size of the archive.
+    public static func unarchiveObject(withFile path: String) -> Any? {
+        guard let data = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return nil }
+        return try? unarchiveObject(with: data)
     }
 }

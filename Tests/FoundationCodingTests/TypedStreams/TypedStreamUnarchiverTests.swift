@@ -131,6 +131,24 @@ struct TypedStreamUnarchiverTests {
         }
     }
 
+    @Test("An object is written into a file and opened from it; a class with keys only says that there are none")
+    func files() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("employee.ts")
+        #expect(NSCodingTypedStreamUnarchiver.unarchiveObject(withFile: path) == nil)
+        let employee = Employee(first: "Ann", last: "Lee", number: .min)
+        #expect(NSCodingTypedStreamArchiver.archiveRootObject(employee, toFile: path))
+        let copy = NSCodingTypedStreamUnarchiver.unarchiveObject(withFile: path) as? Employee
+        #expect((copy?.first, copy?.last, copy?.number) == ("Ann", "Lee", .min))
+        #expect(!NSCodingTypedStreamArchiver.archiveRootObject(employee, toFile: folder.path("none/employee.ts")))
+        let error = #expect(throws: ArchiveError.self) {
+            try NSCodingTypedStreamArchiver.archive(
+                Person(firstName: "Ann", lastName: "Lee"), to: URL(fileURLWithPath: path))
+        }
+        #expect(error?.message.contains("have no keys") == true)
+        #expect(NSCodingTypedStreamUnarchiver.unarchiveObject(withFile: path) is Employee, "it is left alone")
+    }
+
     @Test("The version of each class of an object is that of the time of writing")
     func versions() throws {
         let data = TypedStreamSample.data {
