@@ -37,8 +37,9 @@ extension NSCodingTypedStreamUnarchiver {
     static func printable(_ name: String) -> String { NSCodingUnarchiver.printable(name) }
 
     /// Reports values that were not decoded.
-    func expectEnd(of owner: String) throws {
+    func expectEnd(of owner: @autoclosure () -> String) throws {
         guard let rest = frames[frames.count - 1].cursor.restOfGroup() else { return }
+        let owner = owner()
         var count = 0
         var cursor = frames[frames.count - 1].cursor
         while cursor.nextType() != nil {
