@@ -32,6 +32,7 @@ struct ArchiveBench {
         case .data: try await DataSamples(bytes: 64 << 20).measure(self)
         case .open: try await OpenSamples().measure(self)
         case .chain: try ChainSamples().measure(self)
+        case .bodies: try await BodySamples(count: 10_000).measure(self)
         case .memory: try MemorySamples(isQuick: options.isQuick).measure(self)
         }
     }

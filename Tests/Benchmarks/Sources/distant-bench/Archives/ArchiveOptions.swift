@@ -5,6 +5,7 @@ enum ArchiveWork: String, CaseIterable {
     case data
     case open
     case chain
+    case bodies
     case memory
 }
 
