@@ -63,7 +63,7 @@ extension NSCodingTypedStreamUnarchiver {
         case .making(let collection)?:
             object = try unfinished(collection, label)
             // Its height is not known yet: it is neither a key nor an attribute.
-            lastHeight = limits.depth + 1
+            lastHeight = shallow + 1
         }
         frames[frames.count - 1].height = max(frames[frames.count - 1].height, lastHeight + 1)
         return object
@@ -74,8 +74,8 @@ extension NSCodingTypedStreamUnarchiver {
     /// Foundation compares and hashes what may be deep by recursion.
     func nextShallowElement(_ what: StaticString) throws -> AnyObject? {
         let object = try nextElement()
-        guard lastHeight <= limits.depth else {
-            throw ArchiveError(.limit, "\(what) with objects inside one another more than \(limits.depth) deep")
+        guard lastHeight <= shallow else {
+            throw ArchiveError(.limit, "\(what) with objects inside one another more than \(shallow) deep")
         }
         return object
     }

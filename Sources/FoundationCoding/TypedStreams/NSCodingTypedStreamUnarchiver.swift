@@ -54,6 +54,9 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     var stringsByLabel: [Int: UnsafeMutablePointer<CChar>] = [:]
     var stringsByText: [ArchivedText: UnsafeMutablePointer<CChar>] = [:]
 
+    /// How deep objects may be inside one another where they are compared, hashed or freed by recursion.
+    var shallow: Int { min(limits.depth, 64) }
+
     /// The state of an object.
     enum Slot {
         /// Its `init(coder:)` is running; others can already refer to a collection.
@@ -83,7 +86,7 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
 
     deinit {
         // An object inside another has the higher label: freeing in this order does not recurse.
-        if deepest > limits.depth { for label in slots.keys.sorted() { slots[label] = nil } }
+        if deepest > shallow { for label in slots.keys.sorted() { slots[label] = nil } }
         for string in stringsByLabel.values { free(string) }
         for string in stringsByText.values { free(string) }
     }

@@ -21,6 +21,9 @@ struct OldPropertyList {
         case null = 8
     }
 
+    /// How deep values may be nested: reading and writing recurse.
+    private static func deepest(_ limits: ArchiveLimits) -> Int { min(limits.depth, 64) }
+
     // MARK: Reading
 
     private let bytes: [UInt8]
@@ -51,8 +54,8 @@ struct OldPropertyList {
     }
 
     private mutating func element(end: Int, depth: Int) throws -> NSObject? {
-        guard depth < limits.depth else {
-            throw ArchiveError(.limit, "an old property list nested more than \(limits.depth) deep")
+        guard depth < Self.deepest(limits) else {
+            throw ArchiveError(.limit, "an old property list nested more than \(Self.deepest(limits)) deep")
         }
         let number = try number(end: end)
         switch Kind(rawValue: UInt32(number)) {
@@ -121,7 +124,7 @@ struct OldPropertyList {
     /// - Throws: `ArchiveError` for what is neither a string, bytes, an array, a dictionary nor null.
     static func data(_ object: AnyObject?, isBigEndian: Bool, limits: ArchiveLimits) throws -> Data {
         var data = Data()
-        try append(object, to: &data, isBigEndian, limits.depth)
+        try append(object, to: &data, isBigEndian, deepest(limits))
         return data
     }
 
