@@ -159,7 +159,7 @@ struct TypedStreamAllowListTests {
                         code(chain, []), code(long, []), code(short, []), code(classes, nil), code(loop, nil),
                     ])
             }
-            thread.stackSize = 512 << 10
+            thread.stackSize = (512 << 10) * (Sanitizer.isAddress ? 8 : 1)
             thread.start()
         }
         #expect(found == [.limit, .limit, nil, .limit, .limit])

@@ -389,7 +389,7 @@ struct TypedStreamArchiverTests {
                         }
                     })
             }
-            thread.stackSize = 512 << 10
+            thread.stackSize = (512 << 10) * (Sanitizer.isAddress ? 8 : 1)
             thread.start()
         }
         #expect(codes == [nil, .limit])
