@@ -155,8 +155,7 @@ struct ArchiveLimitTests {
     }
 
     @Test(
-        "512 values in one another pass from and to a thread with a small stack; one more is not sent, or not answered",
-        .disabled(if: Sanitizer.isAddress, "it takes minutes with the address sanitizer"))
+        "512 values in one another pass from and to a thread with a small stack; one more is not sent, or not answered")
     func deepValues() async throws {
         let pair = try await Self.pair()
         let keeper = pair.keeper

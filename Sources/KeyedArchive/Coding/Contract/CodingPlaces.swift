@@ -1,11 +1,32 @@
 /// Where a coder is: what coding paths are made from.
+///
+/// A value that is nested deep asks for a path at each of its levels when it fails, so both tables are made once for each path.
 struct CodingPlaces<Level: CodingLevel> {
-    let levels: UnsafeMutablePointer<Level>
-    let depth: Int
-    /// The detached places in use, innermost first.
-    let active: Unmanaged<DetachedPlace>?
+    private let levels: UnsafeMutablePointer<Level>
+    private let depth: Int
     /// The step from a collection that is coded without frame to its element; nil if the level is none.
-    let element: (Level) -> ArchiveError.Step?
+    private let element: (Level) -> ArchiveError.Step?
+    /// The first level of each frame.
+    private var firstLevels: [Int: Int] = [:]
+    /// The detached place in use of each frame that has one, the innermost if it has several.
+    private var active: [Int: DetachedPlace] = [:]
+
+    /// - Parameters:
+    ///   - active: The innermost detached place in use.
+    ///   - element: See the property.
+    init(
+        levels: UnsafeMutablePointer<Level>, depth: Int, active: Unmanaged<DetachedPlace>?,
+        element: @escaping (Level) -> ArchiveError.Step?
+    ) {
+        (self.levels, self.depth, self.element) = (levels, depth, element)
+        for index in (0..<depth).reversed() { firstLevels[levels[index].serial] = index }
+        var next = active
+        while let place = next?.takeUnretainedValue() {
+            // List elements that are deferred without a place of their own have 0.
+            if place.serial != 0, self.active[place.serial] == nil { self.active[place.serial] = place }
+            next = place.suspended
+        }
+    }
 
     /// The steps from the value that the archive's user named to the value of a frame or scope.
     ///
@@ -14,50 +35,45 @@ struct CodingPlaces<Level: CodingLevel> {
     /// - Complexity: Linear in the depth.
     func path(of serial: Int, _ detached: DetachedPlace?) -> [ArchiveError.Step] {
         var steps: [ArchiveError.Step] = []
-        if let place = detached ?? activePlace(serial) {
-            collect(to: place, below: depth, &steps)
-        } else {
-            collect(upTo: firstLevel(of: serial, below: depth), &steps)
-        }
+        var place = detached ?? active[serial]
+        var end = place == nil ? firstLevel(of: serial, below: depth) : depth
+        repeat {
+            if let detached = place { end = collect(to: detached, below: end, &steps) }
+            place = collect(upTo: &end, &steps)
+        } while place != nil
         return steps.reversed()
     }
 
     /// The first level of a frame; `end` for a frame that has none below.
-    private func firstLevel(of serial: Int, below end: Int) -> Int {
-        (0..<end).first { levels[$0].serial == serial } ?? end
-    }
+    private func firstLevel(of serial: Int, below end: Int) -> Int { min(firstLevels[serial] ?? end, end) }
 
-    private func activePlace(_ serial: Int) -> DetachedPlace? {
-        // List elements that are deferred without a place of their own.
-        guard serial != 0 else { return nil }
-        var next = active
-        while let place = next?.takeUnretainedValue() {
-            if place.serial == serial { return place }
-            next = place.suspended
-        }
-        return nil
-    }
-
-    /// Collects the steps of the levels around one, innermost first.
-    private func collect(upTo end: Int, _ steps: inout [ArchiveError.Step]) {
-        for index in (0..<end).reversed() {
-            let level = levels[index]
-            if let step = element(level) { steps.append(step) }
-            if index > 0, levels[index - 1].serial == level.serial { continue }
-            if let step = level.step { steps.append(step) }
-            if let place = activePlace(level.serial) { return collect(to: place, below: index, &steps) }
-        }
-    }
-
-    /// Collects the steps to a detached place; while it is in use, the frame that it took the place of has no level.
-    private func collect(to place: DetachedPlace, below end: Int, _ steps: inout [ArchiveError.Step]) {
+    /// Collects the steps to a detached place, innermost first; returns the end of the levels around it.
+    ///
+    /// While it is in use, the frame that it took the place of has no level.
+    private func collect(to place: DetachedPlace, below end: Int, _ steps: inout [ArchiveError.Step]) -> Int {
         var place = place
         if let step = place.step { steps.append(step) }
         while let outer = place.outer {
             place = outer
             if let step = place.step { steps.append(step) }
         }
-        collect(upTo: firstLevel(of: place.outerSerial, below: end), &steps)
+        return firstLevel(of: place.outerSerial, below: end)
+    }
+
+    /// Collects the steps of the levels below an end, innermost first, to the first one whose frame is detached.
+    ///
+    /// - Parameter end: The first level that is not collected; afterwards that of the detached frame.
+    /// - Returns: The detached place; nil if there is none.
+    private func collect(upTo end: inout Int, _ steps: inout [ArchiveError.Step]) -> DetachedPlace? {
+        while end > 0 {
+            end -= 1
+            let level = levels[end]
+            if let step = element(level) { steps.append(step) }
+            if end > 0, levels[end - 1].serial == level.serial { continue }
+            if let step = level.step { steps.append(step) }
+            if let place = active[level.serial] { return place }
+        }
+        return nil
     }
 }
 
