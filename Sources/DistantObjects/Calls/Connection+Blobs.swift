@@ -32,9 +32,10 @@ extension Connection {
     public func withBlob(
         byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) throws -> Void
     ) throws -> SharedBytes {
-        guard byteCount >= 0, byteCount <= settings.port.limits.message else {
+        guard byteCount >= 0, byteCount <= settings.conversation.limits.message else {
             throw ConnectionError(
-                .tooLarge, "a blob has 0 to \(settings.port.limits.message) bytes, not \(byteCount)", context: name)
+                .tooLarge, "a blob has 0 to \(settings.conversation.limits.message) bytes, not \(byteCount)",
+                context: name)
         }
         if let blob = blob(byteCount) {
             try fill(UnsafeMutableRawBufferPointer(rebasing: blob.region.memory.bytes[..<byteCount]))

@@ -12,7 +12,7 @@ import Synchronization
 //     sendCallBlocking          from a thread that runs no task: blocks it
 //
 // `sendCallInJob` takes the lock in `sendCallInJobUnderLock`. All others use `writeOrQueueCall`, which takes it in
-// `sendCallUnderLock`. Both call `PortState.sendCall`. `sendCallOutsideScope` takes the lock once more before, in `reserve`,
+// `sendCallUnderLock`. Both call `Conversation.sendCall`. `sendCallOutsideScope` takes the lock once more before, in `reserve`,
 // because its cancellation handler has to know the question. One-way messages are in Connection+OneWay.swift.
 extension Connection {
     /// Sends a call of a task and waits for its answer.
@@ -175,7 +175,8 @@ extension Connection {
         let answer = state.withContent { content -> Result<Reply, any Error>? in
             if let answer = content.takeAnswer(for: scope) { return answer }
             scope._withUnsafeGuaranteedRef { scope in
-                let isAsked = content.port.questions.replaceWaiter(of: scope.ticket, with: .task(continuation)) {
+                let isAsked = content.conversation.questions.replaceWaiter(of: scope.ticket, with: .task(continuation))
+                {
                     if case .scope = $0 { true } else { false }
                 }
                 if !isAsked { scope.suspend(continuation) }
@@ -200,9 +201,9 @@ extension Connection {
     private func reserve(_ message: OutboundMessage) throws -> (Ticket, Bool) {
         do {
             return try state.withContent { content in
-                try content.port.checkOpen(message, self)
-                let ticket = content.port.questions.reserve()
-                let mayWait = content.callers.mayWait(open: content.port.questions.count, task: currentTask())
+                try content.conversation.checkOpen(message, self)
+                let ticket = content.conversation.questions.reserve()
+                let mayWait = content.callers.mayWait(open: content.conversation.questions.count, task: currentTask())
                 // Their threads need the processors, and a loop that polls would answer a few tasks at a time.
                 if !mayWait, content.callers.endedAsMany { channel.skipPolls(UInt32(CallingTasks.callsBetweenRounds)) }
                 return (ticket, mayWait)
@@ -262,7 +263,7 @@ extension Connection {
     @inline(__always)
     private func send(
         _ message: OutboundMessage, from scope: Unmanaged<CallScope>?, _ waiter: consuming AnswerWaiter,
-        _ state: inout PortState<Connection>
+        _ state: inout Conversation<Connection>
     ) -> SendOutcome<Ticket> {
         if let scope, scope._withUnsafeGuaranteedRef({ $0.isCancelled }) { return .failed(CancellationError()) }
         let outcome = state.sendCall(message, in: scope?.id, waiter, self)

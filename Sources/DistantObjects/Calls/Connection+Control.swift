@@ -21,7 +21,7 @@ extension Connection {
     }
 
     private func control(_ kind: FrameKind) async throws {
-        let wait = ControlWait()
+        let wait = PingWait()
         try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let failure = state.withLock { state -> (any Error)? in
@@ -33,7 +33,7 @@ extension Connection {
                     }
                     if wait.isCancelled { return CancellationError() }
                     wait.continuation = continuation
-                    state.writeControl(kind, wait)
+                    state.pings.send(kind, wait, to: &state.outbox)
                     return nil
                 }
                 if let failure { return continuation.resume(throwing: failure) }
@@ -43,7 +43,7 @@ extension Connection {
             // A frame that was sent is still answered, without a waiter. One that was not is removed from the queue.
             let continuation = state.withLock { state in
                 wait.isCancelled = true
-                state.controls.withdraw(wait)
+                state.pings.withdraw(wait)
                 return wait.continuation.take()
             }
             continuation?.resume(throwing: CancellationError())

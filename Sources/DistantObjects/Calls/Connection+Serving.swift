@@ -91,7 +91,7 @@ extension Connection {
     /// Why a started call must not run; nil if it may.
     @inline(__always)
     private func refusal(of call: InboundCall) -> (any Error)? {
-        call.mayRun ? nil : call.refusal(settings.port.limits, loop)
+        call.mayRun ? nil : call.refusal(settings.conversation.limits, loop)
     }
 
     /// Runs a synchronous method, unless the call is refused.
@@ -145,7 +145,7 @@ extension Connection {
             let task = content.rest.takeToServe() ?? ServingTask(self)
             task.take(call)
             guard let question = call.question else { return (task, false) }
-            return (task, content.port.answers.attach(ServedCall(call, in: task), to: question))
+            return (task, content.conversation.answers.attach(ServedCall(call, in: task), to: question))
         }
         if isCancelled { task.cancel(call.number) }
         task.start()
@@ -162,13 +162,13 @@ extension Connection {
     ///
     /// A cancelled task may not.
     func mayRest(_ task: ServingTask) -> Bool {
-        state.withContent { $0.rest.mayRest && $0.port.phase != .ended && !task.isCancelled }
+        state.withContent { $0.rest.mayRest && $0.conversation.phase != .ended && !task.isCancelled }
     }
 
     /// Keeps a resting task for the next call, or ends it.
     func keep(_ task: ServingTask) {
         let isKept = state.withContent { content in
-            guard content.rest.mayRest, content.port.phase != .ended else { return false }
+            guard content.rest.mayRest, content.conversation.phase != .ended else { return false }
             content.rest.keep(task)
             return true
         }
@@ -315,7 +315,7 @@ extension Connection {
     @inline(__always)
     private func finishOneWay(
         _ call: InboundCall, startsNext: Bool,
-        _ end: (inout PortState<Connection>, inout [Action<Connection>]) -> Bool
+        _ end: (inout Conversation<Connection>, inout [Action<Connection>]) -> Bool
     ) -> InboundCall? {
         let next = state.withLock { state in
             var actions: [Action<Connection>] = []
@@ -366,6 +366,6 @@ private struct NextCall: ~Copyable, Sendable {
 
 /// The outcome of an answer, and the next call.
 private struct Answered: ~Copyable, Sendable {
-    let outcome: PortState<Connection>.AnswerOutcome
+    let outcome: Conversation<Connection>.AnswerOutcome
     var next: NextCall
 }

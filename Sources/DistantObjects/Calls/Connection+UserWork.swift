@@ -5,7 +5,7 @@ extension Connection {
     /// Runs a transition under the lock, then performs its actions.
     func transition<Result: Sendable>(
         onLoop: Bool = false,
-        _ body: (inout PortState<Connection>, inout [Action<Connection>]) -> Result
+        _ body: (inout Conversation<Connection>, inout [Action<Connection>]) -> Result
     ) -> Result {
         let done = state.withLock { state in
             var actions: [Action<Connection>] = []
@@ -103,7 +103,7 @@ extension Connection {
         case .awaitAnswers(let count):
             channel.notifyWhenAnswers(areAtMost: count)
         case .startAnswerTimer:
-            _ = loop.addTimer(after: settings.port.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
+            _ = loop.addTimer(after: settings.conversation.limits.answerPatience / AnswerFlow.ticks) { [weak self] in
                 self?.answersTick()
             }
         case .watchBlobs:

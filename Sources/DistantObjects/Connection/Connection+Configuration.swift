@@ -133,7 +133,7 @@ extension Connection {
     ///
     /// Connections with the defaults share one object.
     final class OpenSettings: Sendable {
-        let port: PortSettings
+        let conversation: ConversationSettings
         let callDeadline: Duration?
         let lookupDeadline: Duration?
         /// How long the peer may take to greet, to end its stream after its Goodbye, and to answer when it may be gone.
@@ -141,8 +141,8 @@ extension Connection {
         let exitTimeout: Duration?
         let onEvent: (@Sendable (ConnectionEvent) -> Void)?
 
-        private init(_ configuration: Configuration, _ port: PortSettings) {
-            self.port = port
+        private init(_ configuration: Configuration, _ conversation: ConversationSettings) {
+            self.conversation = conversation
             callDeadline = configuration.callDeadline
             lookupDeadline = configuration.lookupDeadline
             handshakeTimeout = configuration.handshakeTimeout
@@ -154,15 +154,16 @@ extension Connection {
 
         /// The settings of a configuration whose limits are in range.
         static func of(_ configuration: Configuration) -> OpenSettings {
-            let port = PortSettings.of(
+            let conversation = ConversationSettings.of(
                 configuration.limits, sharesMemoryWhen: configuration.sharesMemory ? configuration.busy : nil,
                 window: configuration.window)
             let isPlain =
-                port === plain.port && configuration.onEvent == nil && configuration.callDeadline == plain.callDeadline
+                conversation === plain.conversation && configuration.onEvent == nil
+                && configuration.callDeadline == plain.callDeadline
                 && configuration.lookupDeadline == plain.lookupDeadline
                 && configuration.handshakeTimeout == plain.handshakeTimeout
                 && configuration.exitTimeout == plain.exitTimeout
-            return isPlain ? plain : OpenSettings(configuration, port)
+            return isPlain ? plain : OpenSettings(configuration, conversation)
         }
     }
 

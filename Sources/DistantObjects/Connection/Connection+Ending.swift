@@ -160,7 +160,7 @@ extension Connection {
         let failed = state.withContent { content in
             // Answers that have arrived still count.
             var actions = content.delivered.takeAll()
-            let end = content.port.endCalls(self, name, &actions.others) { ending in
+            let end = content.conversation.endCalls(self, name, &actions.others) { ending in
                 if let violation = ending.violation { return .protocolViolation(violation) }
                 return decision ?? ending.reasonOfPeer ?? ConnectionEnd(reason)
             }
@@ -200,7 +200,7 @@ extension Connection {
     private func tearDown() -> [Action<Connection>] {
         let (work, resting) = state.withContent { content in
             var actions: [Action<Connection>] = []
-            content.port.end(&actions)
+            content.conversation.end(&actions)
             return (actions, content.rest.take())
         }
         resting?.dismiss()

@@ -1,7 +1,7 @@
 import PortTransport
 
-// The host of `PortState`: it gives access to the channel, the loop's clock, and proxies.
-extension Connection: PortHost {
+// The host of `Conversation`: it gives access to the channel, the loop's clock, and proxies.
+extension Connection: ConversationHost {
     typealias Waiter = AnswerWaiter
     typealias RoomWaiter = OneWayWaiter
     typealias RunningCall = ServedCall

@@ -36,7 +36,7 @@ extension Connection {
         guard silences + 1 < Self.maximumSilences else { return endSilentConnection(interval * Self.maximumSilences) }
         state.withLock { state in
             guard state.ending.verdict == nil, !state.outbox.isClosed else { return }
-            state.writeControl(.ping, ControlWait())
+            state.pings.send(.ping, PingWait(), to: &state.outbox)
         }
         channel.setNeedsFlush()
         scheduleSilenceCheck(interval, seen: received, silences: silences + 1)

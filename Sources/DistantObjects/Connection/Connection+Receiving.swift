@@ -8,7 +8,9 @@ extension Connection: FrameHandler {
         // Code that uses a descriptor duplicates it, so all received ones are closed.
         defer { Channel.closeForeign(frame.descriptors) }
         let step = try state.withContent { content throws(ProtocolViolation) in
-            try content.deliver { port, actions throws(ProtocolViolation) in try port.receive(frame, self, &actions) }
+            try content.deliver { conversation, actions throws(ProtocolViolation) in
+                try conversation.receive(frame, self, &actions)
+            }
         }
         if step != .none { try perform(step, frame) }
     }
@@ -22,13 +24,13 @@ extension Connection: FrameHandler {
         case .expectMemory:
             channel.expectSharedMemory()
             state.withContent { content in
-                content.port.askForMemory()
+                content.conversation.askForMemory()
                 content.owesFlush = true
             }
         case .makeMemory:
             let descriptors = channel.makeSharedMemory(tellsProcessor: state.withLock { $0.tellsProcessor })
             state.withContent { content in
-                content.port.memoryWasMade(descriptors)
+                content.conversation.memoryWasMade(descriptors)
                 content.owesFlush = true
             }
         case .takeMemory: try takeMemory(frame.descriptors)
@@ -52,15 +54,15 @@ extension Connection: FrameHandler {
             throw violation
         }
         state.withContent { content in
-            content.port.memoryWasTaken(outcome)
+            content.conversation.memoryWasTaken(outcome)
             content.owesFlush = true
         }
     }
 
     package func receive(largeMessage number: UInt64, _ bytes: ByteSlice?) throws {
         try state.withContent { content throws(ProtocolViolation) in
-            try content.deliver { port, actions throws(ProtocolViolation) in
-                try port.receive(fragmentsOf: number, bytes, &actions)
+            try content.deliver { conversation, actions throws(ProtocolViolation) in
+                try conversation.receive(fragmentsOf: number, bytes, &actions)
             }
         }
     }
@@ -78,21 +80,23 @@ extension Connection: FrameHandler {
 
     package func deliveryEnded(onLoop: Bool) {
         let read = state.withContent { content in
-            let sent = content.port.sent
+            let sent = content.conversation.sent
             var actions = content.delivered.takeAll()
-            content.port.writeHeldCredit(self, &actions.others)
+            content.conversation.writeHeldCredit(self, &actions.others)
             // This comes before the check for calls that may start.
-            content.port.lookAtAnswers(self, &actions.others)
+            content.conversation.lookAtAnswers(self, &actions.others)
             // There may be new credit or room.
-            if !content.port.pending.isEmpty {
-                while content.port.writeNextPending(self, &actions.others) { content.send(over: channel) }
+            if !content.conversation.pending.isEmpty {
+                while content.conversation.writeNextPending(self, &actions.others) { content.send(over: channel) }
             }
-            if content.port.streams.isAwaitingRoom { content.port.resumeStreams(self, &actions.others) }
-            if content.port.blobs != nil { content.port.settleBlobs(&actions.others) }
-            content.port.waitingBytes.end()
-            let started = onLoop ? content.port.startCall(self, &actions.others) : nil
+            if content.conversation.streams.isAwaitingRoom, !isQueueFull {
+                content.conversation.streams.resumeAwaitingRoom(&actions.others)
+            }
+            if content.conversation.blobs != nil { content.conversation.settleBlobs(&actions.others) }
+            content.conversation.waitingBytes.end()
+            let started = onLoop ? content.conversation.startCall(self, &actions.others) : nil
             return EndOfRead(
-                actions: actions, started: started, hasCalls: content.port.hasStartable,
+                actions: actions, started: started, hasCalls: content.conversation.hasStartable,
                 owesFlush: content.takeOwedFlush(since: sent))
         }
         // Flushes now, because the method of a call may block.

@@ -55,7 +55,7 @@ public final class Connection: Sendable {
         name = configuration.name ?? "connection"
         life = Mutex(Life(opening: shared))
         coder = PortCoder(shared.coder)
-        state = LockedState(settings.port, channel)
+        state = LockedState(settings.conversation, channel)
         if !configuration.roots.isEmpty { roots.set(Array(configuration.roots)) }
         coder.attach(self)
     }

@@ -7,7 +7,7 @@ import Synchronization
 /// Frames that a transition has written are passed to the channel before the lock is released.
 struct LockedState: ~Copyable, Sendable {
     struct Content: ~Copyable {
-        var port: PortState<Connection>
+        var conversation: Conversation<Connection>
         /// The actions of the frames received in this read.
         var delivered = Actions<Connection>()
         var rest = RestingTask()
@@ -19,17 +19,17 @@ struct LockedState: ~Copyable, Sendable {
     private let content: Mutex<Content>
     private let channel: Channel
 
-    init(_ settings: PortSettings, _ channel: Channel) {
-        content = Mutex(Content(port: PortState(settings)))
+    init(_ settings: ConversationSettings, _ channel: Channel) {
+        content = Mutex(Content(conversation: Conversation(settings)))
         self.channel = channel
     }
 
     /// Runs a transition.
     @inline(__always)
     func withLock<Result: ~Copyable, Failure: Error>(
-        _ body: (inout PortState<Connection>) throws(Failure) -> sending Result
+        _ body: (inout Conversation<Connection>) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        try withContent { (content) throws(Failure) in try body(&content.port) }
+        try withContent { (content) throws(Failure) in try body(&content.conversation) }
     }
 
     /// Runs a closure with everything that the lock protects.
@@ -48,15 +48,17 @@ extension LockedState.Content {
     /// Passes the written frames to the channel.
     @inline(__always)
     mutating func send(over channel: Channel) {
-        if !port.outbox.isEmpty { sendAll(over: channel) }
+        if !conversation.outbox.isEmpty { sendAll(over: channel) }
     }
 
     @inline(never)
     private mutating func sendAll(over channel: Channel) {
         // These are loops of this function, because a closure would retain the channel.
-        if let frame = port.outbox.first { channel.enqueue(frame, of: port.outbox) }
-        if !port.outbox.others.isEmpty { for frame in port.outbox.others { channel.enqueue(frame, of: port.outbox) } }
-        port.outbox.removeAll()
+        if let frame = conversation.outbox.first { channel.enqueue(frame, of: conversation.outbox) }
+        if !conversation.outbox.others.isEmpty {
+            for frame in conversation.outbox.others { channel.enqueue(frame, of: conversation.outbox) }
+        }
+        conversation.outbox.removeAll()
     }
 
     /// Enters input from the channel.
@@ -64,15 +66,15 @@ extension LockedState.Content {
     /// Its actions wait for the end of the read.
     @inline(__always)
     mutating func deliver<Result>(
-        _ body: (inout PortState<Connection>, inout Actions<Connection>) throws(ProtocolViolation) -> Result
+        _ body: (inout Conversation<Connection>, inout Actions<Connection>) throws(ProtocolViolation) -> Result
     ) throws(ProtocolViolation) -> Result {
-        let sent = port.sent
+        let sent = conversation.sent
         do throws(ProtocolViolation) {
-            let result = try body(&port, &delivered)
-            if port.sent != sent { owesFlush = true }
+            let result = try body(&conversation, &delivered)
+            if conversation.sent != sent { owesFlush = true }
             return result
         } catch {
-            port.fail(error)
+            conversation.fail(error)
             throw error
         }
     }
@@ -80,15 +82,15 @@ extension LockedState.Content {
     /// Whether a flush is due: frames were written during the read, or since the given count.
     mutating func takeOwedFlush(since count: UInt64) -> Bool {
         defer { owesFlush = false }
-        return owesFlush || port.sent != count
+        return owesFlush || conversation.sent != count
     }
 
     /// Whether the frames of the last read leave no work.
-    var isSettled: Bool { delivered.isEmpty && !owesFlush && port.isSettled }
+    var isSettled: Bool { delivered.isEmpty && !owesFlush && conversation.isSettled }
 
     /// Takes the answer for the task of a scope, if it has arrived and no call that came with it has to start first.
     mutating func takeAnswer(for scope: Unmanaged<CallScope>) -> Result<Reply, any Error>? {
-        if !port.hasStartable, let reply = delivered.takeAnswer(where: { $0.isScope(scope) }) {
+        if !conversation.hasStartable, let reply = delivered.takeAnswer(where: { $0.isScope(scope) }) {
             return .success(reply)
         }
         return scope._withUnsafeGuaranteedRef { $0.takeAnswer() }

@@ -10,7 +10,7 @@ extension StreamHandle {
         guard case .nothing = next else { return next }
         try connection.block(
             until: deadline, "no element came",
-            hold: { $0.hold($1, for: inbox) },
+            hold: { $0.streams.hold($1, for: inbox) },
             withdraw: { _, call in if inbox.waiter?.isThread(in: call) == true { inbox.waiter = nil } })
         return poll(after: nil)
     }
@@ -22,7 +22,7 @@ extension StreamHandle {
         while !isDone {
             try connection.block(
                 until: deadline, "the stream was not read to its end",
-                hold: { $0.holdUntilEnd($1, of: inbox) },
+                hold: { $0.streams.holdUntilEnd($1, of: inbox) },
                 withdraw: { _, call in inbox.finalWaiters.removeAll { $0.isThread(in: call) } })
         }
     }
@@ -39,8 +39,8 @@ extension Connection {
     ///   - withdraw: Removes the waiter under the lock, because the thread stops waiting.
     func block(
         until deadline: Deadline?, _ failure: String,
-        hold: (inout PortState<Connection>, StreamWaiter) -> Bool,
-        withdraw: (inout PortState<Connection>, BlockingCall) -> Void
+        hold: (inout Conversation<Connection>, StreamWaiter) -> Bool,
+        withdraw: (inout Conversation<Connection>, BlockingCall) -> Void
     ) throws {
         let call = BlockingCall()
         guard state.withLock({ hold(&$0, .thread(call)) }) else { return }

@@ -23,7 +23,7 @@ final class StreamHandle: Sendable {
     ///
     /// - Returns: False if it was read or passed on before.
     func begin() -> Bool {
-        let isFirst = connection.state.withLock { $0.beginReading(inbox) }
+        let isFirst = connection.state.withLock { $0.streams.begin(inbox, &$0.outbox) }
         connection.channel.setNeedsFlush()
         return isFirst
     }
@@ -45,7 +45,7 @@ final class StreamHandle: Sendable {
     func poll(after finished: StreamItems?) -> StreamInbox.Next {
         let (next, owesFlush) = connection.transition { state, actions in
             let sent = state.sent
-            let next = state.nextItems(of: inbox, after: finished, &actions)
+            let next = state.streams.next(of: inbox, after: finished, &state.outbox, &actions)
             return (next, state.sent != sent)
         }
         if owesFlush { connection.channel.setNeedsFlush() }
@@ -55,7 +55,7 @@ final class StreamHandle: Sendable {
     private func waitForFrame() async {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                let waits = connection.state.withLock { $0.hold(.task(continuation), for: inbox) }
+                let waits = connection.state.withLock { $0.streams.hold(.task(continuation), for: inbox) }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
@@ -72,19 +72,19 @@ final class StreamHandle: Sendable {
             await withTaskCancellationHandler {
                 await withUnsafeContinuation { continuation in
                     let waits = connection.state.withLock { state in
-                        !Task.isCancelled && state.holdUntilEnd(.task(continuation), of: inbox)
+                        !Task.isCancelled && state.streams.holdUntilEnd(.task(continuation), of: inbox)
                     }
                     if !waits { continuation.resume() }
                 }
             } onCancel: {
-                connection.transition { state, actions in state.wakeFinalWaiters(of: inbox, &actions) }
+                connection.transition { state, actions in state.streams.wakeFinalWaiters(of: inbox, &actions) }
             }
         }
     }
 
     /// Stops reading.
     func stop(_ error: any Error) {
-        connection.transition { state, actions in state.stopReading(inbox, error, &actions) }
+        connection.transition { state, actions in state.streams.stopReading(inbox, error, &state.outbox, &actions) }
         connection.channel.setNeedsFlush()
     }
 
@@ -108,7 +108,7 @@ extension Connection {
     func stopReading(_ inboxes: [StreamInbox]) {
         transition { state, actions in
             let error = ConnectionError(.cancelled, "the stream was not read to its end")
-            for inbox in inboxes { state.stopReading(inbox, error, &actions) }
+            for inbox in inboxes { state.streams.stopReading(inbox, error, &state.outbox, &actions) }
         }
     }
 }

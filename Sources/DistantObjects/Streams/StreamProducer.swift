@@ -112,7 +112,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
     }
 
     private func end(_ error: ConnectionError) {
-        connection.transition { state, actions in state.endStream(outbox, error, &actions) }
+        connection.transition { state, actions in state.streams.end(outbox, error, &state.outbox, &actions) }
     }
 
     private func isSendable(_ message: OutboundMessage) -> Bool {
@@ -168,7 +168,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         if let failure = batch.failure.take() { throw failure }
         if batch.count == 0 {
             if batch.allowance == 0 {
-                batch.allowance = try connection.state.withLock { try $0.allowance(of: outbox) }
+                batch.allowance = try connection.state.withLock { _ in try outbox.checkedAllowance() }
             }
             if batch.message == nil { batch.message = connection.coder.takeMessage() }
         }
@@ -261,7 +261,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         if let failure = batch.failure.take() { throw failure }
         if batch.isComplete, try !write(&batch) { return false }
         if batch.count > 0 { return batch.count < batch.allowance }
-        batch.allowance = try connection.state.withLock { try $0.allowance(of: outbox) }
+        batch.allowance = try connection.state.withLock { _ in try outbox.checkedAllowance() }
         return batch.allowance > 0
     }
 
@@ -283,12 +283,12 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let waits = connection.state.withLock { state in
-                    !Task.isCancelled && state.hold(.task(continuation), for: outbox)
+                    !Task.isCancelled && state.streams.hold(.task(continuation), for: outbox)
                 }
                 if !waits { continuation.resume() }
             }
         } onCancel: {
-            connection.transition { state, actions in state.wakeSenders(of: outbox, &actions) }
+            connection.transition { state, actions in state.streams.wakeSenders(of: outbox, &actions) }
         }
     }
 
@@ -300,7 +300,7 @@ final class StreamProducer: TaskExecutor, JobRunner, @unchecked Sendable {
         while try !batch.withLock({ try hasRoom(&$0) }) {
             try connection.block(
                 until: deadline, "there was no room for the element",
-                hold: { $0.hold($1, for: outbox) },
+                hold: { $0.streams.hold($1, for: outbox) },
                 withdraw: { _, call in outbox.waiters.removeAll { $0.isThread(in: call) } })
         }
     }

@@ -169,10 +169,10 @@ private struct Crossing {
             try deliver(from: here)
             #expect(there.started.count == 1)
         case .pong:
-            here.state.writeControl(.ping, ControlWait())
+            here.state.send(.ping)
             try deliver(from: here)
         case .ask:
-            here.state.writeControl(.ping, ControlWait())
+            here.state.send(.ping)
             try deliver(from: here)
         case .call, .oneWay, .ping, .barrier: break
         }
@@ -206,7 +206,7 @@ private struct Crossing {
         case .producersEnd: try there.end(there.started[0])
         case .readersEnd: there.stop(try inbox(there))
         case .ask: there.state.askForMemory()
-        case .ping, .barrier: there.state.writeControl(late.kind, ControlWait())
+        case .ping, .barrier: there.state.send(late.kind)
         case .pong: break
         }
         return there.takeFrames()
@@ -233,8 +233,8 @@ private struct Crossing {
         case .ask: #expect(here.state.sharing.phase == .never && !here.takeKinds().contains(.share))
         case .ping: break
         // A second answer has nothing to answer.
-        case .pong: #expect(throws: ProtocolViolation.self) { try here.state.controls.answered(0) }
-        case .barrier: #expect(here.state.controls.barriers.waitingCount == 0)
+        case .pong: #expect(throws: ProtocolViolation.self) { try here.state.receivePong(0) }
+        case .barrier: #expect(here.state.pings.waitingBarriers == 0)
         }
     }
 

@@ -76,7 +76,7 @@ struct StateEndingTests {
         let sent = client.state.sent
         #expect(throws: ConnectionError.self) { try client.call(1) }
         client.state.writeLargeMessageCredit(100)
-        client.state.writeControl(.ping, ControlWait())
+        client.state.send(.ping)
         client.state.writeGoodbye(.closed, "")
         #expect(client.takeKinds() == [] && client.state.sent == sent)
         // The channel closes descriptors that it does not send.

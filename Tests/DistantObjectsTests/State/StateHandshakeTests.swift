@@ -104,9 +104,9 @@ struct StateHandshakeTests {
     @Test("A ping is answered at once, and a barrier after the calls before it were handled")
     func barrier() throws {
         let (client, server) = try StateSide.pair()
-        client.state.writeControl(.ping, ControlWait())
+        client.state.send(.ping)
         try client.call(1)
-        client.state.writeControl(.barrier, ControlWait())
+        client.state.send(.barrier)
         try server.receive(client.takeFrames())
         #expect(server.takeKinds() == [.pong])
         let call = try #require(server.start())
@@ -125,7 +125,7 @@ struct StateHandshakeTests {
     @Test("Pings above the limit wait at their sender, and one is sent for each answer")
     func manyPings() throws {
         let (client, server) = try StateSide.pair()
-        for _ in 0..<ProtocolLimits.barriers + 2 { client.state.writeControl(.ping, ControlWait()) }
+        for _ in 0..<ProtocolLimits.barriers + 2 { client.state.send(.ping) }
         let pings = client.takeFrames()
         #expect(pings.count == ProtocolLimits.barriers)
         try server.receive(pings)

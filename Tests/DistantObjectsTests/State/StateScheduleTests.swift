@@ -123,7 +123,7 @@ private struct Schedule {
         case 15, 16: try read(index)
         default:
             let kind: FrameKind = Bool.random(using: &random) ? .ping : .barrier
-            if !side.state.outbox.isClosed { side.state.writeControl(kind, ControlWait()) }
+            if !side.state.outbox.isClosed { side.state.send(kind) }
         }
     }
 

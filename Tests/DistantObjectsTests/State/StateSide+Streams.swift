@@ -68,7 +68,7 @@ extension StateSide {
         return try #require(references.last as? StateStreamReader).inbox
     }
 
-    func begin(_ inbox: StreamInbox) -> Bool { transition { state, _ in state.beginReading(inbox) } }
+    func begin(_ inbox: StreamInbox) -> Bool { transition { state, _ in state.streams.begin(inbox, &state.outbox) } }
 
     func send(_ items: Int, of stream: StreamOutbox, bytes: Int = 1) throws -> ItemsOutcome {
         let text = String(repeating: "x", count: bytes)
@@ -83,12 +83,18 @@ extension StateSide {
         transition { state, actions in state.endStream(stream, .result, with: message, host, &actions) }
     }
 
+    /// Notifies streams that wait for room, if there is some.
+    func resumeStreams() {
+        guard !host.isQueueFull else { return }
+        transition { state, actions in state.streams.resumeAwaitingRoom(&actions) }
+    }
+
     func stop(_ inbox: StreamInbox) {
-        transition { state, actions in state.stopReading(inbox, CancellationError(), &actions) }
+        transition { state, actions in state.streams.stopReading(inbox, CancellationError(), &state.outbox, &actions) }
     }
 
     func next(_ inbox: StreamInbox, after items: StreamItems? = nil) -> StreamInbox.Next {
-        transition { state, actions in state.nextItems(of: inbox, after: items, &actions) }
+        transition { state, actions in state.streams.next(of: inbox, after: items, &state.outbox, &actions) }
     }
 }
 

@@ -32,7 +32,7 @@ final class DeadProxies: @unchecked Sendable {
 }
 
 /// A host whose answers the test sets.
-final class StateHost: PortHost {
+final class StateHost: ConversationHost {
     typealias Waiter = Int
     typealias RoomWaiter = Int
     typealias RunningCall = Int
@@ -112,7 +112,7 @@ final class StateObject: Vendable {
 /// One side of a connection without sockets, threads or a clock: only its state.
 final class StateSide {
     let host: StateHost
-    var state: PortState<StateHost>
+    var state: Conversation<StateHost>
     /// The actions of transitions as text, in order.
     var done: [String] = []
     /// Frames that are written but not delivered.
@@ -133,7 +133,7 @@ final class StateSide {
 
     init(isInitiator: Bool, limits: ConnectionLimits = ConnectionLimits(), busy: BusyTraffic? = nil) {
         host = StateHost(isInitiator: isInitiator, root)
-        state = PortState(.of(limits, sharesMemoryWhen: busy))
+        state = Conversation(.of(limits, sharesMemoryWhen: busy))
     }
 
     /// Two sides that have finished the handshake.
@@ -250,7 +250,7 @@ final class StateSide {
 
     // MARK: Actions
 
-    func transition<Result>(_ body: (inout PortState<StateHost>, inout [Action<StateHost>]) -> Result) -> Result {
+    func transition<Result>(_ body: (inout Conversation<StateHost>, inout [Action<StateHost>]) -> Result) -> Result {
         var actions: [Action<StateHost>] = []
         let result = body(&state, &actions)
         collect()
@@ -313,7 +313,7 @@ final class StateSide {
     @discardableResult
     func answer(
         _ call: InboundCall, _ result: OutboundMessage? = nil, keeping kept: KeptAnswer.Outcome? = nil
-    ) throws -> PortState<StateHost>.AnswerOutcome {
+    ) throws -> Conversation<StateHost>.AnswerOutcome {
         running.removeAll { $0 === call }
         let message = try result ?? Self.message("") { try $0.encode(7) }
         messages.append(message)

@@ -63,7 +63,7 @@ struct StateWindowTests {
         streams.tick()
         #expect(streams.ended == [])
         let call = BlockingCall()
-        #expect(server.transition { state, _ in state.hold(.thread(call), for: streams.inboxes[3]) })
+        #expect(server.transition { state, _ in state.streams.hold(.thread(call), for: streams.inboxes[3]) })
         streams.tick()
         #expect(streams.ended == [1])
         if case .failed(let error)? = streams.inboxes[1].end {

@@ -240,10 +240,10 @@ struct StreamStateTests {
         let (client, _, _, outbox) = try begun()
         client.host.isQueueFull = true
         #expect(try client.send(1, of: outbox).isNoRoom)
-        client.transition { state, actions in state.resumeStreams(client.host, &actions) }
+        client.resumeStreams()
         #expect(client.done == ["start 0"])
         client.host.isQueueFull = false
-        client.transition { state, actions in state.resumeStreams(client.host, &actions) }
+        client.resumeStreams()
         #expect(client.done == ["start 0", "room 0"] && !client.state.streams.isAwaitingRoom)
     }
 

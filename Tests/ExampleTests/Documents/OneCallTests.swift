@@ -124,11 +124,11 @@ struct OneCallTests {
     func folders() throws {
         let path = try #require(DocumentedCode.documents["OneCall.md"])
         let listed = try DocumentedCode.text(of: path).matches(of: #/(?m)^\| `(\w+)` \|/#).map { String($0.1) }
-        // Those of the module, and those of `State`.
+        // Those of the module, and those of `Conversation`.
         let found = DocumentedCode.files(under: "Sources/DistantObjects").flatMap { file -> [String] in
             let folders = file.split(separator: "/").dropFirst(2).dropLast().map { String($0) }
             guard let first = folders.first, !first.hasSuffix(".docc") else { return [] }
-            return Array(folders.prefix(first == "State" ? 2 : 1))
+            return Array(folders.prefix(first == "Conversation" ? 2 : 1))
         }
         #expect(Set(listed) == Set(found))
     }

@@ -1,0 +1,170 @@
+// Streams of this side, which the peer reads.
+extension Streams {
+    // MARK: The table of references
+
+    /// The entry for an object of this side that stands for a stream; nil if it stands for none.
+    ///
+    /// - Parameters:
+    ///   - isOpen: Whether streams may be sent.
+    ///   - limit: The most streams that may be open.
+    mutating func reference(to object: AnyObject, isOpen: Bool, limit: Int) -> Reference? {
+        guard let source = object as? StreamSource else { return (object as? DeadStreamObject)?.reason.reference }
+        guard isOpen else { return DeadStream.closing.reference }
+        guard source.claim() else { return DeadStream.used.reference }
+        guard let stream = open(source, limit: limit) else {
+            source.giveBack()
+            return DeadStream.overloaded.reference
+        }
+        return .stream(UInt64(stream.number))
+    }
+
+    /// Enters a stream of this side that comes back unread.
+    mutating func takeBack(_ number: UInt32, _ outbox: inout Outbox) throws(ProtocolViolation) -> StreamSource {
+        let stream = try self.outbox(number)
+        guard !stream.wasGivenCredit else {
+            throw ProtocolViolation(.outOfStep, "a stream was passed back after its reader had given it credit")
+        }
+        stream.readerHasEnded = true
+        if stream.phase == .offered { writeEnd(stream, .init(.cancelled, ""), &outbox) }
+        remove(stream)
+        stream.source.giveBack()
+        return stream.source
+    }
+
+    // MARK: Frames of the reader
+
+    /// Enters credit, with which a stream begins or goes on.
+    mutating func receiveCredit(
+        of number: UInt32, _ items: UInt64, _ bytes: UInt64, _ work: inout [some StreamWork]
+    ) throws(ProtocolViolation) {
+        let stream = try outbox(number)
+        try stream.give(items: items, bytes: bytes)
+        switch stream.phase {
+        case .offered:
+            guard stream.allowance > 0 else { return }
+            stream.phase = .running
+            work.append(.stream(.start(stream)))
+        case .running: wakeSenders(of: stream, &work)
+        case .ended: break
+        }
+    }
+
+    /// Enters the reader's End.
+    mutating func receiveReadersEnd(
+        _ number: UInt32, _ outbox: inout Outbox, _ work: inout [some StreamWork]
+    ) throws(ProtocolViolation) {
+        let stream = try self.outbox(number)
+        stream.readerHasEnded = true
+        switch stream.phase {
+        case .offered:
+            writeEnd(stream, .init(.cancelled, ""), &outbox)
+            remove(stream)
+            work.append(.stream(.dispose(stream.source)))
+        case .running:
+            // This side sends its End only when the task has ended. Otherwise a peer could have any number of tasks
+            // run.
+            stream.stop = ConnectionError(.cancelled, "the reader of the stream has stopped")
+            wakeSenders(of: stream, &work)
+            work.append(.stream(.cancel(stream)))
+        case .ended:
+            remove(stream)
+        }
+    }
+
+    // MARK: Producing
+
+    /// Has a sender wait until there is credit and room, or the stream has ended.
+    ///
+    /// - Returns: False if it need not wait.
+    func hold(_ waiter: StreamWaiter, for stream: StreamOutbox) -> Bool {
+        guard stream.stop == nil, stream.allowance == 0 || stream.awaitsRoom else { return false }
+        stream.waiters.append(waiter)
+        return true
+    }
+
+    /// Resumes all senders of a stream, which check again what they wait for.
+    func wakeSenders(of stream: StreamOutbox, _ work: inout [some StreamWork]) {
+        for waiter in stream.waiters { work.append(.stream(.resume(waiter))) }
+        stream.waiters = []
+    }
+
+    /// Notifies the streams that waited for room in the channel.
+    mutating func resumeAwaitingRoom(_ work: inout [some StreamWork]) {
+        for stream in takeAwaitingRoom() {
+            work.append(.stream(.flush(stream)))
+            wakeSenders(of: stream, &work)
+        }
+    }
+
+    /// Notes that the End of a stream is written whose task has ended.
+    ///
+    /// Senders that wait for room in the stream, or send later, get an error: no item may follow the End.
+    func ended(_ stream: StreamOutbox, _ work: inout [some StreamWork]) {
+        end(stream, ConnectionError(.cancelled, "the stream has ended, because its closure has returned"))
+        wakeSenders(of: stream, &work)
+    }
+
+    /// Writes the End of a stream whose task has ended with an error of the library.
+    mutating func end(
+        _ stream: StreamOutbox, _ error: ConnectionError, _ outbox: inout Outbox, _ work: inout [some StreamWork]
+    ) {
+        guard stream.phase == .running else { return }
+        writeEnd(stream, error, &outbox)
+        wakeSenders(of: stream, &work)
+        if stream.readerHasEnded { remove(stream) }
+    }
+
+    private func writeEnd(_ stream: StreamOutbox, _ error: ConnectionError, _ outbox: inout Outbox) {
+        end(stream, error)
+        outbox.write(EndFrame.failed(UInt32(stream.number), error))
+    }
+
+    private func end(_ stream: StreamOutbox, _ error: ConnectionError) {
+        stream.phase = .ended
+        stream.stop = error
+        stream.producer = nil
+    }
+
+    // MARK: The end of the connection
+
+    /// Ends all streams in both directions, because this side closes the connection in order.
+    mutating func close(_ outbox: inout Outbox, _ work: inout [some StreamWork]) {
+        guard !isEmpty else { return }
+        let error = ConnectionError(.closed, "the connection is closing; the stream has not come to its end")
+        let (outgoing, incoming) = all
+        for stream in outgoing where stream.phase != .ended {
+            let isRunning = stream.phase == .running
+            if isRunning { work.append(.stream(.cancel(stream))) }
+            writeEnd(stream, error, &outbox)
+            wakeSenders(of: stream, &work)
+            if !isRunning { work.append(.stream(.dispose(stream.source))) }
+            if stream.readerHasEnded { remove(stream) }
+        }
+        for inbox in incoming { stopReading(inbox, Self.closing, &outbox, &work) }
+    }
+
+    /// Ends all streams, because no more input comes from the peer.
+    ///
+    /// - Parameter partial: The streams of frames whose fragments are missing. Their producer's End may have come.
+    mutating func end(_ end: ConnectionEnd, partial: [StreamInbox], _ work: inout [some StreamWork]) {
+        let lost = ConnectionError(
+            .outcomeUnknown, "\(end) before the stream ended; more items may have been sent", mayHaveRun: true)
+        for inbox in partial { cut(inbox, lost, &work) }
+        guard !isEmpty else { return }
+        let (outgoing, incoming) = removeAll()
+        for stream in outgoing {
+            if stream.phase == .running { work.append(.stream(.cancel(stream))) }
+            if stream.phase == .offered { work.append(.stream(.dispose(stream.source))) }
+            self.end(
+                stream,
+                stream.stop
+                    ?? ConnectionError(
+                        .closed, "\(end) before the stream ended; the reader may not have read what was sent"))
+            wakeSenders(of: stream, &work)
+        }
+        for inbox in incoming {
+            inbox.link = .over
+            cut(inbox, lost, &work)
+        }
+    }
+}
