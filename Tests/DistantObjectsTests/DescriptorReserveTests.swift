@@ -49,6 +49,39 @@ import Testing
             }
         }
 
+        @Test(
+            "If other code has opened the last ones, the newest connection of the largest peer ends for one that waits")
+        func none() async {
+            await #expect(processExitsWith: .success) {
+                let place = try TemporaryFolder()
+                let listener = try Listener(at: .path(place.socket), configuration: .patient)
+                let serving = Task {
+                    for await connection in listener { connection.vend(Directory()) }
+                }
+                let late = RawPeer(descriptor: socket(AF_UNIX, streamSocket, 0))
+                let peers = try (0..<3).map { _ in try RawPeer(connectingTo: place.socket) }
+                for peer in peers {
+                    peer.send(1, RawPeer.hello)
+                    #expect(try await onThread { peer.read()?.kind } == 1)
+                }
+                // Those of the connections are below it, so that one that ends makes room.
+                let limit = Usage.firstUnused(from: 0)
+                Usage.useDescriptors(below: limit, of: limit)
+                #expect(late.connect(to: place.socket))
+                #expect(try await onThread { peers[2].read()?.kind } == 16)
+                // It is of the same process, which has most itself.
+                #expect(try await onThread { late.read()?.kind } == 16)
+                for peer in peers[..<2] {
+                    peer.send(11, [7])
+                    #expect(try await onThread { peer.read()?.kind } == 12)
+                }
+                Usage.allowDescriptors()
+                for peer in peers + [late] { peer.close() }
+                listener.close()
+                await serving.value
+            }
+        }
+
         @Test("A connection stays on its socket, and bytes are sent as data, if only the last descriptors are free")
         func memory() async {
             await #expect(processExitsWith: .success) {

@@ -47,7 +47,7 @@ extension Connection {
 
     /// Waits for the end of the connection, and returns the reason.
     ///
-    /// Any number of tasks may wait.
+    /// Any number of tasks may wait. The wait goes on if the task is cancelled; `ended(within:)` does not.
     public var ended: ConnectionEnd {
         get async {
             await withCheckedContinuation { continuation in
@@ -58,6 +58,24 @@ extension Connection {
                 if let end { continuation.resume(returning: end) }
             }
         }
+    }
+
+    /// Waits for the end of the connection, but not longer than a limit.
+    ///
+    /// - Parameter limit: How long to wait.
+    /// - Returns: The reason of the end; nil if the connection goes on after the limit, or when the task is cancelled.
+    public func ended(within limit: Duration) async -> ConnectionEnd? {
+        let first = FirstOutcome<ConnectionEnd?>()
+        let timer = loop.addTimer(after: limit) { first.set(nil) }
+        let handler = add { first.set($0) }
+        let end = await withTaskCancellationHandler {
+            await first.value
+        } onCancel: {
+            first.set(nil)
+        }
+        loop.cancelTimer(timer)
+        removeHandler(handler)
+        return end
     }
 
     /// Has a handler called at the end, or soon if that has passed.
@@ -228,6 +246,42 @@ extension Connection {
         for continuation in waiting { continuation.resume(returning: end) }
         for handler in handlers { asCurrent { handler(end) } }
         life.withLock { $0.endHook.take() }?()
+    }
+}
+
+/// The outcome of the first of several events, for one task that waits.
+private final class FirstOutcome<Value: Sendable>: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Value, Never>)
+        case known(Value)
+    }
+
+    private let state = Mutex(State.open)
+
+    /// Sets the outcome, unless it is known.
+    func set(_ value: Value) {
+        let waiter = state.withLock { state -> CheckedContinuation<Value, Never>? in
+            if case .known = state { return nil }
+            defer { state = .known(value) }
+            if case .awaited(let waiter) = state { return waiter }
+            return nil
+        }
+        waiter?.resume(returning: value)
+    }
+
+    /// Waits for the outcome.
+    var value: Value {
+        get async {
+            await withCheckedContinuation { continuation in
+                let known = state.withLock { state -> Value? in
+                    if case .known(let value) = state { return value }
+                    state = .awaited(continuation)
+                    return nil
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        }
     }
 }
 

@@ -3,6 +3,8 @@ import Synchronization
 
 extension Connection: LoopUser {
     /// Waits until both sides have accepted each other.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first, which also ends the connection.
     package func handshake() async throws {
         try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
@@ -13,6 +15,7 @@ extension Connection: LoopUser {
                 if let outcome { continuation.resume(with: outcome) }
             }
         } onCancel: {
+            handshakeEnded(CancellationError())
             invalidate()
         }
     }

@@ -76,7 +76,8 @@ extension Connection {
     ///   - configuration: The configuration of the connection.
     /// - Returns: A connection that both sides have accepted. Its `child` is the process.
     /// - Throws: `ConnectionError.transport` if the program cannot be started, or a string contains a zero byte; `.closed` if it
-    ///   ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`. The process is ended then, and killed if it still runs after a second.
+    ///   ends first; `.peerRefused`; `.protocolViolation`; `.handshakeTimeout`; `CancellationError`. The process is ended then, and
+    ///   killed if it still runs after a second.
     public static func launch(
         _ executable: String, arguments: [String] = [], environment: [String: String] = [:],
         in directory: String? = nil,
@@ -106,7 +107,9 @@ extension Connection {
     private static func reason(
         _ error: any Error, _ child: ChildProcess, _ transport: ChildProcess.Transport
     ) async -> any Error {
-        child.terminate()
+        // A program that has ended its side may be about to exit: many close their standard output first.
+        let mayExit = (error as? ConnectionError)?.code == .closed
+        if !mayExit { child.terminate() }
         let status = await child.end(within: .milliseconds(500), on: EventLoop.shared)
         guard let error = error as? ConnectionError else { return error }
         switch (error.code, status) {
@@ -131,7 +134,7 @@ extension Connection {
     /// Opens, in a helper, the connection to the process that launched it.
     ///
     /// - Parameter configuration: The configuration of the connection.
-    /// - Throws: `ConnectionError.transport` if this process was not started by `launch`.
+    /// - Throws: `ConnectionError.transport` if this process was not started by `launch`; others as `open`; `CancellationError`.
     public static func parent(configuration: Configuration = .init()) async throws -> Connection {
         var configuration = configuration
         configuration.name = configuration.name ?? "parent"
@@ -149,7 +152,7 @@ extension Connection {
     ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
     ///   - configuration: The configuration of the connection.
     ///
-    /// - Throws: `ConnectionError` if it is not such a socket, or the other side does not greet.
+    /// - Throws: `ConnectionError` if it is not such a socket, or the other side does not greet; `CancellationError`.
     public static func adopt(
         socket descriptor: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {
@@ -168,7 +171,7 @@ extension Connection {
     ///   - isInitiator: Whether this side sends its Hello first. This must be true on exactly one side.
     ///   - configuration: The configuration of the connection.
     ///
-    /// - Throws: `ConnectionError` if these are not such ends, or the other side does not greet.
+    /// - Throws: `ConnectionError` if these are not such ends, or the other side does not greet; `CancellationError`.
     public static func adopt(
         reading: CInt, writing: CInt, isInitiator: Bool, configuration: Configuration = .init()
     ) async throws -> Connection {

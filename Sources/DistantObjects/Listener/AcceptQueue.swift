@@ -20,9 +20,11 @@ final class AcceptQueue: Sendable {
 
         /// The newest connection of the peer that has most, for a connection of a peer that has fewer.
         ///
+        /// - Parameter peer: The other peer; nil if it is not known.
         /// - Returns: Nil if the other peer would be the largest one then.
-        func newestOfLargest(besides peer: PeerIdentity) -> Open? {
-            guard let largest = counts.largest, largest.count > counts.count(of: peer) + 1 else { return nil }
+        func newestOfLargest(besides peer: PeerIdentity?) -> Open? {
+            let count = peer.map { counts.count(of: $0) } ?? 0
+            guard let largest = counts.largest, largest.count > count + 1 else { return nil }
             return open.values.filter { $0.peer == largest.peer && !$0.makesRoom }.max { $0.number < $1.number }
         }
 
@@ -85,10 +87,7 @@ final class AcceptQueue: Sendable {
         let peer = PeerIdentity(credentials)
         switch admit(peer, makingRoom: makingRoom) {
         case .admitted: break
-        case .instead(let other, let holder, let isFirst):
-            let reason = "other processes need the descriptors, of which \(holder) uses most"
-            if isFirst { report(other.peer, reason) }
-            other.refuse(because: reason)
+        case .instead(let other, let holder, let isFirst): end(other, of: holder, isFirst)
         case .refused(let reason, let isFirst):
             if isFirst { report(credentials, reason) }
             // Without waiting for its Hello, so that a silent peer uses no resources.
@@ -139,6 +138,26 @@ final class AcceptQueue: Sendable {
             state.open[ObjectIdentifier(connection)]?.makesRoom = true
             return .instead(of: connection, other.peer, isFirst: state.counts.refuse(other.peer))
         }
+    }
+
+    /// Ends the newest connection of the peer that has most, for one that waits in the kernel and cannot be accepted.
+    ///
+    /// It ends one at a time. Who connects is not known yet: the largest peer itself has its connection refused afterwards.
+    func makeRoom() {
+        let room = state.withLock { state -> (Connection, PeerIdentity, Bool)? in
+            guard !state.open.values.contains(where: { $0.makesRoom }), let other = state.newestOfLargest(besides: nil)
+            else { return nil }
+            let connection = other.connection.takeUnretainedValue()
+            state.open[ObjectIdentifier(connection)]?.makesRoom = true
+            return (connection, other.peer, state.counts.refuse(other.peer))
+        }
+        if let (connection, holder, isFirst) = room { end(connection, of: holder, isFirst) }
+    }
+
+    private func end(_ connection: Connection, of holder: PeerIdentity, _ isFirst: Bool) {
+        let reason = "other processes need the descriptors, of which \(holder) uses most"
+        if isFirst { report(connection.peer, reason) }
+        connection.refuse(because: reason)
     }
 
     /// Counts the end of a connection that was admitted.

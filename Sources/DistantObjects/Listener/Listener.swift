@@ -74,7 +74,8 @@ public final class Listener: AsyncSequence, Sendable {
         let socket = try Connection.transporting(place) {
             let socket = try listen(loop, shared.value.limits.connections)
             queue.begin(with: socket)
-            socket.whenLastDescriptorsAreLeft(mayAccept: { queue.mayMakeRoom }) { endpoint, peer in
+            socket.whenLastDescriptorsAreLeft(mayAccept: { queue.mayMakeRoom }, makeRoom: { queue.makeRoom() }) {
+                endpoint, peer in
                 queue.accept(endpoint, of: peer, makingRoom: true)
             }
             try socket.start { error in
@@ -109,7 +110,8 @@ public final class Listener: AsyncSequence, Sendable {
 
     /// Waits until the listener is closed and all of its connections have ended.
     ///
-    /// A server should await this before it exits, so that the other side of each connection gets a goodbye.
+    /// A server should await this before it exits, so that the other side of each connection gets a goodbye. The wait goes on if
+    /// the task is cancelled: `close(closingConnectionsWithin:)` bounds it.
     public var ended: Void {
         get async { await queue.ended() }
     }

@@ -22,7 +22,7 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
         var acceptor: Acceptor?
         var onPause: (@Sendable (TransportError) -> Void)?
         /// Called for a connection that takes one of the last descriptors, if the first function returns true.
-        var lastAcceptor: (mayAccept: @Sendable () -> Bool, acceptor: Acceptor)?
+        var lastAcceptor: (mayAccept: @Sendable () -> Bool, makeRoom: @Sendable () -> Void, acceptor: Acceptor)?
         /// Nothing was accepted since the last pause, which was reported.
         var pausesAgain = false
         /// Accepted connections whose end was not reported yet.
@@ -102,11 +102,14 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     ///
     /// - Parameters:
     ///   - mayAccept: Called under a lock; whether the acceptor may find a connection to end.
+    ///   - makeRoom: Called on the loop if not even the last descriptors are left, because other code has opened them. It should
+    ///     end a connection.
     ///   - acceptor: As in `start`.
     package func whenLastDescriptorsAreLeft(
-        mayAccept: @escaping @Sendable () -> Bool, _ acceptor: @escaping Acceptor
+        mayAccept: @escaping @Sendable () -> Bool, makeRoom: @escaping @Sendable () -> Void,
+        _ acceptor: @escaping Acceptor
     ) {
-        lock.withLock { if !state.isClosed { state.lastAcceptor = (mayAccept, acceptor) } }
+        lock.withLock { if !state.isClosed { state.lastAcceptor = (mayAccept, makeRoom, acceptor) } }
     }
 
     /// Begins to accept.
@@ -187,7 +190,10 @@ package final class SocketListener: PollHandler, @unchecked Sendable {  // `lock
     private func acceptLast(_ held: borrowing Held<State>) {
         guard let last = state.lastAcceptor, last.mayAccept() else { return }
         let accepted = port_accept_last(descriptor)
-        guard accepted >= 0 else { return }
+        guard accepted >= 0 else {
+            if errno == EMFILE { loop.perform(last.makeRoom) }
+            return
+        }
         state.open += 1
         pass(accepted, to: last.acceptor)
     }

@@ -1,0 +1,85 @@
+import CPortShims
+import DistantObjects
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+@Suite("Opening a connection that comes to nothing", .bounded())
+struct OpeningTests {
+    private static func cancelled<T: Sendable>(_ body: @escaping @Sendable () async throws -> T) async {
+        // In a task of its own, because a cancelled test counts as skipped.
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await body()
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    private static func socketPair() throws -> (CInt, CInt) {
+        var ends: (CInt, CInt) = (-1, -1)
+        try withUnsafeMutablePointer(to: &ends) { ends in
+            try ends.withMemoryRebound(to: CInt.self, capacity: 2) { try #require(port_socketpair($0) == 0) }
+        }
+        return ends
+    }
+
+    @Test("In a cancelled task each way to open a connection throws CancellationError")
+    func cancelledBefore() async throws {
+        let place = try TemporaryFolder()
+        let listener = try Listener(at: .path(place.socket), configuration: .patient)
+        await Self.cancelled { try await Connection.open(.path(place.socket), configuration: .patient) }
+        await Self.cancelled { try await Connection.pair(first: .patient, second: .patient) }
+        await Self.cancelled {
+            try await Connection.launch("/bin/sh", arguments: ["-c", "exec sleep 1000"], configuration: .patient)
+        }
+        await Self.cancelled {
+            let ends = try Self.socketPair()
+            defer { close(ends.1) }
+            return try await Connection.adopt(socket: ends.0, isInitiator: true, configuration: .patient)
+        }
+        listener.close()
+    }
+
+    @Test("Opening ends with CancellationError when its task is cancelled while the peer is silent")
+    func cancelledMeanwhile() async throws {
+        let ends = try Self.socketPair()
+        let task = Task { try await Connection.adopt(socket: ends.0, isInitiator: true, configuration: .patient) }
+        let peer = RawPeer(descriptor: ends.1)
+        #expect(try await onThread { peer.read()?.kind } == 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try await onThread { peer.read() } == nil)
+        peer.close()
+    }
+
+    @Test("A program that closes its pipes and then exits is reported with its status")
+    func exits() async throws {
+        let error = await #expect(throws: ConnectionError.self) {
+            try await Connection.launch(
+                "/bin/sh", arguments: ["-c", "exec <&- >&-; sleep 0.1; exit 3"], over: .pipes, configuration: .patient)
+        }
+        #expect(error?.code == .closed && error?.message.contains("the program ended with status 3") == true)
+    }
+
+    @Test("A wait for the end returns nothing after its limit or when its task is cancelled, and else the reason")
+    func ended() async throws {
+        let (client, server) = try await Connection.pair(first: .patient, second: .patient)
+        #expect(await client.ended(within: .milliseconds(1)) == nil)
+        let waiting = Task { await client.ended(within: TestTimeout.wait) }
+        waiting.cancel()
+        #expect(await waiting.value == nil)
+        async let end = client.ended(within: TestTimeout.wait)
+        await server.close()
+        for end in [await end, await client.ended(within: TestTimeout.wait)] {
+            guard case .closedByPeer = end else {
+                Issue.record("the connection ended as \(String(describing: end))")
+                continue
+            }
+        }
+    }
+}
