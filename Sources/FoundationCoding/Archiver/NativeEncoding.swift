@@ -108,12 +108,8 @@ enum NativeEncoding {
         // The digits without sign and exponent: 38 of them fit 128 bits.
         let digits = (decimal.isSignMinus ? "-" : "") + decimal.significand.description.filter(\.isNumber)
         let parts = try DecimalParts(digits: decimal.isNaN ? "NaN" : digits)
-        archiver.set(.integer(Int64(decimal.isNaN ? 0 : decimal.exponent)), forKey: "NS.exponent")
-        archiver.set(.integer(Int64(parts.length)), forKey: "NS.length")
-        archiver.set(.bool(parts.isNegative), forKey: "NS.negative")
-        archiver.set(.bool(true), forKey: "NS.compact")
-        archiver.set(.integer(1), forKey: "NS.mantissa.bo")
-        archiver.set(.data(Data(parts.mantissa)), forKey: "NS.mantissa")
+        let exponent = Int64(decimal.isNaN ? 0 : decimal.exponent)
+        for (key, value) in StoredForm.decimal(parts, exponent: exponent) { archiver.set(value, forKey: key) }
     }
 
     /// Writes the forms of Foundation on Linux and of Apple's, both with the precision of a `Float`, and an exact one.

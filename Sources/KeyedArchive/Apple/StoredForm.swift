@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// How archivers store Foundation's plain values as objects: the keys under which such an object has its content, in the
 /// order in which they are looked for.
 ///
@@ -22,6 +28,15 @@ package enum StoredForm {
     package static let decimalText: [StaticString] = ["NS.string", "$0"]
     /// NSDecimalNumber: its digits as a number, which `StoredDecimal` reads.
     package static let decimalMantissa: [StaticString] = ["NS.mantissa"]
+
+    /// What NSDecimalNumber stores for a number, in order.
+    package static func decimal(_ parts: DecimalParts, exponent: Int64) -> [(key: String, value: ArchivedValue)] {
+        [
+            ("NS.exponent", .integer(exponent)), ("NS.length", .integer(Int64(parts.length))),
+            ("NS.negative", .bool(parts.isNegative)), ("NS.compact", .bool(true)),
+            ("NS.mantissa.bo", .integer(1)), ("NS.mantissa", .data(Data(parts.mantissa))),
+        ]
+    }
 }
 
 extension ArchivedRecord {

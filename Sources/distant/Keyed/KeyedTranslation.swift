@@ -9,25 +9,32 @@ import KeyedArchive
 /// Makes a keyed archive of a typedstream of Foundation's objects: what `NSKeyedArchiver` would have written for them.
 ///
 /// Each object becomes one object, so what is shared stays shared. Other classes are refused by name, since only their own
-/// code knows under which keys their values belong. Nothing recurses: the objects get their places first and their content
-/// then.
+/// code knows under which keys their values belong. Nothing recurses: an object gets its place where it is met first, and
+/// its content later. So what nothing refers to any more is left out.
 struct KeyedTranslation {
     private let stream: TypedStreamGraph
     private var graph = ArchivedGraph(archiver: "NSKeyedArchiver")
-    /// The place in `graph` of each object of the stream, by label; 0 for other labels.
+    /// The place in `graph` of each object of the stream that was met, by label.
     private var places: [Int]
-
     /// Foundation's class of each object, by label.
-    private var classes: [FoundationClass?]
+    private var classes: [TranslatedClass?]
+    /// The objects that were met, in that order.
+    private var met: [Int] = []
 
     /// The keyed archive as a graph.
     ///
     /// - Throws: `ArchiveError` that names classes or objects that cannot be translated.
     static func graph(of stream: TypedStreamGraph) throws -> ArchivedGraph {
         var translation = KeyedTranslation(stream)
-        try translation.place()
-        for (label, content) in stream.labels.enumerated() {
-            guard case .object(let object) = content, let type = translation.classes[label] else { continue }
+        try translation.findClasses()
+        try translation.placeRoot()
+        var next = 0
+        while next < translation.met.count {
+            let label = translation.met[next]
+            next += 1
+            guard case .object(let object) = stream.labels[label], let type = translation.classes[label] else {
+                continue
+            }
             do { try translation.fill(label, object, type) } catch let problem as Problem {
                 throw ArchiveError(.unsupported, "\(type.rawValue) #\(label): \(problem.message)")
             }
@@ -41,17 +48,28 @@ struct KeyedTranslation {
         classes = Array(repeating: nil, count: stream.labels.count)
     }
 
-    /// Why an object cannot be translated.
-    private struct Problem: Error {
-        let message: String
-
-        init(_ message: String) { self.message = message }
-    }
+    private typealias Problem = TranslationProblem
 
     // MARK: Places
 
-    /// Gives each object its place, and the root its key.
-    private mutating func place() throws {
+    /// Finds the class of each object.
+    private mutating func findClasses() throws {
+        var others: [String] = []
+        for (label, content) in stream.labels.enumerated() {
+            guard case .object(let object) = content else { continue }
+            let name = names(object.classLabel).first ?? "an object of no class"
+            classes[label] = TranslatedClass(rawValue: name)
+            if classes[label] == nil, !others.contains(name) { others.append(name) }
+            guard others.count < 8 else { break }
+        }
+        guard others.isEmpty else {
+            let list = others.map { PlainText.name($0) }.joined(separator: ", ")
+            throw ArchiveError(
+                .unsupported, "only objects of some of Foundation's classes are translated, and not those of: \(list)")
+        }
+    }
+
+    private mutating func placeRoot() throws {
         var top = stream.groups.makeIterator()
         guard let group = top.next(), top.next() == nil, case let values = Array(group.values.prefix(2)),
             values.count == 1,
@@ -59,28 +77,7 @@ struct KeyedTranslation {
         else {
             throw ArchiveError(.unsupported, "a keyed archive has one root, but this is not one object")
         }
-        var others: [String] = []
-        for (label, content) in stream.labels.enumerated() {
-            guard case .object(let object) = content else { continue }
-            let names = names(object.classLabel)
-            guard let type = names.first.flatMap({ FoundationClass(rawValue: $0) }) else {
-                let name = names.first ?? "an object of no class"
-                if !others.contains(name) { others.append(name) }
-                guard others.count < 8 else { break }
-                continue
-            }
-            classes[label] = type
-            places[label] =
-                type.isPlain && !isNullText(object)
-                ? try graph.add(.value(.null))
-                : graph.add(className: type.rawValue, superclasses: Array(names.dropFirst()), fields: [])
-        }
-        guard others.isEmpty else {
-            let list = others.map { PlainText.name($0) }.joined(separator: ", ")
-            throw ArchiveError(
-                .unsupported, "only objects of some of Foundation's classes are translated, and not those of: \(list)")
-        }
-        graph.setRoot(.reference(place(of: root)), forKey: "root")
+        graph.setRoot(.reference(try place(of: root)), forKey: "root")
     }
 
     /// The label of an object, or -1 for nil; nil for another value.
@@ -92,7 +89,22 @@ struct KeyedTranslation {
         }
     }
 
-    private func place(of label: Int) -> Int { label < 0 ? 0 : places[label] }
+    /// The place of an object, which it gets where it is met first; 0 for nil.
+    private mutating func place(of label: Int) throws -> Int {
+        guard label >= 0 else { return 0 }
+        guard places[label] == 0, let type = classes[label], case .object(let object) = stream.labels[label] else {
+            return places[label]
+        }
+        met.append(label)
+        if type.isPlain && !isNullText(object) {
+            places[label] = try graph.add(.value(.null))
+        } else {
+            let superclasses = type.keyed?.superclasses ?? Array(names(object.classLabel).dropFirst())
+            places[label] = graph.add(
+                className: type.keyed?.name ?? type.rawValue, superclasses: superclasses, fields: [])
+        }
+        return places[label]
+    }
 
     /// The names of a class and its superclasses.
     private func names(_ label: Int?) -> [String] {
@@ -108,7 +120,7 @@ struct KeyedTranslation {
 
     // MARK: Content
 
-    private mutating func fill(_ label: Int, _ object: TypedStreamObject, _ type: FoundationClass) throws {
+    private mutating func fill(_ label: Int, _ object: TypedStreamObject, _ type: TranslatedClass) throws {
         var values: [TypedStreamValue] = []
         var types: [ArchivedText] = []
         for group in object.groups {
@@ -132,6 +144,11 @@ struct KeyedTranslation {
         case .date:
             guard values.count == 1, case .double(let bits) = values[0] else { throw Self.other }
             set(label, [("NS.time", .double(bits: bits))])
+        case .calendarDate:
+            // How the date is shown has no place in NSDate.
+            guard values.count == 3, case .double(let bits) = values[0] else { throw Self.other }
+            set(label, [("NS.time", .double(bits: bits))])
+        case .decimal: set(label, try decimal(values))
         case .url: try fillURL(label, values)
         case .timeZone:
             guard values.count == 2, let name = reference(values[0]), let data = reference(values[1]) else {
@@ -139,7 +156,7 @@ struct KeyedTranslation {
             }
             set(
                 label,
-                [("NS.name", .reference(place(of: name))), ("NS.data", .reference(place(of: data)))])
+                [("NS.name", .reference(try place(of: name))), ("NS.data", .reference(try place(of: data)))])
         case .value: try fillValue(label, values, types)
         case .attributedString, .mutableAttributedString: try fillAttributed(label, values)
         }
@@ -204,14 +221,14 @@ struct KeyedTranslation {
         }
     }
 
-    private func elements(_ values: [TypedStreamValue], perEntry: Int) throws -> [ArchivedValue] {
+    private mutating func elements(_ values: [TypedStreamValue], perEntry: Int) throws -> [ArchivedValue] {
         guard let first = values.first, let count = whole(first), count >= 0, values.count - 1 == count * perEntry
         else {
             throw Self.other
         }
         return try values.dropFirst().map {
             guard let label = reference($0) else { throw Self.other }
-            return .reference(place(of: label))
+            return .reference(try place(of: label))
         }
     }
 
@@ -236,6 +253,19 @@ struct KeyedTranslation {
         case .double(let bits): .double(bits: bits)
         default: throw Self.other
         }
+    }
+
+    /// The exponent, the count of words, whether it is negative, whether it is compact, and eight words of digits.
+    private func decimal(_ values: [TypedStreamValue]) throws -> [(key: String, value: ArchivedValue)] {
+        let numbers = values.compactMap(whole)
+        guard values.count == 15, numbers.count == 13, case .array = values[5], numbers[4] == 8,
+            (-128...127).contains(numbers[0])
+        else { throw Self.other }
+        let words = numbers[5...].map { UInt16(truncatingIfNeeded: $0) }
+        let parts = try DecimalParts(
+            mantissa: words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }, isBigEndian: false,
+            length: numbers[1], isNegative: numbers[2] != 0)
+        return StoredForm.decimal(parts, exponent: Int64(numbers[0]))
     }
 
     private mutating func fillValue(_ label: Int, _ values: [TypedStreamValue], _ types: [ArchivedText]) throws {
@@ -296,7 +326,7 @@ struct KeyedTranslation {
             guard let label = reference(values[1]) else { throw Self.other }
             base = label
         }
-        set(label, [("NS.base", .reference(place(of: base))), ("NS.relative", .reference(place(of: text)))])
+        set(label, [("NS.base", .reference(try place(of: base))), ("NS.relative", .reference(try place(of: text)))])
     }
 
     // MARK: Attributed strings
@@ -304,7 +334,7 @@ struct KeyedTranslation {
     /// A text, and for each run the number of its attributes, its length, and the attributes where their number is new.
     private mutating func fillAttributed(_ label: Int, _ values: [TypedStreamValue]) throws {
         guard let first = values.first, let text = reference(first) else { throw Self.other }
-        var fields: [(key: String, value: ArchivedValue)] = [("NSString", .reference(place(of: text)))]
+        var fields: [(key: String, value: ArchivedValue)] = [("NSString", .reference(try place(of: text)))]
         var attributes: [ArchivedValue] = []
         var runs: [(length: Int, slot: Int)] = []
         var at = 1
@@ -315,7 +345,7 @@ struct KeyedTranslation {
             at += 2
             if number == attributes.count + 1 {
                 guard at < values.count, let new = reference(values[at]) else { throw Self.other }
-                attributes.append(.reference(place(of: new)))
+                attributes.append(.reference(try place(of: new)))
                 at += 1
             }
             guard number <= attributes.count else { throw Self.other }
@@ -346,35 +376,5 @@ struct KeyedTranslation {
             rest >>= 7
         }
         bytes.append(UInt8(rest))
-    }
-}
-
-/// The classes that are translated.
-private enum FoundationClass: String {
-    case string = "NSString"
-    case mutableString = "NSMutableString"
-    case data = "NSData"
-    case mutableData = "NSMutableData"
-    case number = "NSNumber"
-    case value = "NSValue"
-    case null = "NSNull"
-    case array = "NSArray"
-    case mutableArray = "NSMutableArray"
-    case set = "NSSet"
-    case mutableSet = "NSMutableSet"
-    case dictionary = "NSDictionary"
-    case mutableDictionary = "NSMutableDictionary"
-    case date = "NSDate"
-    case timeZone = "NSTimeZone"
-    case url = "NSURL"
-    case attributedString = "NSAttributedString"
-    case mutableAttributedString = "NSMutableAttributedString"
-
-    /// Whether keyed archives have the value itself in the place of an object.
-    var isPlain: Bool {
-        switch self {
-        case .string, .data, .number: true
-        default: false
-        }
     }
 }

@@ -118,6 +118,61 @@ struct KeyedTranslationTests {
         #endif
     }
 
+    @Test("A calendar date becomes a date without its format, and nothing else is in the archive")
+    func calendarDate() async throws {
+        // What the archive stores as strings: 0 the type of an object, 1 the class, 2 the type of the time.
+        let bytes = try await translated(
+            Bytes.file(
+                Bytes.new("@"), Bytes.object("NSCalendarDate"), Bytes.new("d"), [7], Bytes.reference(0), string("%Y"),
+                Bytes.reference(0), Bytes.null, Bytes.end))
+        let graph = try ArchivedGraph(bytes)
+        #expect(root(of: graph)?.className == "NSDate" && root(of: graph)?["NS.time"] == .double(bits: 7.0.bitPattern))
+        // Nil, the date, and its class.
+        #expect(graph.objects.count == 3, "\(graph)")
+        let date = Date(timeIntervalSinceReferenceDate: 7)
+        #expect(try KeyedUnarchiver.unarchive(Date.self, from: bytes) == date)
+        #if canImport(FoundationCoding)
+            let opened = try NSCodingUnarchiver.unarchivedObject(ofClass: NSDate.self, from: Data(bytes))
+            #expect(opened as Date? == date)
+        #endif
+    }
+
+    @Test("Decimal numbers keep all digits")
+    func decimals() async throws {
+        // 4 is the type of the sign, 1,234 the digits.
+        let bytes = try await translated(
+            Bytes.file(
+                Bytes.new("@"), Bytes.object("NSDecimalNumberPlaceholder"), Bytes.new("i"), Bytes.number(-2),
+                Bytes.new("S"), [1], Bytes.new("C"), [1], Bytes.reference(4), [1], Bytes.new("I"), [8],
+                Bytes.new("[8S]"), Bytes.number(1234), [0, 0, 0, 0, 0, 0, 0], Bytes.end))
+        #expect(try KeyedUnarchiver.unarchive(Decimal.self, from: bytes) == Decimal(string: "-12.34"))
+        let wrong = Bytes.file(
+            Bytes.new("@"), Bytes.object("NSDecimalNumberPlaceholder"), Bytes.new("i"), [1], Bytes.end)
+        let path = scratch.path("wrong")
+        try Data(wrong).write(to: URL(fileURLWithPath: path))
+        let outcome = try await run(["convert", "--keyed", "--to", "xml", path, scratch.path("c")])
+        #expect(outcome.errors.contains("NSDecimalNumberPlaceholder #0: has other values"), "\(outcome.errors)")
+        #if canImport(FoundationCoding)
+            let texts = ["0", "1", "-0.001", "12345678901234567890123456789012345678e-120", "9e127", "NaN"]
+            let numbers = texts.map { NSDecimalNumber(string: $0) }
+            let archiver = NSCodingTypedStreamArchiver()
+            archiver.encodeRootObject(numbers as NSArray)
+            let keyed = try await translated(Array(try archiver.data()))
+            let unarchiver = try NSCodingUnarchiver(forReadingFrom: Data(keyed))
+            let copies =
+                unarchiver.decodeObject(of: [NSArray.self, NSDecimalNumber.self], forKey: "root") as? [NSDecimalNumber]
+            #expect(copies?.map(\.stringValue) == numbers.map(\.stringValue), "\(String(describing: unarchiver.error))")
+            // The same as the keyed archiver writes, key by key.
+            let own = NSCodingArchiver()
+            own.encode(numbers as NSArray, forKey: "root")
+            let expected = try own.graph().objects.compactMap(\.record).filter { $0.typeName == "NSDecimalNumber" }
+            let found = try ArchivedGraph(keyed).objects.compactMap(\.record).filter {
+                $0.typeName == "NSDecimalNumber"
+            }
+            #expect(found.map(\.keys) == expected.map(\.keys) && found.map(\.values) == expected.map(\.values))
+        #endif
+    }
+
     @Test("Other classes are refused by name, and so is what is not one object or no typedstream")
     func refusals() async throws {
         let other = Bytes.file(
