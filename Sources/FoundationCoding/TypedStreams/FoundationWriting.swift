@@ -25,14 +25,11 @@ enum FoundationWriting {
         let body: Body
     }
 
-    /// The versions that are not 0.
-    private static let versions = ["NSString": 1, "NSMutableString": 1, "NSTimeZone": 1]
-
     private static let forms: [ObjectIdentifier: Form] = {
         var forms: [ObjectIdentifier: Form] = [:]
         func add(_ type: AnyClass, _ names: String..., body: @escaping Body) {
             let ancestry = (names + ["NSObject"]).map {
-                ArchivedAncestry.Member(name: $0, version: versions[$0] ?? 0)
+                ArchivedAncestry.Member(name: $0, version: TypedStreamFoundation.version(of: $0))
             }
             forms[ObjectIdentifier(type)] = Form(ancestry: ancestry, body: body)
         }

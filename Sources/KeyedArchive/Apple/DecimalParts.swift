@@ -1,7 +1,8 @@
 /// A decimal as Foundation stores it: a number of up to 128 bits in 16-bit words, and a power of ten.
 package struct DecimalParts {
     package let isNegative: Bool
-    let words: [UInt16]
+    /// The words, the lowest first: always eight.
+    package let words: [UInt16]
     /// The number of words in use: 0 for zero, and for NaN, which is also negative.
     package let length: Int
 

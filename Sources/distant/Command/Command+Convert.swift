@@ -38,9 +38,8 @@ extension Command {
                 format: format, limits: ArchiveFile.limits, to: receiver)
         }
         switch (file.content, format) {
-        case (.keyed, .typedstream), (.nibArchive, .typedstream):
-            throw ArchiveError(
-                .unsupported, "only a typedstream, or the JSON or property list of one, becomes a typedstream")
+        case (.keyed(let graph), .typedstream):
+            try TypedStreamGraph(SequentialTranslation.bytes(of: graph), limits: ArchiveFile.limits).write(to: receiver)
         case (.keyed(let graph), _):
             try graph.write(format: format, limits: ArchiveFile.limits, to: receiver)
         case (.typedstream(let graph), .typedstream): try graph.write(to: receiver)

@@ -41,8 +41,9 @@ enum Command {
           convert   write the same objects in another format; OUT is replaced as a whole or not at all
             --to    binary and xml are Apple's format, json is what dump --json prints. A typedstream can
                     become typedstream, json, or a property list with the tree of that json, and from
-                    either a typedstream again, the same bytes. A NIBArchive can become json, or such
-                    a property list
+                    either a typedstream again, the same bytes. A sequential archive, which has types
+                    in the place of keys, can become a typedstream too. A NIBArchive can become json,
+                    or such a property list
             --keyed make a keyed archive of a typedstream, as NSKeyedArchiver would have written it; only
                     for objects of some of Foundation's classes, and there is no way back
           check     open each file and say in a line what it is, or what is wrong with it
