@@ -9,12 +9,12 @@ extension NSCodingUnarchiver {
     func list(of classes: [AnyClass]?) -> AllowList? {
         if strictness == .anyClass { return nil }
         guard let classes else {
-            let current = lists[lists.count - 1] ?? AllowList([])
+            let current = lists[lists.count - 1] ?? AllowList.of([])
             return current.isWidened ? current : current.widened
         }
         let key = classes.map { ObjectIdentifier($0) }
         if let known = listsByClasses[key] { return known }
-        let list = AllowList(classes)
+        let list = AllowList.of(classes)
         listsByClasses[key] = list
         return list
     }

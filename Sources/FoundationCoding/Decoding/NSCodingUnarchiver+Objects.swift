@@ -125,7 +125,7 @@ extension NSCodingUnarchiver {
         let needs = try FoundationNeeds.ofFoundation(in: type)
         try needs?.check(self, record, index)
         let unnamed = needs?.unnamed ?? []
-        if !unnamed.isEmpty { lists.append(lists[lists.count - 1].map { AllowList($0.classes + unnamed) }) }
+        if !unnamed.isEmpty { lists.append(lists[lists.count - 1].map { AllowList.of($0.classes + unnamed) }) }
         defer { if !unnamed.isEmpty { lists.removeLast() } }
         let object = coding.init(coder: self)
         if let failure { throw failure }

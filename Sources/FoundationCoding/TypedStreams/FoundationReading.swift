@@ -127,6 +127,7 @@ enum FoundationReading {
         }
         try expectShallow(unarchiver)
         try expectComplete(unarchiver, label, keys)
+        unarchiver.lastEntries = zip(keys, values).map { ($0, $1) }
         return try Hashing.dictionary(keys, values, into: unarchiver.collection(label, as: NSMutableDictionary.self))
     }
 

@@ -253,7 +253,7 @@ extension NSCodingTypedStreamUnarchiver {
         guard let classes else { return current.isWidened ? current : current.widened }
         let key = classes.map { ObjectIdentifier($0) }
         if let known = listsByClasses[key] { return known }
-        let list = AllowList(classes)
+        let list = AllowList.of(classes)
         listsByClasses[key] = list
         return list
     }

@@ -19,7 +19,7 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
         super.init(try Self.open(data, limits: limits, sequential: true), limits: limits, sequential: true)
         if let classes {
             strictness = .listed
-            lists = [AllowList(classes)]
+            lists = [AllowList.of(classes)]
         }
     }
 

@@ -109,7 +109,7 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         self.limits = limits
         isSequential = sequential
         strictness = sequential ? .anyClass : .secure
-        lists = [AllowList([])]
+        lists = [AllowList.of([])]
         frames = [DecodingFrame(graph.roots, steps: [], allowsKeys: !sequential)]
         super.init()
     }

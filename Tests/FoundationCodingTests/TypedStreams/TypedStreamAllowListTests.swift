@@ -39,6 +39,16 @@ private final class Greedy: NSObject, NSCoding {
     func encode(with coder: NSCoder) {}
 }
 
+/// Contains an object of a class that it lists, or does not.
+private final class Changing: NSObject, NSCoding, NSCodingClassListing {
+    // Only one test sets it.
+    nonisolated(unsafe) static var archivedClasses: [AnyClass] = []
+
+    init?(coder: NSCoder) { _ = coder.decodeObject() }
+
+    func encode(with coder: NSCoder) {}
+}
+
 @Suite("What typedstreams may contain, and what hostile ones cost")
 struct TypedStreamAllowListTests {
     private typealias Bytes = TypedStreamBytes
@@ -163,6 +173,25 @@ struct TypedStreamAllowListTests {
             thread.start()
         }
         #expect(found == [.limit, .limit, nil, .limit, .limit])
+    }
+
+    @Test("What a class lists is asked for each archive")
+    func changingList() throws {
+        let data = TypedStreamSample.data {
+            $0.group("@")
+            $0.object([("Changing", 0), ("NSObject", 0)]) { $0.employee() }
+        }
+        func code() throws -> ArchiveError.Code? {
+            let unarchiver = try NSCodingTypedStreamUnarchiver(forReadingFrom: data, allowing: [Changing.self])
+            unarchiver.setClass(Changing.self, forClassName: "Changing")
+            _ = unarchiver.decodeObject()
+            return (unarchiver.error as? ArchiveError)?.code
+        }
+        #expect(try code() == .classNotAllowed)
+        Changing.archivedClasses = [Employee.self]
+        #expect(try code() == nil)
+        Changing.archivedClasses = []
+        #expect(try code() == .classNotAllowed)
     }
 
     @Test("Arrays of nothing cost nothing, and runs of attributes are read in linear time")

@@ -60,6 +60,42 @@ struct TypedStreamUnarchiverTests {
         #expect(try error(data, []).code == .classNotAllowed, "it is no property list")
     }
 
+    @Test("A run has the entries of its own dictionary, also where that contains others or was met before")
+    func attributes() throws {
+        let data = TypedStreamSample.data {
+            $0.array(2) {
+                $0.group("@")
+                let known = $0.object([("NSDictionary", 0), ("NSObject", 0)]) {
+                    $0.group("i", [1])
+                    $0.string("k")
+                    $0.string("v")
+                }
+                $0.group("@")
+                $0.object([("NSAttributedString", 0), ("NSObject", 0)]) {
+                    $0.string("abc")
+                    $0.group("iI", [1, 1])
+                    $0.dictionary(2) {
+                        $0.string("x")
+                        $0.number("i", [3])
+                        $0.string("y")
+                        $0.dictionary(1) {
+                            $0.string("inner")
+                            $0.string("z")
+                        }
+                    }
+                    $0.group("iI", [2, 1])
+                    $0.group("@")
+                    $0.reference(known)
+                    $0.group("iI", [3, 1])
+                    $0.dictionary(0) { _ in }
+                }
+            }
+        }
+        let root = try NSCodingTypedStreamUnarchiver.unarchivedObject(ofClasses: TypedStreamSample.allowed, from: data)
+        let text = try #require((root as? NSArray)?[1] as? NSAttributedString)
+        #expect(CanonicalText.text(text) == #"a("abc" 1{"x":i3,"y":{"inner":"z"}} 1{"k":"v"} 1{})"#)
+    }
+
     @Test("Numbers keep their values and kinds, values of C are Foundation's, and other structures keep their fields")
     func values() throws {
         let root = try NSCodingTypedStreamUnarchiver.unarchivedObject(
