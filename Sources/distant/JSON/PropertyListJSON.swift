@@ -105,33 +105,49 @@ enum PropertyListJSON {
 
     /// The JSON of a property list.
     ///
-    /// - Parameter limit: The most bytes; a property list may use a value many times.
+    /// No array or dictionary may be in two places, as nothing writes such a property list of an archive: a few could stand
+    /// for millions of values. Strings may be.
+    /// - Parameter limit: The most bytes.
     static func json(_ list: PlainPropertyList, limit: Int) throws -> [UInt8] {
         var text: [UInt8] = []
-        var open: [(container: Int, next: Int, count: Int, isDictionary: Bool)] = []
+        var places: [(container: Int, next: Int, count: Int, isDictionary: Bool)] = []
+        var opened: [Bool] = []
+        func open(_ number: Int, _ count: Int, isDictionary: Bool) throws {
+            places.append((number, 0, count, isDictionary))
+            guard count > 0 else { return }
+            if number >= opened.count {
+                opened += repeatElement(false, count: max(number + 1 - opened.count, opened.count))
+            }
+            guard !opened[number] else {
+                throw ArchiveError(
+                    .corrupt, "an array or dictionary in two places, which the property list of such an archive has not"
+                )
+            }
+            opened[number] = true
+        }
         func begin(_ number: Int, _ form: Form?) throws {
             switch list.content(number) {
             case .array(let count):
                 text.append(UInt8(ascii: "["))
-                open.append((number, 0, count, false))
+                try open(number, count, isDictionary: false)
             case .dictionary(0): text += "null".utf8
             case .dictionary(let count):
                 text.append(UInt8(ascii: "{"))
-                open.append((number, 0, count, true))
+                try open(number, count, isDictionary: true)
             case let leaf: try append(leaf, form, to: &text)
             }
         }
         try begin(list.top, nil)
-        while let last = open.last {
+        while let last = places.last {
             guard text.count <= limit else {
                 throw ArchiveError(.limit, "values shared so often that they are too large")
             }
             guard last.next < last.count else {
                 text.append(last.isDictionary ? UInt8(ascii: "}") : UInt8(ascii: "]"))
-                open.removeLast()
+                places.removeLast()
                 continue
             }
-            open[open.count - 1].next += 1
+            places[places.count - 1].next += 1
             if last.next > 0 { text.append(UInt8(ascii: ",")) }
             var form: Form?
             if last.isDictionary {
