@@ -190,14 +190,15 @@ extension FoundationReading {
     private static func attributes(
         _ unarchiver: NSCodingTypedStreamUnarchiver
     ) throws -> [NSAttributedString.Key: Any] {
-        unarchiver.lastEntries = nil
         guard let object = try unarchiver.nextShallowElement("attributes") else { return [:] }
         guard let attributes = object as? NSDictionary else {
             throw ArchiveError(.typeMismatch, "expected a dictionary of attributes")
         }
         var result: [NSAttributedString.Key: Any] = [:]
-        // The dictionary itself was made last, if it was made just now.
-        let entries = unarchiver.lastEntries ?? RawElements.pairs(attributes).map { ($0.key, $0.value) }
+        let last = unarchiver.lastEntries
+        let entries =
+            last?.dictionary === attributes
+            ? last?.entries ?? [] : RawElements.pairs(attributes).map { ($0.key, $0.value) }
         for (key, value) in entries {
             guard let key = key as? NSString else {
                 throw ArchiveError(.corrupt, "an attribute whose key is no string")

@@ -127,8 +127,10 @@ enum FoundationReading {
         }
         try expectShallow(unarchiver)
         try expectComplete(unarchiver, label, keys)
-        unarchiver.lastEntries = zip(keys, values).map { ($0, $1) }
-        return try Hashing.dictionary(keys, values, into: unarchiver.collection(label, as: NSMutableDictionary.self))
+        let dictionary = try Hashing.dictionary(
+            keys, values, into: unarchiver.collection(label, as: NSMutableDictionary.self))
+        unarchiver.lastEntries = (dictionary, zip(keys, values).map { ($0, $1) })
+        return dictionary
     }
 
     private static func key(_ unarchiver: NSCodingTypedStreamUnarchiver, _ what: StaticString) throws -> NSObject {

@@ -50,8 +50,8 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     var deepest = 0
     /// How deep objects are inside one another in the object that was decoded last.
     var lastHeight = 0
-    /// The entries of the dictionary that was made last: Foundation gives them back slowly, and not as they are.
-    var lastEntries: [(AnyObject, AnyObject)]?
+    /// The dictionary that was made last, and its entries: Foundation gives them back slowly, and not as they are.
+    var lastEntries: (dictionary: NSDictionary, entries: [(AnyObject, AnyObject)])?
     /// C strings that were returned, by label and by content; they live as long as the coder.
     var stringsByLabel: [Int: UnsafeMutablePointer<CChar>] = [:]
     var stringsByText: [ArchivedText: UnsafeMutablePointer<CChar>] = [:]

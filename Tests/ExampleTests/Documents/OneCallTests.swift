@@ -82,10 +82,12 @@ struct OneCallTests {
         }.map(\.value)
     }
 
-    @Test("Each function of the sender's side is in the folder that the figure names, and is called by one above it")
-    func functions() throws {
-        let rows = try Self.rows(below: "## The sender's side, function by function")
-        #expect(rows.count >= 25)
+    @Test(
+        "Each function of a list is in the folder that the list names, and is called by one above it",
+        arguments: [("The sender's side", 25), ("The owner's side", 25), ("The way back", 12)])
+    func functions(_ side: String, _ count: Int) throws {
+        let rows = try Self.rows(below: "## \(side), function by function")
+        #expect(rows.count >= count)
         for (index, row) in rows.enumerated() {
             let parts = try #require(row.rest.first).split(separator: ".")
             let (type, function) = (parts[0], parts[1])
