@@ -67,7 +67,7 @@ struct DocumentTests {
     func manifest(block: DocumentedCode.Lines) async throws {
         let scratch = try TemporaryFolder()
         let part = [
-            "// swift-tools-version: 6.2", "import PackageDescription", "let package = Package(", "name: \"tool\",",
+            "// swift-tools-version: 6.3", "import PackageDescription", "let package = Package(", "name: \"tool\",",
         ]
         let isWhole = block[0].hasPrefix("// swift-tools-version")
         let text = (isWhole ? block : part + block + [")"]).joined(separator: "\n")
