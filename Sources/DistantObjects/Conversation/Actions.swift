@@ -2,15 +2,16 @@
 
 /// Work that a transition leaves to its caller, to be done after the lock is released.
 enum Action<Host: ConversationHost>: @unchecked Sendable {
-    // Owned by one thread at a time: handed over, never shared.
+    // One thread owns an action at a time: actions are handed over, never shared.
 
     /// Resume the waiter of a call with an error.
     case fail(Host.Waiter, any Error)
-    /// Resume the sender of a one-way message, which was written or has failed.
+    /// Resume the sender of a one-way message that was written or has failed.
     case oneWay(Host.RoomWaiter, (any Error)?)
-    /// Resume the waiter for a ping or a barrier, which was answered or has failed.
+    /// Resume the waiter for a ping or a barrier that was answered or has failed.
     case pong(UnsafeContinuation<Void, any Error>, (any Error)?)
-    /// Drop an answer that no longer has a waiter.
+    /// Drop an answer that no longer has a waiter, or what is left of another message that nothing reads: its tables,
+    /// and the credit for its bytes.
     case discard(Reply)
     /// Reuse a message that was sent or has failed.
     case recycle(OutboundMessage)
@@ -20,14 +21,15 @@ enum Action<Host: ConversationHost>: @unchecked Sendable {
     case unexport(Export)
     /// Cancel the method of a call of the peer.
     case cancel(Host.RunningCall)
-    /// Stop writing a call of this side that no longer has a waiter, by the number of its opener.
+    /// Stop writing a call of this side whose waiter has given up. The number is that of the call's opener, its first
+    /// frame.
     case abort(UInt64)
     case cancelTimer(TimerToken)
     case event(ConnectionEvent)
     /// Ask the accept rule, which is user code, about a peer that has said Hello under this name.
     case decideOnPeer(name: String)
     case peerSaidGoodbye
-    /// Go on with an orderly close if it has nothing left to wait for.
+    /// Go on with an orderly close if the close has nothing left to wait for.
     case closeIfIdle
     /// Work for a stream.
     case stream(StreamAction)
@@ -53,7 +55,7 @@ enum Action<Host: ConversationHost>: @unchecked Sendable {
         // If the export does not hold the last reference, its release runs no `deinit`.
         case .unexport(let export): export.holdsObjectAlone
         case .stream(let action): action.runsUserCode
-        // Objects in their tables are released.
+        // The objects in the tables of the answer or message are released with it.
         case .discard(let reply): reply.tables != nil
         case .recycle(let message): message.encoder.hasTables
         case .fail, .oneWay, .pong, .abort, .cancelTimer, .peerSaidGoodbye, .closeIfIdle, .flush,
@@ -67,9 +69,9 @@ enum Action<Host: ConversationHost>: @unchecked Sendable {
 ///
 /// Usually there is one answer. It has its own property, so that it is moved without an allocation or a retain.
 struct Actions<Host: ConversationHost>: ~Copyable, @unchecked Sendable {
-    // Owned by one thread at a time, like each action.
+    // One thread owns the actions at a time, like each single action.
 
-    // A tuple, because its elements are moved out where the properties of a struct are copied.
+    // A tuple and no struct: the elements of a tuple are moved out, where the properties of a struct are copied.
     private typealias Answer = (waiter: Host.Waiter, reply: Reply)
 
     private var first: Answer?
@@ -84,7 +86,7 @@ struct Actions<Host: ConversationHost>: ~Copyable, @unchecked Sendable {
         if first == nil { first = (waiter, reply) } else { answers.append((waiter, reply)) }
     }
 
-    /// Removes and returns the first answer if its waiter matches.
+    /// Removes and returns the first answer if its waiter is the one that `isMeant` looks for.
     @inline(__always)
     mutating func takeAnswer(where isMeant: (Host.Waiter) -> Bool) -> Reply? {
         guard let answer = first, isMeant(answer.waiter) else { return nil }
@@ -93,7 +95,6 @@ struct Actions<Host: ConversationHost>: ~Copyable, @unchecked Sendable {
         return answer.reply
     }
 
-    /// Removes and returns all actions.
     mutating func takeAll() -> Actions<Host> {
         var taken = Actions<Host>()
         swap(&taken, &self)
@@ -108,7 +109,8 @@ struct Actions<Host: ConversationHost>: ~Copyable, @unchecked Sendable {
         if let (waiter, reply) = first.take() { answer(waiter, reply) }
         while let (waiter, reply) = answers.popFirst() { answer(waiter, reply) }
         guard !self.others.isEmpty else { return }
-        // Moved out of this value: with a second reference, a change of the array would copy it with all its objects.
+        // The array is moved out of this value: with a second reference to the array, a change would copy all its
+        // objects.
         var rest: [Action<Host>] = []
         swap(&rest, &self.others)
         others(consume rest)

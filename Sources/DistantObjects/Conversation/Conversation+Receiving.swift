@@ -4,13 +4,14 @@ import PortTransport
 /// A step that the host has to take at once, while it still handles the frame.
 enum DeliveryStep: UInt8 {
     case none
-    /// Keep the channel open after the end of its input, which the peer announced: its calls are still answered.
+    /// Keep the channel open after the end of its input, which the peer has announced: the peer's calls are still
+    /// answered.
     case outliveInput
     /// Get ready for descriptors of shared memory, then call `askForMemory()`.
     case expectMemory
     /// Make memory for both sides, then call `memoryWasMade(_:)`.
     case makeMemory
-    /// Open the memory whose descriptors came with this frame, then call `memoryWasTaken(_:)`.
+    /// Open the memory whose descriptors came with the frame, then call `memoryWasTaken(_:)`.
     case takeMemory
     /// Read the frames that follow from shared memory.
     case moveInput
@@ -126,7 +127,9 @@ extension Conversation {
         }
     }
 
-    /// Ends the connection because the peer broke a rule, which the Goodbye names.
+    /// Ends the connection because the peer broke a rule.
+    ///
+    /// The Goodbye names that rule.
     mutating func fail(_ violation: ProtocolViolation) {
         ending.violation = violation.message
         writeGoodbye(violation.reason, violation.message)

@@ -25,7 +25,7 @@ struct RareTables: ~Copyable, MadeOnDemand {
     var oneWays = OneWayRecord()
 }
 
-// Reading one of the noncopyable tables makes it. Where a table may be missing, the count is read instead.
+// To read a noncopyable table makes the table. Code that must not make a table reads one of the counts below.
 extension Conversation {
     var imports: ImportTable<Proxy> {
         @inline(__always) mutating _read { yield calling.value.imports }
@@ -62,17 +62,17 @@ extension Conversation {
     var shapeTables: ShapeTables {
         mutating get { rare.value.shapeTables }
     }
-    /// Incoming messages whose fragments are still arriving, by the number of their opener.
+    /// Incoming messages whose fragments are still arriving, by the number of their opener, the first frame.
     var partials: [UInt64: PartialMessage] {
         @inline(__always) get { rare.read { $0.partials } ?? [:] }
         @inline(__always) _modify { yield &rare.value.partials }
     }
-    /// Incoming messages whose fragments have come.
+    /// Incoming messages whose fragments have come, and that wait to be started or read.
     var laidAside: LaidAside {
         @inline(__always) get { rare.read { $0.laidAside } ?? LaidAside() }
         @inline(__always) _modify { yield &rare.value.laidAside }
     }
-    /// Byte values in regions of their own, in both directions; nil until there is one.
+    /// The blobs of both directions, which are byte values in shared regions; nil before the first blob.
     var blobs: BlobTable? {
         @inline(__always) get { rare.read { $0.blobs } ?? nil }
         @inline(__always) _modify { yield &rare.value.blobs }
@@ -91,7 +91,7 @@ extension Conversation {
     var questionCount: Int { calling.read { Int($0.questions.count) } ?? 0 }
     /// The number of question numbers that this side has used.
     var numbersAsked: Int { calling.read { $0.questions.numbers } ?? 0 }
-    /// Whether any written call has a waiter.
+    /// Whether the answer to a written call is awaited; promises do not count.
     var isAwaited: Bool { calling.read { $0.questions.isAwaited } ?? false }
     /// The number of objects that the peer refers to, without the root directory.
     var exportCount: Int { serving.read { $0.exports.count } ?? 0 }
@@ -99,7 +99,7 @@ extension Conversation {
     var numbersAnswered: Int { serving.read { $0.answers.numbers } ?? 0 }
     /// The number of calls of the peer that are not answered, or whose answers are kept.
     var answerCount: Int { serving.read { $0.answers.count + $0.answers.keptCount } ?? 0 }
-    /// The number of calls of the peer that run and were cancelled.
+    /// The number of calls of the peer that were cancelled and are not answered.
     var cancelledCount: Int { serving.read { $0.answers.cancelledCount } ?? 0 }
     /// Whether there are one-way messages that were lost and not reported.
     var hasLosses: Bool { rare.read { $0.oneWays.hasLosses } ?? false }

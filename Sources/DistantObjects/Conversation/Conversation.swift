@@ -9,10 +9,11 @@ import PortTransport
 /// `actions`, which the caller performs after it has released the lock. The host answers questions about the channel, the clock
 /// and the proxies for the peer's objects.
 ///
-/// A transition may take locks, each for a moment: those of the process's tables of described classes (`DescribedClass.of`) and
-/// of message tables (`ClassMessages.known`, if the thread used another class last), the two of `BlobReturns`, that of
-/// `ReceivedShapes`, and in the host the queue lock and the gate of the channel. That is sound because it runs no user code
-/// under them and takes no other lock there: they come last in every order of locks.
+/// A transition may take locks, each for a moment: those of the process's tables of described classes
+/// (`DescribedClass.of`) and of message tables (`ClassMessages.known`, if the thread used another class last), the two
+/// of `BlobReturns`, that of `ReceivedShapes`, and in the host the queue lock and the gate of the channel. That is
+/// sound, because a transition runs no user code under these locks and takes no other lock there: they come last in
+/// every order of locks.
 struct Conversation<Host: ConversationHost>: ~Copyable {
     typealias Waiter = Host.Waiter
     typealias RoomWaiter = Host.RoomWaiter
@@ -33,7 +34,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
     let settings: ConversationSettings
     var outbox = Outbox()
 
-    /// The number of the last frame entered, which is the watermark that this side sends.
+    /// The number of the last frame that this side has entered: the *watermark* that it sends to the peer.
     var entered: UInt64 = 0
     var framesIn: UInt64 = 0
 
@@ -48,7 +49,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
 
     // MARK: Tables
 
-    // Used by the properties in `Conversation+Tables.swift`.
+    // The properties in `Conversation+Tables.swift` give access to these tables.
     var calling = LazyBox<CallerTables<Host>>()
     var serving = LazyBox<ServerTables<Host>>()
     var rare = LazyBox<RareTables>()
@@ -56,7 +57,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
 
     // MARK: Waiting messages
 
-    /// Encoded messages that wait for credit or room.
+    /// Encoded messages of this side that wait for credit or room.
     var pending = SendQueues<Waiter, RoomWaiter>()
     /// Calls of the peer that can start.
     var ready = ReadyCalls()
@@ -67,7 +68,7 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
     var unfinished: Int32 = 0
     /// The memory of the peer's messages that are not started.
     var waiting = WaitingMemory()
-    /// The memory for arguments of calls that arrived in the current read and have to wait.
+    /// The memory for the arguments of calls that arrived in the current read and have to wait.
     var waitingBytes = ByteBatch()
 
     init(_ settings: ConversationSettings) {
@@ -93,7 +94,6 @@ struct Conversation<Host: ConversationHost>: ~Copyable {
         ready.isEmpty && waitingBytes.isEmpty && credit.held.isEmpty && !(credit.isFresh && !pending.isEmpty)
     }
 
-    /// Enters a later phase.
     mutating func enter(_ next: Phase) {
         assert(next.rawValue > phase.rawValue)
         phase = next

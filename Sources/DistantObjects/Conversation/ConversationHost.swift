@@ -17,7 +17,9 @@ protocol ConversationHost: AnyObject, AnswerMeter {
     /// Whether this side sends its `Hello` first.
     var isInitiator: Bool { get }
 
-    /// The object that returns the roots to the peer, and its messages; asked for when the peer first names it.
+    /// The root directory, which returns the roots to the peer, and its messages.
+    ///
+    /// The conversation asks for the directory when the peer first names it.
     var rootDirectory: (object: AnyObject, messages: Unmanaged<ClassMessages>) { get }
 
     /// Makes a proxy for an object of the peer that has none.
@@ -26,23 +28,27 @@ protocol ConversationHost: AnyObject, AnswerMeter {
     func makeProxy(for id: ObjectID, of described: DescribedClass?) -> Proxy
     /// Notes the class of a proxy's object, unless it is known.
     static func describe(_ proxy: Proxy, as described: DescribedClass)
-    /// What an object of a table of references is to this connection.
+    /// What an object in a table of references is to this connection.
     func entry(of object: AnyObject) -> TableEntry
 
     /// Makes the object that stands for a stream of the peer in a message's table of references.
     ///
-    /// When it is freed, the stream is no longer read.
+    /// When the object is freed, this side stops reading the stream.
     func makeStreamReader(_ inbox: StreamInbox) -> AnyObject
 
-    /// Makes the list of blobs that this process no longer uses. When a blob is added, the list has this host settle
-    /// it.
+    /// Makes the list of blobs that this process no longer uses.
+    ///
+    /// When a blob is added to the list, the list has this host settle the blob; see `Conversation.settleBlobs(_:)`.
     func makeBlobReturns() -> BlobReturns
 
-    /// Whether the calling code serves a call of the peer; asked only if its message cannot be sent at once.
+    /// Whether the calling code serves a call of the peer.
+    ///
+    /// The conversation asks only if the message of that code cannot be sent at once.
     var isServing: Bool { get }
     /// Whether so many whole frames are unsent that further messages have to wait.
     var isQueueFull: Bool { get }
-    /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once it may.
+    /// Whether a large message of this size may be enqueued. If not, the channel notifies the host once the message may
+    /// be enqueued.
     func hasRoom(forLargeMessage byteCount: Int) -> Bool
     /// Whether a frame was written completely.
     func isWritten(_ number: UInt64) -> Bool

@@ -6,7 +6,8 @@ struct PeerGrants {
     /// Bytes of the largest message; 0 before the `Hello`.
     var message: UInt64 = 0
 
-    /// The most credit for calls that is counted: far more than any sender uses, and far from what the counters hold.
+    /// The most credit for calls that is counted: far more than any sender uses, and far less than the counters can
+    /// hold.
     private static let mostCredit: UInt64 = 1 << 30
 
     init() {}

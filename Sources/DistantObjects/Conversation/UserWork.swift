@@ -2,15 +2,15 @@
 
 /// The queue of actions that run user code: event handlers, cancellations of methods, last releases.
 ///
-/// They run on the loop, one at a time and in order. A thread that reads while it waits for an answer adds them here instead
-/// of running them.
+/// The actions run on the loop, one at a time and in order. A thread that reads while it waits for an answer adds such
+/// actions to this queue instead of running them.
 struct UserWork<Host: ConversationHost>: ~Copyable {
     private var waiting = Ring<Action<Host>>()
     /// Whether a thread runs the actions, or a job on the loop will.
     private var isBusy = false
     /// Whether the end of the connection was added.
     ///
-    /// No event follows it.
+    /// Events that are added later are dropped.
     private var hasEnded = false
 
     /// Moves actions into the queue.

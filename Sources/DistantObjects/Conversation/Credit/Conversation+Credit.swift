@@ -45,9 +45,10 @@ extension Conversation {
     }
 
     private mutating func writeCallCredit(_ host: Host, _ actions: inout [Action<Host>]) {
-        // Answers need no credit. A peer that calls but does not read must not fill this side's memory with them.
+        // Answers need no credit. A peer that calls but does not read must not fill this side's memory with answers.
         guard !answerFlow.holdsCallCredit(host) else {
-            // Calls that wait for credit at their sender are also refused in the end, like those that wait here.
+            // Calls that wait for credit at the peer are refused in the end, too, like the calls that wait on this
+            // side.
             if answerFlow.startTicking() { actions.append(.startAnswerTimer) }
             return hold(.calls, &actions)
         }
@@ -70,7 +71,7 @@ extension Conversation {
         outbox.write(CreditFrame.largeMessages(bytes: UInt64(byteCount)))
     }
 
-    /// Gives bytes of the window back to the peer.
+    /// Gives the peer room for so many bytes in the window for large messages; see `LaidAside`.
     func giveBack(_ largeBytes: Int, _ actions: inout [Action<Host>]) {
         guard largeBytes > 0 else { return }
         actions.append(.discard(Reply(status: .result, body: .empty, largeBytes: largeBytes, tables: nil)))

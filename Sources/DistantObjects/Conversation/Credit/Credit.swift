@@ -1,11 +1,12 @@
 /// The number of messages that each side may still send.
 ///
-/// A message uses one credit. A call returns it when it starts, a one-way message when it has ended. Both kinds share one
-/// count unless both sides agree to separate them.
+/// A message uses one credit, and its receiver returns that credit. If both sides agree on separate counts, the credit
+/// of a call is returned when the call starts, and that of a one-way message when the message has ended. Without the
+/// agreement both kinds share one count, and both return their credit when they start.
 ///
-/// A call that is passed on, or that a method makes while it serves a call of the peer, is sent without credit if there is
-/// none, and the count falls below zero. If it waited, both sides could wait for each other: the credit for such calls may be
-/// used by calls that wait for the answers of others.
+/// A call that is passed on (see `SendQueues`), or that a method makes while it serves a call of the peer, is sent
+/// without credit if there is none, and the count falls below zero. If such a call waited, both sides could wait for
+/// each other: all credit may be used by calls that wait for the answers to others.
 struct Credit {
     /// The credit that is due now, because the peer has used much of what it has.
     enum Due {
@@ -29,12 +30,13 @@ struct Credit {
     /// Messages that the peer may still send; negative while it sends calls without credit.
     private var peerCalls: Int32
     private var peerOneWays: Int32?
-    /// Returned credit for which no frame was written yet.
+    /// Credit that this side *owes* the peer: it is to be returned, but no frame was written yet.
     private var owedCalls: Int32 = 0
     private var owedOneWays: Int32 = 0
     /// The kinds whose credit is held back until the peer has read more of its answers.
     private(set) var held: Kinds = []
-    /// Whether the peer has returned credit, or accepts more calls without, since the queued messages were last checked.
+    /// Whether the peer has returned credit, or accepts more calls without credit, since the queued messages were last
+    /// checked.
     private(set) var isFresh = false
 
     init(queuedCalls: Int) {
@@ -59,10 +61,11 @@ struct Credit {
 
     /// Whether a call that needs no credit may be sent.
     ///
-    /// - Parameter asked: The number of question numbers that the peer has used. It accepts so many calls without credit.
+    /// - Parameter asked: The number of question numbers that the peer has used. The peer accepts so many calls without
+    ///   credit.
     func mayBorrow(asked: Int) -> Bool { Int(calls) > -asked }
 
-    /// The number of one-way messages that may be under way; if they share the count of calls, also of calls.
+    /// The number of one-way messages that may be under way; if both kinds share one count, together with the calls.
     @inline(__always)
     func oneWaysUnderWay(_ grants: PeerGrants) -> Int {
         if let left = oneWays { return Int(grants.runningCalls - left) }
@@ -107,7 +110,8 @@ struct Credit {
 
     /// Counts a message that the peer has sent.
     ///
-    /// If the peer has no credit left, the owed credit is due at once: its next message may be for an object that is free.
+    /// If the peer has no credit left, the owed credit is due at once: the peer's next message may be for an object
+    /// that is free.
     ///
     /// - Parameter asked: The number of question numbers that this side has used. So many calls the peer may send
     ///   without credit.
@@ -143,7 +147,7 @@ struct Credit {
         return isDue && !held.contains(.oneWays) ? .oneWays : .none
     }
 
-    /// Holds back the credit of one kind until it is taken.
+    /// Holds back the credit of one kind until the credit is taken for a frame.
     mutating func hold(_ kind: Kinds) { held.insert(kind) }
 
     /// Takes the credit for calls that the next frame returns.
@@ -154,13 +158,14 @@ struct Credit {
         return Int(owedCalls)
     }
 
-    /// Whether the peer has no credit for one-way messages although some is owed, because there was no room for more.
+    /// Whether the peer has no credit for one-way messages although some is owed, because there was no room for more
+    /// messages.
     @inline(__always)
     var isOneWayCreditOwed: Bool { owedOneWays > 0 && peerOneWays == 0 && !held.contains(.oneWays) }
 
     /// Takes the credit for one-way messages that the next frame returns.
     ///
-    /// If the peer has some left, little is not worth a frame.
+    /// If the peer has credit left, a small amount is not worth a frame.
     ///
     /// - Parameters:
     ///   - most: The most messages that may be granted.

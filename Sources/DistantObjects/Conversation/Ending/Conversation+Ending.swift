@@ -13,7 +13,8 @@ extension Conversation {
 
     /// Writes the Goodbye of an orderly close, once all calls in both directions are answered.
     ///
-    /// It does not wait for calls that were cancelled: their methods may never return, and nobody waits for the answers.
+    /// The Goodbye does not wait for calls that were cancelled: their methods may never return, and nobody waits for
+    /// the answers.
     mutating func sayGoodbyeIfIdle() -> Bool {
         guard phase == .closing, Int(unfinished) == cancelledCount, !outbox.isClosed, !isAwaited else {
             return false
@@ -37,13 +38,13 @@ extension Conversation {
         ending.peerGoodbye = frame
         oneWays.notTaken(after: frame.entered)
         actions.append(.peerSaidGoodbye)
-        // The peer ends its stream now, but reads on until its calls are answered.
+        // The peer sends no more frames, but reads on until its calls are answered.
         return frame.reason == .closed ? .outliveInput : .none
     }
 
     /// Fails the calls that the peer had not answered before its Goodbye, because it sends no more answers.
     ///
-    /// They fail at once: the peer may wait for a method of this side that waits for one of them.
+    /// The calls fail at once: the peer may wait for a method of this side that waits for one of these calls.
     mutating func failUnanswered(_ host: Host, _ name: String, _ actions: inout [Action<Host>]) {
         guard let goodbye = ending.peerGoodbye else { return }
         let end = ConnectionEnd.closedByPeer(goodbye.text)
@@ -62,14 +63,15 @@ extension Conversation {
 
     /// Fails everything that waits for the peer, because no more input comes from it.
     ///
-    /// No message is sent after this transition; `end(_:)` is the only one that follows. The first call decides the reason.
+    /// No message is sent after this transition, and only the transition `end(_:)` follows. If the function is called
+    /// again, the reason of the first call stays.
     /// - Returns: The reason that the first call gave.
     mutating func endCalls(
         _ host: Host, _ name: String, _ actions: inout [Action<Host>], because reason: (Ending) -> ConnectionEnd
     ) -> ConnectionEnd {
         if let verdict = ending.verdict { return verdict }
         let end = reason(ending)
-        // What a connection has not needed until its end it does not need for that.
+        // A table that was not needed until now is not needed for the end either.
         if rare.isMade { oneWays.ended(end) { host.mayBeWritten($0) } }
         enter(.ending)
         ending.verdict = end
@@ -85,8 +87,8 @@ extension Conversation {
 
     /// The last transition.
     ///
-    /// It empties every table. Its actions cancel the running methods and release the objects that the peer referred
-    /// to.
+    /// The transition empties every table. Its actions cancel the running methods and release the objects that the peer
+    /// referred to.
     mutating func end(_ actions: inout [Action<Host>]) {
         enter(.ended)
         outbox.close()
@@ -164,7 +166,7 @@ extension Conversation {
 
 /// Objects that a connection held when it ended.
 private final class Leftovers: @unchecked Sendable {
-    // Made under the lock, then owned by one thread.
+    // The object is made under the lock. Then one thread owns it.
     var exports: [Export] = []
     var calls: [InboundCall] = []
     var answers: [KeptAnswer] = []

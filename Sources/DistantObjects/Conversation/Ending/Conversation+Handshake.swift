@@ -15,7 +15,7 @@ extension Conversation {
         }
         handshake.grants = PeerGrants(hello)
         credit.begin(handshake.grants, runningCalls: limits.runningCalls)
-        // By its Hello the peer has accepted this side. It may call from now on.
+        // By its Hello the peer has accepted this side, and may call from now on.
         if host.isInitiator { enter(.open) }
         actions.append(.decideOnPeer(name: hello.name))
     }

@@ -14,7 +14,9 @@ struct Ending {
         get { facts.value?.peerGoodbye }
         set { facts.change(orNew: Facts()) { $0.peerGoodbye = newValue } }
     }
-    /// Whether the peer has begun to close: it says so to calls that come before its `Goodbye`.
+    /// Whether the peer has begun to close.
+    ///
+    /// The peer says so in its answers to calls that come before its `Goodbye` is sent.
     var peerIsClosing: Bool {
         get { facts.value?.peerIsClosing ?? false }
         set { facts.change(orNew: Facts()) { $0.peerIsClosing = newValue } }

@@ -4,7 +4,7 @@ struct Handshake {
     var grants = PeerGrants()
     /// Whether the accept rule has accepted the peer.
     ///
-    /// Until then its calls wait; they may come right after its `Hello`.
+    /// Until then the peer's calls wait, which may come right after the peer's `Hello`.
     var isAccepted = false
 
     var hasPeersHello: Bool { grants.message > 0 }

@@ -2,16 +2,19 @@ import KeyedArchive
 import PortTransport
 
 /// The place for the bytes of a new blob.
+///
+/// A *blob* is a byte value in a *region*: memory that one side has made and both sides have mapped. A message
+/// *mentions* the blob in its table of references instead of carrying the bytes.
 enum BlobPlace {
-    /// A region that the peer knows, or was offered.
+    /// A free region, which the peer knows or was offered.
     case region(MadeBlob)
-    /// A new region of the given size, which is reserved.
+    /// A region of this size, which the caller has to make. The table has reserved the size.
     case fresh(Int)
     /// Memory of this process.
     case memory
 }
 
-// Byte values in regions of their own. See “Blobs” in WireFeatures.md.
+// Blobs, in both directions. See “Blobs” in WireFeatures.md.
 extension Conversation {
     var knowsBlobs: Bool {
         sharing.phase == .done && handshake.grants.features.contains(.blobs)
@@ -44,12 +47,12 @@ extension Conversation {
         return .fresh(size)
     }
 
-    /// Takes a reservation back, because the region could not be made.
+    /// Gives up the reserved size of a region that could not be made.
     mutating func blobWasNotMade(_ size: Int) { blobs?.giveUp(size) }
 
-    /// Enters a region that was reserved.
+    /// Enters a region whose size was reserved.
     ///
-    /// The caller offers it under the same lock.
+    /// The caller offers the region to the peer before it releases the lock.
     mutating func offerBlob(_ memory: RegionMemory, _ host: Host) -> MadeBlob {
         // After the end of the connection the region is used as plain memory.
         guard let blobs else { return MadeBlob(MadeRegion(.max, memory), host.makeBlobReturns()) }
@@ -61,7 +64,7 @@ extension Conversation {
         actions.append(.release(region))
     }
 
-    /// Settles blobs that nothing in this process holds any longer.
+    /// Settles this side's blobs that nothing in this process holds any longer: they no longer keep their regions.
     private mutating func settleHandles(_ actions: inout [Action<Host>]) {
         blobs?.settleHandles()
         watchBlobs(&actions)
@@ -93,7 +96,7 @@ extension Conversation {
         }
     }
 
-    /// The entry for an object that stands for bytes of a region; nil if it stands for none.
+    /// The entry for an object that stands for bytes of a region; nil if the object stands for none.
     mutating func blobReference(to object: AnyObject) -> Reference? {
         guard let bytes = (object as? SharedBlob)?.bytes else { return nil }
         let (offset, count) = (UInt64(bytes.range.lowerBound), UInt64(bytes.count))
@@ -129,7 +132,7 @@ extension Conversation {
         }
     }
 
-    /// Settles all blobs that this process no longer uses.
+    /// Settles all blobs that this process no longer uses, those of the peer and those of this side.
     mutating func settleBlobs(_ actions: inout [Action<Host>]) {
         giveBackBlobs()
         if let blobs, blobs.returns.owesHandles, phase != .ended { settleHandles(&actions) }
@@ -157,7 +160,7 @@ extension Conversation {
 
     /// Enters the offer of a region.
     ///
-    /// - Returns: The largest size with which the region can be taken.
+    /// - Returns: The most bytes that the region may have to be taken.
     mutating func blobWasOffered(_ host: Host) throws(ProtocolViolation) -> Int {
         guard knowsBlobs else {
             throw ProtocolViolation(.malformed, "bytes came beside the memory that was agreed on")
@@ -167,7 +170,7 @@ extension Conversation {
 
     /// Answers the offer of a region.
     ///
-    /// - Parameter memory: The region; nil if it is not taken.
+    /// - Parameter memory: The region; nil if this side does not take it.
     mutating func answerBlob(_ memory: RegionMemory?) {
         guard let blobs, !outbox.isClosed else { return }
         let number = blobs.answer(memory, in: sent + 1)

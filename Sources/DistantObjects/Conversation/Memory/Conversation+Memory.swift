@@ -1,6 +1,7 @@
 import PortTransport
 
-// The switch from the socket to shared memory. The host does the channel's part while it handles the frame.
+// The switch from the socket to shared memory. The host does the channel's part while it handles the frame that asks
+// for that.
 extension Conversation {
     /// Whether this side, the initiator, asks for shared memory now: the last batch of messages came fast enough.
     @inline(__always)
@@ -45,8 +46,9 @@ extension Conversation {
         }
         switch (step, host.isInitiator, sharing.phase) {
         case (.ask, false, .possible):
-            // The holder of a doorbell can block this side when it rings the doorbell, by keeping it in a system call that
-            // does not end. A process of the same user could stop this process anyway.
+            // A *doorbell* is the descriptor with which one side wakes the other. While this side rings the peer's
+            // doorbell, the peer can keep this side's thread in a system call that does not end. A process of the same
+            // user could stop this process anyway.
             if host.isPeerTrusted, !outbox.isClosed { return .makeMemory }
             memoryWasMade(nil)
             return .none

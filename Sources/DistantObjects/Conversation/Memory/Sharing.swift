@@ -1,7 +1,7 @@
 /// The progress of the switch from the socket to shared memory.
 struct Sharing {
     enum Phase: UInt8 {
-        /// One of the sides does not support it, or declined.
+        /// One of the sides does not support shared memory, or has declined it.
         case never
         case possible
         /// This side has asked the peer to make the memory.
@@ -12,7 +12,7 @@ struct Sharing {
         case done
     }
 
-    // When the traffic was last checked, and the frames of both directions until then.
+    // The time of the last check of the traffic, and the number of frames of both directions until then.
     private var seenAt: UInt64 = 0
     private var seenFrames: UInt64 = 0
 
@@ -36,7 +36,7 @@ struct Sharing {
 
     /// Whether the traffic is worth shared memory.
     ///
-    /// Called after each batch of frames.
+    /// The function is called after each batch of frames.
     mutating func isBusy(frames: UInt64, now: UInt64, within nanoseconds: UInt64) -> Bool {
         defer { (seenAt, seenFrames) = (now, frames) }
         return isWanted || now &- seenAt <= nanoseconds

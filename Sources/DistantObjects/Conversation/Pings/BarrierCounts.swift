@@ -31,7 +31,7 @@ struct BarrierCounts {
 
     /// Adds a barrier.
     ///
-    /// - Returns: As `handled(_:)`.
+    /// - Returns: The tokens of the barriers that have no more calls to wait for, in order.
     mutating func barrier(_ token: UInt64) -> [UInt64] {
         waiting.append((token, current))
         current = 0

@@ -2,7 +2,7 @@
 ///
 /// Guarded by the connection's lock.
 final class PingWait: @unchecked Sendable {
-    /// `nil` before it waits and after it is resumed.
+    /// The continuation of the waiter; `nil` before it waits and after it is resumed.
     var continuation: UnsafeContinuation<Void, any Error>?
     var isCancelled = false
 }

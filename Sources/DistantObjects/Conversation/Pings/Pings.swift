@@ -11,7 +11,7 @@ struct Pings {
         /// The pings and barriers that wait because too many are unanswered.
         var waiting = Ring<(kind: FrameKind, wait: PingWait)>()
         var nextToken: UInt64 = 0
-        /// The frame numbers of this side's answers that may not be written yet.
+        /// The frame numbers of the answers that this side gave at once and the channel may not have written yet.
         var unwrittenPongs = Ring<UInt64>()
     }
 
@@ -39,7 +39,7 @@ struct Pings {
         if kind == .ping { outbox.write(PingFrame(token: token)) } else { outbox.write(BarrierFrame(token: token)) }
     }
 
-    /// Removes one from the queue because its waiter has given up.
+    /// Removes a ping or barrier from the queue, because its waiter has given up.
     mutating func withdraw(_ wait: PingWait) { _ = waits.waiting.removeFirst { $0.wait === wait } }
 
     /// Enters the peer's answer, and writes the next ping or barrier that waits.
@@ -55,7 +55,7 @@ struct Pings {
         return wait.continuation.take()
     }
 
-    /// Removes all of this side's, at the end of the connection.
+    /// Removes all pings and barriers of this side, at the end of the connection.
     ///
     /// - Returns: The continuations to resume.
     mutating func removeAll() -> [UnsafeContinuation<Void, any Error>] {

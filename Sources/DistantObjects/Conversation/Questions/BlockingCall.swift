@@ -2,14 +2,14 @@ import Synchronization
 
 /// A blocked thread that waits for an answer.
 final class BlockingCall: @unchecked Sendable {
-    // The thread that changes `phase` from waiting writes `outcome`. It is read only once `phase` is done.
+    // The thread that changes `phase` from waiting writes `outcome`. `outcome` is read only once `phase` is done.
     private enum Phase {
         static let waiting: UInt8 = 0
         static let completing: UInt8 = 1
         static let done: UInt8 = 2
     }
 
-    /// Identifies the waiting thread; only compared.
+    /// Identifies the waiting thread; the value is only compared.
     private let thread = ThreadState.current
     private let phase = Atomic<UInt8>(Phase.waiting)
     @exclusivity(unchecked) private var outcome: Result<Reply?, any Error>?
@@ -21,7 +21,7 @@ final class BlockingCall: @unchecked Sendable {
 
     /// Sets the outcome.
     ///
-    /// - Returns: False if an outcome was set before. The new one is dropped then.
+    /// - Returns: False if an outcome was set before. The new outcome is dropped then.
     func complete(_ result: Result<Reply?, any Error>) -> Bool {
         let (isFirst, _) = phase.compareExchange(
             expected: Phase.waiting, desired: Phase.completing, ordering: .acquiringAndReleasing)

@@ -15,7 +15,7 @@ enum SendOutcome<Value: Sendable>: Sendable {
 extension Conversation {
     /// Asks a question: writes the call, or queues it if there is no credit or room.
     ///
-    /// - Parameter scope: What the question belongs to; see `QuestionTable.isOpen(_:in:)`.
+    /// - Parameter scope: The scope that the question belongs to; see `QuestionTable.isOpen(_:in:)`.
     @inline(__always)
     mutating func sendCall(
         _ message: OutboundMessage, in scope: ObjectIdentifier?, _ waiter: consuming Waiter, _ host: Host
@@ -29,7 +29,8 @@ extension Conversation {
         _ message: OutboundMessage, _ ticket: Ticket, _ waiter: consuming Waiter, _ host: Host
     ) -> SendOutcome<Ticket> {
         guard mayWrite(message, isOneWay: false, host) else {
-            // The room that it took in the window is given back, so that it must not wait for long.
+            // The peer's call has given its room in the window back, so that the window does not bound the calls that
+            // wait here.
             if message.role == .passedOn, pending.bytesPassedOn > 0,
                 pending.bytesPassedOn + message.encoder.byteCount > limits.waitingBytes
             {
@@ -47,7 +48,7 @@ extension Conversation {
         return .written(ticket)
     }
 
-    /// Checks that a reserved question can be written; else frees its slot.
+    /// Checks that a reserved question can be written; otherwise frees its slot.
     ///
     /// - Throws: `CancellationError` if the caller has given up; a `ConnectionError` if the connection is closed.
     mutating func checkReserved(_ ticket: Ticket) throws {
@@ -74,7 +75,7 @@ extension Conversation {
                     return false
                 }), case .call(_, let waiter) = waiting.kind
             else {
-                // The caller is about to send it, and will see the withdrawal.
+                // The caller is about to send the call, and will see the withdrawal.
                 return questions.withdraw(ticket)
             }
             if let timer = questions.finish(ticket.index).timer { actions.append(.cancelTimer(timer)) }

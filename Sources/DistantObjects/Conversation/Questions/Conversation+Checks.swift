@@ -47,7 +47,7 @@ extension Conversation {
                 context: message.name)
         }
         if streams.outgoingCount + encoder.externalCount > limits.streams { try checkStreams(of: message) }
-        // One is the connection's own.
+        // One export is the connection's own: the root directory.
         if exportCount + encoder.externalCount >= limits.exports {
             let fresh = encoder.externals.count { object in
                 if case .own = host.entry(of: object) { !exports.contains(object) } else { false }
@@ -59,7 +59,7 @@ extension Conversation {
                     context: message.name)
             }
         }
-        // A mention of a blob takes more than one of an object.
+        // The entry of a blob takes more bytes than that of an object.
         var tables = message.name.utf8.count + encoder.externalCount * (blobs == nil ? 11 : 20)
         encoder.forEachShape { tables += $0.definition.count + 5 }
         guard encoder.shapeCount <= ProtocolLimits.shapesInMessage, tables <= ProtocolLimits.openerBytes else {
@@ -87,7 +87,8 @@ extension Conversation {
 
     /// Checks that the peer knows what the message refers to.
     ///
-    /// The types that are sent by reference check this while they are encoded. This holds whatever they do.
+    /// The types that are sent by reference make the same check while they are encoded. This check does not rely on
+    /// them.
     private mutating func checkOwners(of message: OutboundMessage, _ host: Host) throws {
         for object in message.encoder.externals {
             switch host.entry(of: object) {

@@ -9,18 +9,18 @@ struct QuestionTable<Waiter>: ~Copyable {
     private static var none: UInt32 { .max }
 
     private(set) var slots = CompactArray<Question<Waiter>>()
-    /// The slot of each number on the wire; of a free number, the next free one.
+    /// The slot of each number on the wire; for a free number, the next free number.
     private var slotOfNumber = CompactArray<UInt32>()
     /// The slot that was freed last.
     ///
-    /// The `wire` of a free slot is the next free one.
+    /// The `wire` of a free slot is the next free slot.
     private var freeSlot = Self.none
     private var freeNumber = Self.none
     private(set) var count: UInt32 = 0
-    /// The number of promises among them.
+    /// The number of promises among the calls under way.
     private(set) var promises: UInt32 = 0
 
-    /// The number of numbers on the wire that were ever in use at a time.
+    /// The most numbers on the wire that were ever in use at a time.
     var numbers: Int { slotOfNumber.count }
 
     /// Reserves a question whose answer is wanted only as the target or an argument of later messages.
@@ -104,7 +104,7 @@ struct QuestionTable<Waiter>: ~Copyable {
 
     /// Gives up a question that is not written.
     ///
-    /// The thread that is about to write it checks for this.
+    /// The thread that is about to write the question checks for the withdrawal.
     mutating func withdraw(_ ticket: Ticket) { slots[Int(ticket.index)].phase = .withdrawn }
 
     /// Gives up a question that was written.
@@ -150,7 +150,7 @@ struct QuestionTable<Waiter>: ~Copyable {
 
     mutating func setArriving(_ index: UInt32) { slots[Int(index)].isArriving = true }
 
-    /// Whether any written call has a waiter.
+    /// Whether the answer to a written call is awaited; promises do not count.
     var isAwaited: Bool { slots.indices.contains { slots[$0].phase == .sent && slots[$0].promise == .no } }
 
     // MARK: Promises
@@ -163,7 +163,7 @@ struct QuestionTable<Waiter>: ~Copyable {
     /// The number on the wire of the answer that a message names.
     func number(of promise: Ticket) -> UInt32 { slots[Int(promise.index)].wire }
 
-    /// Whether the `Return` of a promise has come; it is free then if nobody wants it any more.
+    /// Notes that the `Return` of a promise has come, and frees the promise if nobody wants it any more.
     ///
     /// - Returns: False if the question is no promise.
     @inline(__always)

@@ -1,8 +1,9 @@
 import KeyedArchive
 
-// The tables of a message. Its archive refers to their entries by index. They are entered before the next frame.
+// The tables of a message. The message's archive refers to the entries of the tables by index. The tables are entered
+// before the next frame.
 extension Conversation {
-    /// Reads the references and shapes of a message; `nil` if it has none, like most messages.
+    /// Reads the references and shapes of a message; `nil` if the message has none, like most messages.
     ///
     /// - Parameter namesAnswers: Whether answers of this side may be among the references.
     mutating func readTables(
@@ -14,7 +15,7 @@ extension Conversation {
         var hasAnswers = namesAnswers
         let references = try readReferences(&reader, host, &hasAnswers)
         let (shapes, unreadable) = try readShapes(&reader)
-        // Released at once: a message that waits in a queue must not keep too many references.
+        // The references are released at once: a message that waits in a queue must not keep too many of them.
         let held = blobs?.held ?? 0
         if importCount > limits.references && importCount > before.0
             || held > limits.references && held > before.1
@@ -82,7 +83,7 @@ extension Conversation {
             guard id == .rootDirectory else {
                 throw ProtocolViolation(.outOfStep, "the root directory was named by another generation")
             }
-            // All share one proxy, because a message may name it some thousand times.
+            // All mentions share one proxy, because a message may name the root directory some thousand times.
             return imports.rootProxy { host.makeProxy(for: id, of: nil) }
         }
         let proxy = try imports.proxy(for: id) { host.makeProxy(for: id, of: described) }
@@ -93,7 +94,7 @@ extension Conversation {
     /// The object of this side that the peer names.
     @inline(__always)
     mutating func export(_ id: ObjectID, _ host: Host) throws(ProtocolViolation) -> Export {
-        // Without an accessor: an accessor that is not inlined allocates its coroutine frame.
+        // The table is read without an accessor: an accessor that is not inlined allocates its coroutine frame.
         if let known = serving.read({ $0.exports[id] }) ?? nil { return known }
         return try exportRoots(id, host)
     }

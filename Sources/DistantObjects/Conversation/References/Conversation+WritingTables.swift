@@ -19,7 +19,7 @@ extension Conversation {
             case .proxy(.answer(let ticket)): Reference.answer(questions.number(of: ticket)).append(to: &outbox)
             case .stream(let inbox):
                 streams.passBack(inbox, in: sent + 1, isOpen: phase == .open).append(to: &outbox)
-            // `checkOwners` has refused the message before.
+            // `checkOwners` has refused a message with such an object before.
             case .foreign: DeadStream.used.reference.append(to: &outbox)
             case .own:
                 if let entry = streams.reference(to: object, isOpen: phase == .open, limit: limits.streams)
@@ -46,9 +46,9 @@ extension Conversation {
         }
     }
 
-    /// Writes a mention of an object of this process, with its class if there is room for that.
+    /// Writes a mention of an object of this process, with the object's class if there is room for the class.
     ///
-    /// - Parameter classBytes: What the classes of this message may still take.
+    /// - Parameter classBytes: The bytes that the classes of this message may still take.
     private mutating func writeMention(of object: AnyObject, _ classBytes: inout Int) {
         let messages = ClassMessages.known(object)
         let id = exports.mention(object, messages: messages, number: sent + 1)

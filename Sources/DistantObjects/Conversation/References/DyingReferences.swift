@@ -1,4 +1,4 @@
-/// Ids of proxies and promises that were freed; usually there is one.
+/// What was freed and has to be reported to the peer: ids of proxies, promises, and streams; usually there is one id.
 struct DyingReferences {
     private final class Others {
         var rest: [ObjectID] = []
@@ -23,7 +23,7 @@ struct DyingReferences {
 
     /// Adds an id.
     ///
-    /// - Returns: Whether it is the first one.
+    /// - Returns: Whether the id is the first one; streams do not count.
     mutating func append(_ target: ProxyTarget) -> Bool {
         defer { add(target) }
         return isEmpty
@@ -40,7 +40,6 @@ struct DyingReferences {
     /// Adds a stream whose reader was freed.
     mutating func append(_ stream: StreamInbox) { madeOthers().streams.append(stream) }
 
-    /// Removes and returns everything.
     mutating func takeAll() -> DyingReferences {
         defer { self = DyingReferences() }
         return self

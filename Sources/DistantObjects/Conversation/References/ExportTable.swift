@@ -5,7 +5,7 @@ struct ExportTable: ~Copyable {
     private struct Slot {
         var export: Export?
         var generation: UInt32 = 0
-        /// While it is free: the next free one.
+        /// While the slot is free: the next free slot.
         var nextFree = none
 
         static var none: UInt32 { .max }
@@ -18,12 +18,12 @@ struct ExportTable: ~Copyable {
         var mailboxes = SmallDictionary<ObjectIdentifier, Mailbox>()
     }
 
-    /// The first one is for the root directory.
+    /// The first slot is for the root directory.
     private var slots = CompactArray<Slot>()
     /// The slot that was freed last.
     private var free = Slot.none
     private var byObject = SmallDictionary<ObjectIdentifier, Export>()
-    /// Nil before there is one.
+    /// Nil before the first such mailbox.
     private var lingering: Lingering?
 
     /// The number of objects without an id that have a mailbox.
@@ -52,8 +52,8 @@ struct ExportTable: ~Copyable {
 
     /// The id of an object, which is exported if it was not.
     ///
-    /// Notes that the opener with that number mentions it. Call it only while the message is written. An id found
-    /// earlier could refer to another object by then.
+    /// The function notes that the opener with that number mentions the object. Call it only while the message is
+    /// written: an id that was found earlier could refer to another object by then.
     mutating func mention(_ object: AnyObject, messages: @autoclosure () -> Unmanaged<ClassMessages>, number: UInt64)
         -> ObjectID
     {
@@ -83,7 +83,6 @@ struct ExportTable: ~Copyable {
         return id
     }
 
-    /// Whether the object is exported.
     func contains(_ object: AnyObject) -> Bool { byObject[ObjectIdentifier(object)] != nil }
 
     /// The object with an id, if it is exported.
@@ -133,7 +132,8 @@ struct ExportTable: ~Copyable {
 
     /// An object of this side that is an answer, as the target of messages to that answer.
     ///
-    /// It gets no id if it has none. Its messages wait in the same mailbox as those that name it by an id.
+    /// The object gets no id if it has none. Messages to the answer wait in the same mailbox as those that name the
+    /// object by an id.
     mutating func keep(_ object: AnyObject, messages: Unmanaged<ClassMessages>) -> Export {
         let key = ObjectIdentifier(object)
         if let known = byObject[key] {
@@ -168,7 +168,6 @@ struct ExportTable: ~Copyable {
         return made
     }
 
-    /// All exports.
     var all: [Export] { slots.indices.compactMap { slots[$0].export } }
 
     /// Calls `body` with each message that waits in a mailbox.

@@ -3,7 +3,7 @@ struct ImportTable<Proxy: AnyObject>: ~Copyable {
     // Not private: see the compiler bugs in Workarounds.
     struct Entry {
         let generation: UInt32
-        /// The number of proxies made for the object whose end was not processed: the current one and earlier ones.
+        /// The number of the object's proxies whose end is not counted yet: the current proxy and earlier ones.
         var references: UInt32 = 1
         weak var proxy: Proxy?
     }

@@ -1,12 +1,13 @@
 /// What an object of a message's table of references is to one connection.
 ///
-/// Ids, numbers of streams and answers belong to one connection: on another they name something else, or nothing.
+/// Ids, numbers of streams and answers belong to one connection: on another connection they name something else, or
+/// nothing.
 enum TableEntry {
     /// A proxy for an object or an answer of the peer.
     case proxy(ProxyTarget)
     /// A stream of the peer.
     case stream(StreamInbox)
-    /// Something that another connection has received; this one cannot name it.
+    /// Something that another connection has received; this connection cannot name it.
     case foreign
     /// Something of this process: an object, a stream, or bytes.
     case own

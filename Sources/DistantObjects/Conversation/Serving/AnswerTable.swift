@@ -10,7 +10,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
         case started(isCancelled: Bool)
         /// Running in a task.
         case running(RunningCall)
-        /// Ended, and kept until a `Drop`.
+        /// Ended; the answer is kept until a `Drop`.
         case kept
     }
 
@@ -31,18 +31,19 @@ struct AnswerTable<RunningCall>: ~Copyable {
         var kept = SmallDictionary<UInt32, KeptAnswer>()
         /// The answers that are the targets of calls which have not started, by the question of the call.
         var targets = SmallDictionary<UInt32, KeptAnswer>()
-        /// The tables of such calls that have answers among their arguments.
+        /// The tables of calls that have not started and have unknown answers among their arguments, by the question of
+        /// the call.
         var arguments = SmallDictionary<UInt32, MessageTables>()
     }
 
     private var entries = CompactArray<Entry>()
     private var promised: Promised?
-    /// The unanswered calls that the peer has cancelled.
+    /// The unanswered calls that the peer has cancelled, or whose answers nothing needs any more.
     private var cancelled: Set<UInt32> = []
 
     /// The number of unanswered calls.
     private(set) var count = 0
-    /// The number of them that the peer has cancelled, so that nobody waits for their answers.
+    /// The number of unanswered calls that were cancelled, so that nobody waits for their answers.
     var cancelledCount: Int { cancelled.count }
 
     /// The number of question numbers that the peer has used.
@@ -57,7 +58,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
     mutating func enter(
         _ index: UInt32, keeping answer: KeptAnswer?, asked: Int?, limit: Int
     ) throws(ProtocolViolation) {
-        // Promises, and calls that the peer sends without credit, come in addition to those.
+        // Promises, and calls that the peer sends without credit, come in addition to the calls with credit.
         let limit = limit + (asked.map { ProtocolLimits.keptAnswers + $0 } ?? 0)
         guard Int(index) < limit else {
             throw ProtocolViolation(.overLimit, "a question's number is not below the \(limit) granted")
@@ -111,7 +112,7 @@ struct AnswerTable<RunningCall>: ~Copyable {
 
     /// Notes that a message has answers as arguments.
     ///
-    /// - Parameter index: As for the target.
+    /// - Parameter index: The question of the message; nil for a one-way message, which cannot be cancelled.
     mutating func use(argumentsIn tables: MessageTables, by index: UInt32?) {
         var isPending = false
         tables.forEachAnswer { answer in
@@ -124,11 +125,11 @@ struct AnswerTable<RunningCall>: ~Copyable {
 
     /// Notes that a message no longer needs the answers that it names, because it is cancelled.
     ///
-    /// - Returns: The questions of those that nobody needs now.
+    /// - Returns: The questions of the answers that nobody needs now.
     mutating func endUses(by index: UInt32) -> [UInt32] {
         guard let promised else { return [] }
         var unneeded: [UInt32] = []
-        // One that is known now may not have been counted, and is not asked for its uses any more.
+        // If the answer is known by now, its count may be wrong, but nothing reads the count any more.
         func endUse(of answer: KeptAnswer) {
             answer.uses -= 1
             if answer.isUnneeded { unneeded.append(answer.question) }
@@ -138,18 +139,19 @@ struct AnswerTable<RunningCall>: ~Copyable {
         return unneeded
     }
 
-    /// Calls `body` with each message to an answer that is not known, and to one that is no object of this side.
+    /// Calls `body` with each message that waits for an answer that is not known, or for one that is an object of the
+    /// peer.
     func forEachWaiting(_ body: (InboundCall) -> Void) {
         for answer in promised?.kept.values ?? [] { answer.forEachWaiting(body) }
     }
 
     /// Marks a call as started.
     ///
-    /// - Returns: Whether the peer has already cancelled it.
+    /// - Returns: Whether the call was cancelled before.
     mutating func start(_ index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .waiting(let isCancelled) = entries[Int(index)] else { return false }
         entries[Int(index)] = .started(isCancelled: isCancelled)
-        // The answers that it names are known.
+        // The answers that the call names are known.
         if let promised {
             promised.targets.removeValue(forKey: index)
             promised.arguments.removeValue(forKey: index)
@@ -159,14 +161,15 @@ struct AnswerTable<RunningCall>: ~Copyable {
 
     /// Attaches the task of a started call, so that the call can be cancelled.
     ///
-    /// - Returns: Whether the caller has to cancel the task, because the peer has cancelled the call or the connection ended.
+    /// - Returns: Whether the caller has to cancel the task, because the call was cancelled or the connection has
+    ///   ended.
     mutating func attach(_ call: RunningCall, to index: UInt32) -> Bool {
         guard Int(index) < entries.count, case .started(let isCancelled) = entries[Int(index)] else { return true }
         entries[Int(index)] = .running(call)
         return isCancelled
     }
 
-    /// Notes that the peer has cancelled a call.
+    /// Notes that a call is cancelled, by the peer or because nothing needs its answer any more.
     ///
     /// - Returns: The running task, which the caller cancels without the lock.
     mutating func cancel(_ index: UInt32) throws(ProtocolViolation) -> RunningCall? {
@@ -208,7 +211,8 @@ struct AnswerTable<RunningCall>: ~Copyable {
 
     /// Ends a call.
     ///
-    /// - Returns: Whether the answer is kept. If it was to be, but is dropped already, also that answer.
+    /// - Returns: Whether the answer is kept; and the answer itself, if it was to be kept but the peer has dropped it
+    ///   already.
     @discardableResult
     mutating func finish(_ index: UInt32, keep: Bool) -> (isKept: Bool, dropped: KeptAnswer?) {
         guard Int(index) < entries.count else { return (false, nil) }

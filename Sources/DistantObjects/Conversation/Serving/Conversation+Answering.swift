@@ -5,7 +5,7 @@ extension Conversation {
     /// The outcome of an attempt to write an answer.
     enum AnswerOutcome: UInt8 {
         case written
-        /// The answer was not written because too many are unread.
+        /// The answer was not written because too many bytes of answers are unread.
         case tooMuch
         /// The connection has ended.
         case ended
@@ -13,7 +13,7 @@ extension Conversation {
 
     /// Writes the answer to a call.
     ///
-    /// - Parameter kept: What the answer stands for in later messages, if the peer keeps it.
+    /// - Parameter kept: What the answer stands for in later messages, if this side keeps the answer.
     mutating func answer(
         _ call: InboundCall, with message: OutboundMessage, _ status: ReturnStatus, keeping kept: KeptAnswer.Outcome?,
         _ host: Host, _ actions: inout [Action<Host>]
@@ -22,7 +22,7 @@ extension Conversation {
         if encoder.byteCount > AnswerFlow.smallAnswer, answerFlow.isFull(host) { return .tooMuch }
         guard callEnded(call) else { return .ended }
         guard let question = call.question else { return .written }
-        // Written before the answer, so that its receiver can use the memory for its next call.
+        // Mentions are given back before the answer is written, so that the peer can use the regions for its next call.
         giveBackBlobs()
         let keepsAnswer = call.flags.contains(.keepAnswer)
         if keepsAnswer, settle(call, question, as: kept, host, &actions) { return .written }

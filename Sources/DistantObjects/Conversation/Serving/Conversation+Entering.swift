@@ -35,8 +35,8 @@ extension Conversation {
                 limit: limits.queuedCalls + limits.runningCalls + ProtocolLimits.refusals)
             if answers.numbers > numbers { credit.maySendMore() }
         }
-        // After this side's Goodbye no call is answered: its watermark tells the peer that this call was not delivered.
-        // The references of the call are entered and then released, as for any message.
+        // After this side's Goodbye no call is answered: the Goodbye's watermark tells the peer that this call was not
+        // delivered. The references of the call are entered and then released, as for any message.
         guard !outbox.isClosed else {
             if let tables { actions.append(.release(tables)) }
             return
@@ -80,7 +80,8 @@ extension Conversation {
             begin(partial, frame)
             return .arriving(partial)
         }
-        // The arguments of waiting calls are copied into shared blocks, so that they do not keep whole read buffers.
+        // The arguments of waiting calls are copied into shared blocks, so that the calls do not keep whole read
+        // buffers.
         if startsAtOnce { return .whole(frame.retain(offset..<frame.bytes.count)) }
         return .whole(waitingBytes.copy(UnsafeRawBufferPointer(rebasing: frame.bytes[offset...])))
     }
@@ -113,7 +114,7 @@ extension Conversation {
         return export.messages._withUnsafeGuaranteedRef { $0.message(named: name) }
     }
 
-    /// Checks that a message, or the opener of one in fragments, has the right size.
+    /// Checks that a whole message, or the opener of a message in fragments, has the right size.
     @inline(__always)
     mutating func checkBody(
         of frame: borrowing InboundFrame, _ reader: WireReader, _ tables: MessageTables?,
@@ -139,8 +140,8 @@ extension Conversation {
         }
     }
 
-    /// Makes the next message to an object ready if no other is being started, its bytes have arrived, and the answers
-    /// among its arguments are known.
+    /// Makes the next message to an object ready if no other message is being started, its bytes have arrived, and the
+    /// answers among its arguments are known.
     mutating func makeNextReady(of export: Export) {
         guard phase != .ended else { return }
         let mailbox = export.mailbox

@@ -1,6 +1,6 @@
 // Calls of the peer that start.
 extension Conversation {
-    /// Whether a call can probably start now; the channel is not asked.
+    /// Whether a call can probably start now; the channel is not asked for its unsent bytes.
     @inline(__always)
     var hasStartable: Bool { !ready.isEmpty && (answerFlow.mayStartCalls || ready.hasOneWays) }
 

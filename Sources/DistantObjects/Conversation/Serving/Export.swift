@@ -7,9 +7,10 @@ final class Export: @unchecked Sendable {
     let id: ObjectID
     let object: AnyObject
     let messages: Unmanaged<ClassMessages>
-    /// The number of the last opener that mentions it.
+    /// The number of the last opener that mentions the object.
     ///
-    /// A Release that the peer sent before it entered that opener is ignored.
+    /// An *opener* is any frame that does not continue a message in fragments. It *mentions* an object if the object is
+    /// in its table of references. A Release that the peer sent before it entered that opener is ignored.
     var lastMention: UInt64
     let mailbox: Mailbox
 

@@ -6,55 +6,58 @@ import PortTransport
 /// It holds the message's references until the arguments are decoded or the call is dropped. It is a class because it moves
 /// through several queues, and a class instance costs one retain where a struct costs one for each field.
 final class InboundCall: @unchecked Sendable {
-    // The small properties stand together: up to 128 bytes, the allocator keeps freed memory in lists of one size.
+    // The small properties stand together, to keep an instance small: up to 128 bytes, the allocator keeps freed memory
+    // in lists of one size.
     //
-    // The reading thread makes it. While it waits, the connection's lock guards it. Then the thread or task that serves it
-    // owns it.
+    // The reading thread makes the object. While the call waits, the connection's lock guards it. Then the thread or
+    // task that serves the call owns it.
 
-    /// `nil` for a one-way message.
+    /// The number of the question; `nil` for a one-way message.
     let question: UInt32?
     let flags: CallFlags
-    /// Whether it came after an orderly close had begun.
+    /// Whether the call came after an orderly close had begun.
     let isLate: Bool
-    /// Why it must not run.
+    /// Why the method must not run.
     ///
-    /// Set when it is entered or started.
+    /// The reason is found when the call is entered or started, when an answer that the call names fails, or when there
+    /// is no memory for the call.
     @exclusivity(unchecked) var obstacle = Obstacle.none
-    /// The number of its opener.
+    /// The number of the call's opener, its first frame.
     let number: UInt64
-    /// The object that it is for; for an answer that is not known yet, the stand-in.
+    /// The object that the call is for; the stand-in while the call is for an answer that is not known yet.
     var export: Export { target.takeUnretainedValue() }
     var message: MessageBody { method.takeUnretainedValue() }
-    // Owned. Taking an object out of a variable of a class retains it, and a call is looked at several times.
+    // The call owns both objects. They are unmanaged, because taking an object out of a variable of a class retains the
+    // object, and a call is looked at several times.
     @exclusivity(unchecked) private var target: Unmanaged<Export>
     @exclusivity(unchecked) private var method: Unmanaged<MessageBody>
     let argumentCount: Int
     @exclusivity(unchecked) private(set) var tables: MessageTables?
-    /// In nanoseconds of the monotonic clock; `nil` without a deadline.
+    /// The deadline in nanoseconds of the monotonic clock; `nil` if there is none.
     let deadline: UInt64?
-    /// Whether it waits for an answer among its arguments, with its place in the mailbox.
+    /// Whether the call, at its place in the mailbox, waits for an answer among its arguments.
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) var isDelayed = false
-    /// Whether the peer had cancelled it before it started.
+    /// Whether the call was cancelled before it started.
     @exclusivity(unchecked) var isCancelled = false
-    /// Whether other calls were ready when it started.
+    /// Whether other calls were ready when this one started.
     ///
-    /// They need another thread if its method blocks.
+    /// The others need another thread if the method of this one blocks.
     @exclusivity(unchecked) var needsHelper = false
     /// Whether the object's next message may start.
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) var firstJobIsOver = false
-    /// Whether it is refused at once, beside the messages that wait for the same object.
+    /// Whether the call is refused at once, beside the messages that wait for the same object.
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) var isOutOfTurn = false
-    /// The bytes of memory that it takes while it waits, about.
+    /// About how many bytes of memory the call takes while it waits.
     ///
     /// Guarded by the connection's lock.
     @exclusivity(unchecked) private(set) var memory: UInt32
-    /// The number of barriers entered before it.
+    /// The number of barriers that were entered before the call.
     let epoch: UInt32
     /// The arguments, until they are decoded.
     @exclusivity(unchecked) private(set) var body: InboundBody
@@ -100,15 +103,15 @@ final class InboundCall: @unchecked Sendable {
         try target._withUnsafeGuaranteedRef(body)
     }
 
-    /// Whether its method runs without a task.
+    /// Whether the call's method runs without a task.
     var isSynchronous: Bool { method._withUnsafeGuaranteedRef { $0.isSynchronous } }
 
-    /// Whether its message is listed and takes as many arguments as it has.
+    /// Whether the message is listed and takes as many arguments as the call has.
     var hasListedArgumentCount: Bool {
         method._withUnsafeGuaranteedRef { $0.argumentCount == argumentCount && !$0.isUnlisted }
     }
 
-    /// Runs its synchronous method, and encodes the result if there is an encoder.
+    /// Runs the call's synchronous method, and encodes the result if there is an encoder.
     @inline(__always)
     func run(_ decoder: ObjectDecoder, _ encoder: Unmanaged<ObjectEncoder>?) throws {
         try withExport { export in
@@ -116,7 +119,7 @@ final class InboundCall: @unchecked Sendable {
         }
     }
 
-    /// The bytes of its arguments if they came whole and without tables; the call keeps them.
+    /// The bytes of the arguments if they came whole and without tables; the call keeps the bytes.
     var plainArguments: UnsafeRawBufferPointer? {
         guard tables == nil, case .whole(let slice) = body else { return nil }
         return slice.bytes
@@ -125,7 +128,8 @@ final class InboundCall: @unchecked Sendable {
     /// The metadata that the caller sent with the call; `nil` if it sent none.
     var metadata: [String: String]? { rare?.metadata }
 
-    /// The error of the answer that the call is for or has as an argument, if that has failed.
+    /// The error of a failed answer that the call is for or has as an argument, or the error that says that there was
+    /// no memory for the call.
     var failure: (any Error)? { rare?.failure }
 
     /// Releases the bytes of the arguments.
@@ -137,12 +141,12 @@ final class InboundCall: @unchecked Sendable {
         return largeBytes
     }
 
-    /// Releases the references if blobs are among them: from now on only the decoded arguments keep these.
+    /// Releases the references if blobs are among them: from now on only the decoded arguments keep the blobs.
     func letGoOfBlobs() {
         if tables?.hasBlobs == true { tables = nil }
     }
 
-    /// Whether answers of this side are among its arguments.
+    /// Whether answers of this side are among the arguments.
     var namesAnswers: Bool { tables?.namesAnswers ?? false }
 
     /// Sends the call to the object that its target has turned out to be.
@@ -190,7 +194,7 @@ final class InboundCall: @unchecked Sendable {
         return (tables, largeBytes)
     }
 
-    /// Notes that it can start, so that its bytes will be decoded soon.
+    /// Notes that the call can start, so that its bytes will be decoded soon.
     func leaveWaiting() { body.leaveWaiting() }
 
     var isComplete: Bool {
@@ -202,18 +206,18 @@ final class InboundCall: @unchecked Sendable {
 /// Why a call must not run.
 enum Obstacle {
     case none
-    /// Its tables cannot be used.
+    /// The call's tables cannot be used.
     case tables
     /// Too many calls are running.
     case calls
     /// Too many answers have been unread for too long.
     case answers
-    /// The answer that it is for or has as an argument has failed.
+    /// An answer that the call is for or has as an argument has failed, or there was no memory for the call. See
+    /// `failure`.
     case promise
 }
 
 extension ByteSlice {
-    /// A slice without bytes.
     static var empty: ByteSlice {
         ByteSlice(owner: Nothing.shared, bytes: UnsafeRawBufferPointer(start: nil, count: 0))
     }

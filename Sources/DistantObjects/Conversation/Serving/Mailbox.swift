@@ -6,13 +6,13 @@
 final class Mailbox: @unchecked Sendable {
     /// Whether a message to the object is ready, or has started and its first job has not returned.
     @exclusivity(unchecked) var isBusy = false
-    /// Whether the object was released while messages to it waited.
+    /// Whether the object has no id, but messages to it wait or it is a kept answer.
     ///
-    /// If it is exported again, its new messages queue behind those.
+    /// If the object is exported later, it gets this mailbox, so that new messages queue behind those that wait.
     @exclusivity(unchecked) var isLingering = false
     /// The number of kept answers that are the object, which may not be exported.
     @exclusivity(unchecked) var answers: Int32 = 0
-    /// The messages that wait behind it, in the order of their openers.
+    /// The messages that are not ready yet, in the order of their openers.
     @exclusivity(unchecked) var waiting = Ring<InboundCall>()
 
     /// Adds messages that came earlier than some that wait, each at the place of its opener.
@@ -28,6 +28,6 @@ final class Mailbox: @unchecked Sendable {
     var waitsForAnswers: Bool { (0..<waiting.count).contains { waiting[$0].namesAnswers } }
 
     var isIdle: Bool { !isBusy && waiting.isEmpty }
-    /// Whether messages may come although the object is not exported.
+    /// Whether the mailbox has messages or may get some, even if the object is not exported.
     var isNeeded: Bool { !isIdle || answers > 0 }
 }

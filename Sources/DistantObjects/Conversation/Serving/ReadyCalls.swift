@@ -8,14 +8,14 @@ struct ReadyCalls: ~Copyable {
     @inline(__always)
     var isEmpty: Bool { calls.isEmpty && oneWays.isEmpty }
 
-    /// Whether there are one-way messages among them.
+    /// Whether one-way messages can start.
     var hasOneWays: Bool { !oneWays.isEmpty }
 
     mutating func append(_ call: consuming InboundCall) {
         if call.question == nil { oneWays.append(call) } else { calls.append(call) }
     }
 
-    /// Removes and returns the earliest one of either kind.
+    /// Removes and returns the call or one-way message that came first.
     @inline(__always)
     mutating func popFirst() -> InboundCall? {
         if oneWays.isEmpty { return calls.popFirst() }
@@ -25,7 +25,6 @@ struct ReadyCalls: ~Copyable {
         return calls.popFirst()
     }
 
-    /// Removes and returns the earliest one-way message.
     mutating func popFirstOneWay() -> InboundCall? { oneWays.popFirst() }
 
     /// Calls `body` with each call, without the one-way messages.

@@ -3,15 +3,16 @@ import PortTransport
 
 /// The outcome of an attempt to write items of a stream.
 enum ItemsOutcome {
-    /// They are written. The value is the number of items that may follow now.
+    /// The items are written. The value is the number of items that may follow now.
     case written(Int)
-    /// The channel is full. The state notifies the producer when it has room.
+    /// The channel is full. The conversation notifies the producer when the channel has room.
     case noRoom
-    /// Nothing more is sent.
+    /// The items are not sent, for this reason: the producer has to stop.
     case stopped(ConnectionError)
 }
 
-// Frames of streams that carry messages, whose tables are the conversation's. All else is in `Streams`.
+// Frames of streams that carry values. Their tables belong to the conversation, so these frames are read and written
+// here. All else is in `Streams`.
 extension Conversation {
     /// Whether both sides know streams.
     var knowsStreams: Bool { handshake.grants.features.contains(.streams) }
@@ -76,7 +77,7 @@ extension Conversation {
             begin(partial, frame)
             return .arriving(partial)
         }
-        // Copied, so that items that wait do not keep whole read buffers.
+        // The bytes are copied, so that items that wait do not keep whole read buffers.
         var batch = ByteBatch()
         return .whole(batch.copy(UnsafeRawBufferPointer(rebasing: frame.bytes[reader.offset...])))
     }

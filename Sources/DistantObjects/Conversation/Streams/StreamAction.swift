@@ -11,7 +11,7 @@ enum StreamAction {
     /// Release a sequence that is never read.
     case dispose(StreamSource)
 
-    /// Whether it runs user code, which has to run on the loop.
+    /// Whether the action runs user code, which has to run on the loop.
     var runsUserCode: Bool {
         switch self {
         case .cancel, .dispose: true

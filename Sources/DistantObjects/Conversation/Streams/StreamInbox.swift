@@ -3,7 +3,8 @@ import Synchronization
 
 /// The items of one frame, which the reader decodes one after the other.
 final class StreamItems: @unchecked Sendable {
-    // Made by the reading thread; then guarded by the connection's lock until the reader owns it.
+    // The thread that reads the connection makes the object. The connection's lock guards it until the stream's reader
+    // owns it.
     let count: Int
     /// The bytes of the stream's credit that the frame takes.
     let bytes: Int
@@ -34,7 +35,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
         case open
         /// This side's End is written; the producer's is to come.
         case closing
-        /// Both Ends were sent.
+        /// Both Ends were sent, or the connection has ended.
         case over
     }
 
@@ -55,12 +56,12 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
 
     let number: UInt32
     var link = Link.open
-    /// The number of the frame with this side's End, once that is written.
+    /// The number of the frame with this side's End, once the End is written.
     var endFrame: UInt64 = 0
     var reading = Reading.unread
     /// Frames that have arrived, or whose fragments arrive.
     var frames = Ring<StreamItems>()
-    /// The end that follows the frames, once it is known.
+    /// The end of the stream, which follows the frames, once it is known.
     var end: StreamEnd?
     /// The reader that waits for a frame.
     var waiter: StreamWaiter?
@@ -69,7 +70,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
     /// Items and bytes that the producer may still send.
     private(set) var items = 0
     private(set) var bytes = 0
-    /// Consumed items and bytes whose credit is not returned yet.
+    /// Consumed items and bytes whose credit this side owes: it is not returned yet.
     private var owedItems = 0
     private var owedBytes = 0
     private let over = Atomic<Bool>(false)
@@ -108,9 +109,9 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
         return (owedItems, owedBytes)
     }
 
-    /// Whether the end of its handle changes nothing any more.
+    /// Whether the release of the stream's handle has no effect any more.
     ///
-    /// It may be read without the lock.
+    /// This may be read without the lock.
     var isOver: Bool { over.load(ordering: .acquiring) }
 
     func markOver() { over.store(true, ordering: .releasing) }
@@ -121,7 +122,7 @@ final class StreamInbox: FragmentedStream, @unchecked Sendable {
         return end?.isComplete ?? false
     }
 
-    /// Drops what has not arrived completely, because nothing more comes.
+    /// Drops the frames that have not arrived completely, because no more bytes come.
     ///
     /// - Returns: The frames that are dropped.
     func cut(_ error: any Error) -> [StreamItems] {
@@ -146,7 +147,7 @@ extension StreamEnd {
 }
 
 extension InboundBody {
-    /// Whether all bytes have arrived, or no more will.
+    /// Whether all bytes have arrived, or no more bytes will.
     var isComplete: Bool {
         if case .arriving(let partial) = self { partial.bytes != nil || partial.isAborted } else { true }
     }

@@ -3,7 +3,7 @@
 /// Its state is read and written under the connection's lock.
 ///
 ///     offered --(first credit)--> running --(its task ended, or this side closes)--> ended
-///     offered --(the reader's End, or it is passed back)--> ended
+///     offered --(the reader's End, or passed back, or this side closes)--> ended
 ///
 /// The number is free again once both sides have sent their End.
 final class StreamOutbox: @unchecked Sendable {
@@ -30,11 +30,11 @@ final class StreamOutbox: @unchecked Sendable {
     private(set) var bytes = 0
     /// Why the producer has to stop; nil while it may go on.
     var stop: ConnectionError?
-    /// The object that runs the sequence, once it runs.
+    /// The object that runs the sequence, once the sequence runs.
     var producer: AnyObject?
     /// Senders that wait for credit or room.
     var waiters: [StreamWaiter] = []
-    /// Whether it is in the list of streams that wait for room in the channel.
+    /// Whether this stream is in the list of streams that wait for room in the channel.
     var awaitsRoom = false
 
     init(number: Int, source: StreamSource) {

@@ -14,28 +14,29 @@ class StreamSource: @unchecked Sendable {  // Subclasses protect what they add b
         isClaimed.compareExchange(expected: false, desired: true, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Gives up the claim of a stream that came back unread.
+    /// Gives up the claim, because the sequence was not read: the peer passed the stream back, or no stream could be
+    /// opened.
     final func giveBack() { isClaimed.store(false, ordering: .releasing) }
 
     /// Releases the sequence, which nothing will read any more.
     ///
-    /// Runs user code (`deinit`).
+    /// The release runs user code (`deinit`).
     func dispose() {}
 }
 
 /// A stream that cannot be read from the beginning, as a message's table of references says.
 enum DeadStream: UInt64 {
-    /// It was sent or read before.
+    /// The stream was sent or read before.
     case used = 1_024
-    /// Its sender has too many open streams.
+    /// The stream's sender has too many open streams.
     case overloaded = 1_025
-    /// Its sender is closing the connection.
+    /// The stream's sender is closing the connection.
     case closing = 1_026
 
-    /// Its entry in a table of references.
+    /// The stream's entry in a table of references.
     var reference: Reference { .stream(rawValue) }
 
-    /// The error that its reader gets.
+    /// The error that the stream's reader gets.
     var error: ConnectionError {
         switch self {
         case .used: ConnectionError(.streamUsed, "the stream was sent or read before; a stream is read once")
@@ -49,7 +50,7 @@ enum DeadStream: UInt64 {
 
 /// A dead stream as an object of a message's table.
 ///
-/// There is one for each reason: a message may have some thousand of them.
+/// There is one object for each reason, because a message may name some thousand dead streams.
 final class DeadStreamObject: Sendable {
     let reason: DeadStream
 
@@ -59,7 +60,6 @@ final class DeadStreamObject: Sendable {
     private static let overloaded = DeadStreamObject(.overloaded)
     private static let closing = DeadStreamObject(.closing)
 
-    /// The object for a reason.
     static func of(_ reason: DeadStream) -> DeadStreamObject {
         switch reason {
         case .used: used

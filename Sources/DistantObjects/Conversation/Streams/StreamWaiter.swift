@@ -3,7 +3,7 @@ enum StreamWaiter {
     case task(UnsafeContinuation<Void, Never>)
     case thread(BlockingCall)
 
-    /// Whether it is a thread that waits in that call.
+    /// Whether the waiter is a thread that waits in that call.
     func isThread(in call: BlockingCall) -> Bool {
         if case .thread(let own) = self { own === call } else { false }
     }

@@ -2,7 +2,7 @@
 extension Streams {
     // MARK: The table of references
 
-    /// The entry for an object of this side that stands for a stream; nil if it stands for none.
+    /// The entry for an object of this side that stands for a stream; nil if the object stands for none.
     ///
     /// - Parameters:
     ///   - isOpen: Whether streams may be sent.
@@ -75,7 +75,7 @@ extension Streams {
 
     /// Has a sender wait until there is credit and room, or the stream has ended.
     ///
-    /// - Returns: False if it need not wait.
+    /// - Returns: False if the sender need not wait.
     func hold(_ waiter: StreamWaiter, for stream: StreamOutbox) -> Bool {
         guard stream.stop == nil, stream.allowance == 0 || stream.awaitsRoom else { return false }
         stream.waiters.append(waiter)
@@ -96,7 +96,7 @@ extension Streams {
         }
     }
 
-    /// Notes that the End of a stream is written whose task has ended.
+    /// Notes that this side's End of a stream is written, after the stream's task has ended.
     ///
     /// Senders that wait for room in the stream, or send later, get an error: no item may follow the End.
     func ended(_ stream: StreamOutbox, _ work: inout [some StreamWork]) {

@@ -26,7 +26,7 @@ extension Streams {
     /// Passes a stream of the peer back to it, which counts as the reader's End.
     ///
     /// - Parameters:
-    ///   - frame: The number of the frame with the entry.
+    ///   - frame: The number of the frame that passes the stream back.
     ///   - isOpen: Whether streams may be sent.
     func passBack(_ inbox: StreamInbox, in frame: UInt64, isOpen: Bool) -> Reference {
         guard inbox.reading == .unread, inbox.link == .open, isOpen else { return DeadStream.used.reference }
@@ -40,7 +40,7 @@ extension Streams {
 
     // MARK: Frames of the producer
 
-    /// Enters items, of which the body may still arrive.
+    /// Enters a frame of items, whose body may still be arriving.
     func receive(_ items: StreamItems, of inbox: StreamInbox, _ work: inout [some StreamWork]) {
         guard inbox.reading != .done else { return drop([items], &work) }
         inbox.frames.append(items)
@@ -79,7 +79,7 @@ extension Streams {
 
     /// Begins to read a stream.
     ///
-    /// - Returns: False if it was read, passed on or given up before.
+    /// - Returns: False if the stream was read, passed back or given up before.
     func begin(_ inbox: StreamInbox, _ outbox: inout Outbox) -> Bool {
         guard inbox.reading == .unread else { return false }
         inbox.reading = .reading
@@ -111,7 +111,7 @@ extension Streams {
 
     /// Has the reader wait for the next frame or the end.
     ///
-    /// - Returns: False if it need not wait.
+    /// - Returns: False if the reader need not wait.
     func hold(_ waiter: StreamWaiter, for inbox: StreamInbox) -> Bool {
         guard !inbox.hasNext, inbox.waiter == nil else { return false }
         inbox.waiter = waiter
@@ -120,14 +120,14 @@ extension Streams {
 
     /// Has a task or thread wait until the reader has come to the end.
     ///
-    /// - Returns: False if it has.
+    /// - Returns: False if the reader has come to the end already.
     func holdUntilEnd(_ waiter: StreamWaiter, of inbox: StreamInbox) -> Bool {
         guard inbox.reading != .done else { return false }
         inbox.finalWaiters.append(waiter)
         return true
     }
 
-    /// Resumes all that wait for the end of a stream, and check again whether they still have to wait.
+    /// Resumes all waiters for the end of a stream, which check again whether they still have to wait.
     func wakeFinalWaiters(of inbox: StreamInbox, _ work: inout [some StreamWork]) {
         for waiter in inbox.finalWaiters { work.append(.stream(.resume(waiter))) }
         inbox.finalWaiters = []
@@ -161,7 +161,7 @@ extension Streams {
         writeReadersEnd(inbox, &outbox)
     }
 
-    /// Drops what has not arrived completely when the connection ends.
+    /// Drops the frames of a stream that have not arrived completely when the connection ends.
     func cut(_ inbox: StreamInbox, _ error: any Error, _ work: inout [some StreamWork]) {
         guard inbox.reading != .done else { return }
         drop(inbox.cut(error), &work)

@@ -1,9 +1,10 @@
 /// The streams of a conversation in both directions: which are open, and what becomes of them.
 ///
-/// See “Streams” in WireFeatures.md. Transitions write frames into the outbox, and append what they leave to do to `work`.
+/// See “Streams” in WireFeatures.md. Transitions write frames into the outbox, and append the work that they leave to
+/// their caller to `work`.
 struct Streams {
     private final class Table: @unchecked Sendable {  // Guarded by the connection's lock.
-        /// Streams of this side by number; as long as the most that were ever open.
+        /// Streams of this side by number; as long as the most streams that were ever open at a time.
         var outgoing: [StreamOutbox?] = []
         /// Streams of the peer by number.
         var incoming = SmallDictionary<UInt32, StreamInbox>()
@@ -37,7 +38,7 @@ struct Streams {
 
     /// Opens a stream of this side under the lowest free number.
     ///
-    /// - Returns: nil if there are too many.
+    /// - Returns: nil if too many streams are open.
     mutating func open(_ source: StreamSource, limit: Int) -> StreamOutbox? {
         let table = made()
         guard table.outgoingCount < limit else { return nil }
@@ -89,7 +90,7 @@ struct Streams {
         guard table.incoming[inbox.number] == nil else {
             throw ProtocolViolation(.outOfStep, "a stream was given a number that is in use")
         }
-        // Each number is in one of the two, from its first use on.
+        // From its first use on, each number is in `incoming` or in `lastEnds`.
         guard Int(inbox.number) <= table.incoming.count + table.lastEnds.count else {
             throw ProtocolViolation(.outOfStep, "a stream was given a number that is not the lowest free one")
         }
@@ -102,7 +103,7 @@ struct Streams {
         table.incoming.insert(inbox, for: inbox.number)
     }
 
-    /// The stream of the peer that it names.
+    /// The stream of the peer that a frame of the peer names.
     func inbox(_ number: UInt32) throws(ProtocolViolation) -> StreamInbox {
         guard let inbox = table?.incoming[number] else {
             guard table?.lastEnds[number] == nil else {

@@ -2,20 +2,21 @@ import PortTransport
 
 /// A record of this side's one-way messages, which counts those that did not run.
 ///
-/// It knows of the last frames whether they are one-way messages that have not failed: a window with one bit for each frame.
-/// Any message under way may fail, however old it is, and the peer's credit limits how many are under way. So the window is
-/// at least four times their number, and grows if it has to before it forgets one. It is 512 bytes long, unless the peer
-/// grants more credit than usual and this side uses it, and never longer than 512 KiB.
+/// The record has a *window* of the last frames, with one bit for each frame: whether the frame is a one-way message
+/// that has not failed. Any message under way may fail, however old it is, and the peer's credit limits how many are
+/// under way. So the window has at least four times as many frames as there are such messages. If necessary, it grows
+/// before it forgets a message. The window takes 512 bytes, unless the peer grants more credit than usual and this side
+/// uses that credit, and never more than 512 KiB.
 struct OneWayRecord {
-    /// How many frames it knows at first, and at most: powers of two.
+    /// How many frames the window has at first, and at most: powers of two.
     static let firstWindow: UInt64 = 4_096
     static let largestWindow = 4 * UInt64(ProtocolLimits.mostOneWayCredit)
-    /// How many of the last failures of forgotten messages it knows.
+    /// How many of the last failures of forgotten messages the record knows.
     private static let lateFailures = 64
 
-    /// The bit of a frame is that of its number modulo the window.
+    /// The bits of the window; that of a frame is at the frame's number modulo the number of bits.
     ///
-    /// Empty before the first one-way message.
+    /// The array is empty before the first one-way message.
     private var bits: [UInt64] = []
     /// The number of the last one-way message.
     private var last: UInt64 = 0
@@ -23,12 +24,12 @@ struct OneWayRecord {
     private var start: UInt64 = 1
     /// How many one-way messages are older than the window, without those that have failed.
     private var forgotten: UInt64 = 0
-    /// The last of those older than the window that have failed.
+    /// The last failed messages of those that are older than the window.
     private var late: [UInt64] = []
-    /// Missing as a rule.
+    /// The losses that were not reported yet; missing as a rule.
     private var unreported = Rare<OneWayLosses>.missing
 
-    /// How many frames it knows.
+    /// How many frames the window has.
     var window: UInt64 { UInt64(bits.count) * 64 }
 
     /// Whether there are losses that were not reported yet.
@@ -41,11 +42,11 @@ struct OneWayRecord {
 
     /// Notes that a one-way message was written.
     ///
-    /// - Parameter underWay: The number of one-way messages that are under way, with this one.
+    /// - Parameter underWay: The number of one-way messages that are under way, including this one.
     /// - Complexity: O(1) on average in the number of frames.
     @inline(__always)
     mutating func sent(_ number: UInt64, underWay: Int) {
-        // As a rule the frame before is one as well.
+        // As a rule the frame before is a one-way message as well.
         guard number == last + 1, last > 0, !self[number] else { return sentBehindOthers(number, underWay) }
         self[number] = true
         last = number
@@ -54,7 +55,7 @@ struct OneWayRecord {
     @inline(never)
     private mutating func sentBehindOthers(_ number: UInt64, _ underWay: Int) {
         if bits.isEmpty { bits = Array(repeating: 0, count: Int(Self.firstWindow / 64)) }
-        // What leaves the window now may be under way.
+        // A message that leaves the window now may still be under way.
         let wanted = 4 * min(UInt64(clamping: underWay), Self.largestWindow / 4)
         if number > window, wanted > window { grow(to: wanted) }
         if number - last >= window {
@@ -73,7 +74,7 @@ struct OneWayRecord {
         last = number
     }
 
-    /// Takes out of the window what has the place of a frame.
+    /// Takes the older message out of the window that has the place of a frame.
     private mutating func forget(_ number: UInt64) {
         guard self[number] else { return }
         forgotten += 1
@@ -89,7 +90,7 @@ struct OneWayRecord {
             grown[Self.index(of: next, in: count)] |= 1 << (next % 64)
             number = next + 1
         }
-        // What came before is forgotten, though there would be room for it now.
+        // Earlier frames stay forgotten, though there would be room for them now.
         start = oldest
         bits = grown
     }
@@ -115,7 +116,7 @@ struct OneWayRecord {
     /// The first frame in the window.
     var oldest: UInt64 { last < window ? start : max(start, last - window + 1) }
 
-    /// The first message in the record from a frame of the window on.
+    /// The first message of the window that has this number or a higher one.
     private func first(from number: UInt64) -> UInt64? {
         var number = number
         while number <= last {
@@ -134,7 +135,7 @@ struct OneWayRecord {
     /// Each message can fail once. Of messages that are older than the window the record knows only how many there are, and
     /// the last ones that have failed.
     ///
-    /// - Returns: False if no one-way message has that number, or it has failed before.
+    /// - Returns: False if no one-way message has that number, or if the message has failed before.
     mutating func failed(_ number: UInt64, _ error: ConnectionError) -> Bool {
         guard number > 0, number <= last else { return false }
         if number >= oldest {

@@ -5,8 +5,8 @@ import PortTransport
 extension Conversation {
     /// Whether a message may be written now.
     ///
-    /// Besides the peer's credit, this side limits how many bytes are unsent, separately for small and large messages. A message
-    /// also queues behind earlier ones of its kind.
+    /// Besides the peer's credit, this side limits how many bytes are unsent, separately for small and large messages.
+    /// A message also queues behind earlier ones of its kind.
     @inline(__always)
     mutating func mayWrite(_ message: OutboundMessage, isOneWay: Bool, _ host: Host) -> Bool {
         if credit.mayBegin(isOneWay: isOneWay), pending.isEmpty, !message.isLarge, !host.isQueueFull { return true }
@@ -36,7 +36,8 @@ extension Conversation {
     /// Treats queued promises as nested messages because a nested message names them, and in turn the promises that
     /// they name.
     ///
-    /// A nested message may be sent before ordinary ones, and its promises have to be sent before it.
+    /// A nested message (see `SendQueues`) may be sent before ordinary ones, and the promises that it names have to be
+    /// sent before it.
     private mutating func promote(_ tickets: [Ticket], _ host: Host) {
         var tickets = tickets
         var promises: [PendingMessage<Waiter, RoomWaiter>] = []
@@ -59,7 +60,8 @@ extension Conversation {
 
     /// Writes the oldest queued message that has credit and room.
     ///
-    /// It writes only one, because the channel knows its remaining room once it has that message.
+    /// The function writes only one message, because the channel knows its remaining room only once it has that
+    /// message.
     ///
     /// - Returns: Whether a message was written.
     mutating func writeNextPending(_ host: Host, _ actions: inout [Action<Host>]) -> Bool {

@@ -9,7 +9,7 @@ final class PendingMessage<Waiter, RoomWaiter>: @unchecked Sendable {
 
     let message: OutboundMessage
     let kind: Kind
-    /// Its position among all messages that have waited on the connection.
+    /// The message's position among all messages that have waited on the connection.
     let order: UInt64
 
     var isOneWay: Bool { if case .oneWay = kind { true } else { false } }

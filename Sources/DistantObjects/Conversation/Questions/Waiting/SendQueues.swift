@@ -6,13 +6,14 @@
 /// separate limits. A message does not wait behind messages in another of these queues.
 ///
 /// Promises have a fifth queue. Unlike other messages they do not hold up their sender, whose next message may be for
-/// the same object or for the promise. So every message of this side waits behind the promises that were sent before
-/// it.
+/// the same object or for the promise. So, with the exceptions below, a message of this side waits behind the promises
+/// that were sent before it.
 ///
-/// Nested messages, which are sent while a call of the peer is served, have five queues of their own. They wait only
+/// *Nested* messages, which are sent while a call of the peer is served, have five queues of their own. They wait only
 /// for each other: the credit and the room that other messages wait for may depend on the calls that are served.
 ///
-/// Calls that are passed on have one more queue. They also wait only for each other.
+/// Calls that are *passed on*, which are the peer's own calls that this side sends back to the peer, have one more
+/// queue. They also wait only for each other.
 struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     typealias Pending = PendingMessage<Waiter, RoomWaiter>
 
@@ -51,7 +52,7 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     }
 
     private final class Waiting: @unchecked Sendable {  // Guarded by the connection's lock.
-        /// One for each kind.
+        /// One queue for each kind.
         let queues = QueueKind.allCases.map { _ in Queue() }
         var nextOrder: UInt64 = 0
         var count = 0
@@ -77,7 +78,7 @@ struct SendQueues<Waiter, RoomWaiter>: ~Copyable {
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - oneWay: Whether it uses the credit of one-way messages.
+    ///   - oneWay: Whether that message uses the credit of one-way messages.
     func isEmpty(before message: OutboundMessage, oneWay: Bool) -> Bool {
         guard let waiting else { return true }
         var queue = QueueKind(oneWay: oneWay, large: message.isLarge)

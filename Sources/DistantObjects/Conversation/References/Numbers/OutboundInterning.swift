@@ -1,7 +1,7 @@
 /// Message names, shapes or descriptions of classes that are written out once and then referred to by number.
 ///
-/// The sender numbers them as it writes, the receiver as it enters, so both agree. Beyond 4,096 names or shapes, or 4 MiB of
-/// shape definitions, further ones are written out each time.
+/// The sender numbers them as it writes, and the receiver as it enters, so that both agree. Beyond 4,096 of a kind, or
+/// 4 MiB of their definitions, further ones are written out each time.
 struct OutboundInterning<Key: Hashable>: ~Copyable {
     static var limit: Int { ProtocolLimits.interned }
     static var byteLimit: Int { ProtocolLimits.internedBytes }
@@ -13,7 +13,7 @@ struct OutboundInterning<Key: Hashable>: ~Copyable {
 
     /// The number of a key.
     ///
-    /// A new key gets one, unless the limits are reached.
+    /// A new key gets a number, unless the limits are reached.
     /// - Parameter room: The most that the definition of a new key may take.
     mutating func reference(
         to key: Key, taking size: @autoclosure () -> Int = 0, within room: Int = .max

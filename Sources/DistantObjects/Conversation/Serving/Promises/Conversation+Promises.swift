@@ -3,9 +3,10 @@ import KeyedArchive
 
 // Promises: messages that name the answer to an earlier call before it is known.
 //
-// The caller names an answer by the number of its question, until it drops it. The side that answers keeps the messages to an
-// answer in a mailbox of its own, and moves them to the mailbox of the object once that is known. So messages to a promise
-// start in the order in which they were sent, before those that the caller sends to the object once it has a reference.
+// The caller names an answer by the number of its question, until the caller drops the answer. The side that answers
+// keeps the messages to an answer in a mailbox of its own, and moves the messages to the mailbox of the object once the
+// object is known. So messages to a promise start in the order in which they were sent, before those that the caller
+// sends to the object once it has a reference.
 extension Conversation {
     /// Whether messages may name answers.
     var knowsPromises: Bool { handshake.grants.features.contains(.promises) }
@@ -49,7 +50,7 @@ extension Conversation {
 
     // MARK: The answering side
 
-    /// The answer that a call leaves for later messages; nil if it leaves none.
+    /// The answer that a call leaves for later messages; nil if the call leaves none.
     mutating func answerToKeep(_ question: UInt32, _ flags: CallFlags) -> KeptAnswer? {
         guard knowsPromises, flags.contains(.keepAnswer), !flags.contains(.oneWay) else { return nil }
         return KeptAnswer(question, isPromise: flags.contains(.promise))
@@ -63,7 +64,8 @@ extension Conversation {
 
     /// Stores the result of an ended call as the answer that later messages name.
     ///
-    /// - Returns: Whether nothing else has to be done: the call of a promise is answered only when the peer drops it.
+    /// - Returns: Whether nothing else has to be done: the call of a promise is answered only when the peer drops the
+    ///   promise.
     mutating func settle(
         _ call: InboundCall, _ question: UInt32, as outcome: KeptAnswer.Outcome?, _ host: Host,
         _ actions: inout [Action<Host>]
@@ -100,7 +102,7 @@ extension Conversation {
         for call in answer.takeDependents() { makeNextReady(of: call.export) }
     }
 
-    /// Sends the messages to an answer to the object that it has turned out to be.
+    /// Sends the messages to an answer to the object that the answer has turned out to be.
     private mutating func redirectMessages(to answer: KeptAnswer, _ export: Export) {
         let mailbox = export.mailbox
         if mailbox.waiting.isEmpty {
@@ -111,7 +113,7 @@ extension Conversation {
         } else {
             let messages = answer.takeMessages()
             for call in messages { call.redirect(to: export) }
-            // A later message to the object may wait for the answer to one of these.
+            // A later message to the object may wait for the answer to one of these messages.
             mailbox.merge(messages)
         }
         makeNextReady(of: export)

@@ -7,13 +7,14 @@ import KeyedArchive
 ///     pending --(it returns one of the peer)--------------------------> passedOn
 ///     pending --(it throws, or its result is no object by reference)--> failed
 ///
-/// Messages may come before the answer is known. Read and written under the connection's lock.
+/// Messages may come before the answer is known. The state of the object is read and written under the connection's
+/// lock.
 final class KeptAnswer: @unchecked Sendable {
     enum State {
         case pending
         /// Messages go to the object.
         case object(Export)
-        /// Messages are sent back to the peer.
+        /// The answer is an object of the peer. Messages to it are *passed on*: this side sends them back to the peer.
         case passedOn(Export)
         case failed(any Error)
     }
@@ -29,15 +30,15 @@ final class KeptAnswer: @unchecked Sendable {
     @exclusivity(unchecked) private var messages = Ring<InboundCall>()
     /// Messages that are the first of their mailbox, have the answer as an argument and wait until it is known.
     @exclusivity(unchecked) private var dependents = Ring<InboundCall>()
-    /// The number of messages that name it, each as often as it does, without the cancelled ones.
+    /// How often messages name the answer, without messages that were cancelled.
     ///
-    /// Counted until the answer is known.
+    /// The uses are counted until the answer is known.
     @exclusivity(unchecked) var uses = 0
-    /// Whether the peer has dropped it while it was pending.
+    /// Whether the peer has dropped the answer while it was pending.
     @exclusivity(unchecked) var isDropped = false
-    /// The question that it answers.
+    /// The number of the question that the answer belongs to.
     let question: UInt32
-    /// Whether the call is answered only when the peer drops the answer.
+    /// Whether the call, unless it fails, is answered only when the peer drops the answer.
     let isPromise: Bool
 
     init(_ question: UInt32, isPromise: Bool) {
@@ -49,7 +50,8 @@ final class KeptAnswer: @unchecked Sendable {
         if case .pending = state { true } else { false }
     }
 
-    /// Whether nobody needs it: the peer has dropped it, and no message that names it waits.
+    /// Whether nobody needs the answer: the peer has dropped it while it was pending, and no message that names it
+    /// waits.
     var isUnneeded: Bool { isPending && isDropped && uses == 0 }
 
     /// The object that messages with the answer as an argument get.
@@ -88,16 +90,14 @@ final class KeptAnswer: @unchecked Sendable {
     /// Makes the answer known.
     func settle(_ state: State) { self.state = state }
 
-    /// Calls `body` with each message that waits for the answer, or for the object of the peer that it is.
+    /// Calls `body` with each message that waits for the answer, or for the object of the peer that the answer is.
     func forEachWaiting(_ body: (InboundCall) -> Void) {
         for index in 0..<messages.count { body(messages[index]) }
         if case .passedOn(let export) = state { export.mailbox.forEachWaiting(body) }
     }
 
-    /// Removes and returns the first message to the answer.
     func popMessage() -> InboundCall? { messages.popFirst() }
 
-    /// Removes and returns the messages to the answer.
     func takeMessages() -> [InboundCall] { messages.removeAll() }
 
     /// Removes and returns the messages that have the answer as an argument.
@@ -114,7 +114,7 @@ final class KeptAnswer: @unchecked Sendable {
 }
 
 extension MessageTables {
-    /// Calls `body` with each answer of this side that is among the references, as often as it is.
+    /// Calls `body` with each answer of this side that is among the references, once for each reference.
     func forEachAnswer(_ body: (KeptAnswer) -> Void) {
         guard namesAnswers else { return }
         for case let answer as KeptAnswer in references { body(answer) }

@@ -5,8 +5,9 @@ import PortTransport
 /// Answers need no credit, so a peer that calls and does not read could fill this side's memory with them. Therefore calls
 /// wait while too many bytes of answers are unsent. One-way messages have no answer and do not wait.
 ///
-/// Neither rule bounds the refusals of calls and the reports of one-way messages that failed. They are small, but a peer can
-/// ask for any number of them. So they are counted, and above the limit the peer gets no credit for further messages.
+/// This does not bound the refusals of calls and the reports of one-way messages that failed. Refusals and reports are
+/// small, but a peer can cause any number of them. So their bytes are counted, and above the limit the peer gets no
+/// credit for further messages.
 ///
 ///     open --(unsent bytes above the limit)--> held --(nothing read for the time allowed)--> refusing
 ///     held, refusing --(unsent bytes at most half the limit)--> open
@@ -45,7 +46,7 @@ struct AnswerFlow {
     private var gotCredit = false
     /// Whether calls were held and not all answers from that time are sent.
     ///
-    /// Once they are, their memory can be freed.
+    /// Once all these answers are sent, their memory can be freed.
     private(set) var isDraining = false
     /// Whether a timer runs that will call `tick`.
     private var isTicking = false
@@ -54,7 +55,7 @@ struct AnswerFlow {
         self.limit = limit
     }
 
-    /// Above this no large answer is added.
+    /// Above this number of unsent bytes no large answer is added.
     private var hardLimit: Int { 4 * limit }
 
     /// Counts bytes of an answer that the channel gets.
@@ -88,7 +89,7 @@ struct AnswerFlow {
 
     /// Whether credit for calls is held back.
     ///
-    /// It is given while calls are refused, because callers that wait for it must get a refusal, too.
+    /// The credit is given while calls are refused, because callers that wait for credit must get a refusal, too.
     mutating func holdsCallCredit(_ host: some AnswerMeter) -> Bool {
         guard unsent > limit else { return false }
         askUnsent(host)
@@ -131,14 +132,14 @@ struct AnswerFlow {
 
     /// The progress in sending the answers that piled up while calls were held.
     enum Draining {
-        /// Calls are held again, or there are no such answers.
+        /// Calls are held again, or no answers have piled up.
         case notDraining
         case draining
-        /// All are sent. Returned once.
+        /// All these answers are sent. This case is returned once.
         case drained
     }
 
-    /// Checks whether the answers are sent that piled up while calls were held.
+    /// Checks how far the answers are sent that piled up while calls were held.
     mutating func checkDraining(_ host: some AnswerMeter) -> Draining {
         guard isDraining, phase == .open else { return .notDraining }
         unsent = host.unsentAnswers
@@ -193,7 +194,7 @@ struct AnswerFlow {
     }
 }
 
-/// Says how far the channel has written answers.
+/// Knows how far the channel has written answers.
 protocol AnswerMeter {
     /// Bytes of answers that are unsent.
     var unsentAnswers: Int { get }

@@ -1,7 +1,8 @@
 import KeyedArchive
 @_spi(Queues) import PortTransport
 
-// The window for large messages, while some in it wait for what others would bring.
+// The window for large messages, while messages that take its room wait for something that needs messages to come for
+// which there is no room.
 extension Conversation {
     /// Enters a message whose fragments follow.
     mutating func begin(_ partial: PartialMessage, _ frame: borrowing InboundFrame) {
@@ -9,9 +10,11 @@ extension Conversation {
         laidAside.begin(partial)
     }
 
-    /// If the window is too short for what is arriving, gives room back early that messages take which have come and wait.
+    /// Gives room in the window back early, if the window is too short for the messages that are arriving.
     ///
-    /// With the small messages that wait they keep at most the bytes of `ConnectionLimits.waitingBytes`, or one message. Beyond that they stay in the window.
+    /// The room is that of messages that have come and wait, which are then laid aside. Together with the small
+    /// messages that wait, the messages laid aside keep at most the bytes of `ConnectionLimits.waitingBytes`, or are a
+    /// single message. The others stay in the window.
     @inline(__always)
     mutating func makeRoom(_ actions: inout [Action<Host>]) {
         if laidAside.isShort(settings.window) { layAside(&actions) }
@@ -25,7 +28,7 @@ extension Conversation {
         laidAside.makeRoom(
             in: settings.window, keeping: max(0, limits.waitingBytes - small),
             mayLay: { message in
-                // If all that is arriving is for the same object, it would only wait as well.
+                // If all messages that are arriving are for the object of this one, they would only wait behind it.
                 if let target, case .call(let export) = message.purpose { return export !== target }
                 return true
             },
@@ -35,7 +38,7 @@ extension Conversation {
         if laidAside.isBlocked, answerFlow.startTicking() { actions.append(.startAnswerTimer) }
     }
 
-    /// The object that all messages which are arriving are calls to; nil if there is no such.
+    /// The object that all messages which are arriving are calls to; nil if there is no such object.
     private var onlyTarget: Export? {
         var target: Export?
         for partial in partials.values {
@@ -45,7 +48,7 @@ extension Conversation {
         return target
     }
 
-    /// Counts one tick of the time for which the window may be blocked, and refuses a message at its end.
+    /// Counts one tick of the time for which the window may be blocked, and refuses a message at the end of that time.
     mutating func checkWindow(_ actions: inout [Action<Host>]) {
         guard laidAside.isBlocked else { return }
         let ticks = laidAside.tick()

@@ -10,10 +10,10 @@ import KeyedArchive
 // One-way messages are not refused, because nobody would know. Their credit is returned only as far as there is room for the
 // messages that it allows.
 extension Conversation {
-    /// Whether a message would make the memory of those that wait exceed the limit.
+    /// Whether a message would make the memory of the waiting messages exceed the limit.
     ///
-    /// One message may always wait, whatever its size. One that takes nothing has room: a message in fragments waits in the
-    /// window.
+    /// One message may always wait, whatever its size. A message that takes no memory here has room: the bytes of a
+    /// message in fragments are in the window.
     @inline(__always)
     mutating func lacksRoom(for size: Int) -> Bool {
         waiting.bytes &+ size > limits.waitingBytes && lacksRoomNow(for: size)
@@ -34,7 +34,7 @@ extension Conversation {
 
     /// Refuses a call that has just come.
     ///
-    /// It does not take its turn behind the calls for which there is no room.
+    /// The call does not wait for its turn: there is no room for another call that waits.
     @inline(never)
     mutating func refuseAtOnce(_ call: InboundCall, _ actions: inout [Action<Host>]) {
         call.isOutOfTurn = true
@@ -42,10 +42,10 @@ extension Conversation {
         ready.append(call)
     }
 
-    /// Refuses calls that wait, the latest ones first, until a one-way message has room that has just come.
+    /// Refuses calls that wait, the latest ones first, until there is room for a one-way message that has just come.
     ///
-    /// It makes more room than that, so that a peer cannot have all that waits searched for each message. They are answered when
-    /// it is their turn.
+    /// This makes more room than the message takes, so that a peer cannot have all waiting calls searched for each
+    /// message. The refused calls are answered when it is their turn.
     @inline(never)
     mutating func makeRoomForOneWay(_ actions: inout [Action<Host>]) {
         guard waiting.calls > 0 else { return }
@@ -68,7 +68,7 @@ extension Conversation {
         }
     }
 
-    /// Drops what a call keeps that waits, and has it fail.
+    /// Drops the memory of a call that waits, and has the call fail.
     private mutating func drop(_ call: InboundCall, _ actions: inout [Action<Host>]) {
         waiting.leave(Int(call.memory), isOneWay: false)
         if let question = call.question { endUses(by: question, &actions) }
@@ -83,7 +83,7 @@ extension Conversation {
 
     /// The credit for one-way messages that there is room for.
     ///
-    /// A few are allowed in any case: those that wait may wait for others.
+    /// A few more are allowed in any case: the messages that wait may wait for others.
     mutating func oneWayRoom() -> Int {
         if waiting.laidAside > 0 { waiting.laidAside = laidAside.countKept() }
         return max(

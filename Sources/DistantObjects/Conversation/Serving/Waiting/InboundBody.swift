@@ -4,7 +4,7 @@ import PortTransport
 enum InboundBody {
     case whole(ByteSlice)
     case arriving(PartialMessage)
-    /// Decoded, so that the bytes are no longer needed.
+    /// The message is decoded or dropped, so that the bytes are no longer needed.
     case taken
 
     /// Takes the number of bytes for which the caller has to give credit back to the peer.
@@ -18,7 +18,8 @@ enum InboundBody {
     /// - Returns: The number of bytes for which the caller has to give credit back to the peer.
     func drop() -> Int { if case .arriving(let partial) = self { partial.drop() } else { 0 } }
 
-    /// Whether its bytes were dropped, because too many others were laid aside.
+    /// Whether the bytes were dropped because the message was refused: there was no memory for it, or it blocked the
+    /// window.
     var isRefused: Bool { if case .arriving(let partial) = self { partial.isRefused } else { false } }
 
     /// The bytes, and how many of them came in fragments; `nil` if the sender aborted the message or it was refused.

@@ -1,9 +1,10 @@
 /// The large messages of the peer that have come and wait to be started or read.
 ///
-/// They take room in the window until they are decoded. What one of them waits for may depend on a message for which there is
-/// no room then: the method of a promise on an answer, or the reader of a stream on another stream. So if the window is
-/// short, the room of the oldest ones is given back early: they are *laid aside*, and keep memory beside the window. If they
-/// would keep too much, they stay, and the window is *blocked*.
+/// The *window* is the number of bytes of large messages that the peer may have under way. Messages take room in the
+/// window until they are decoded. What one of them waits for may depend on a message for which there is no room then:
+/// the method of a promise on an answer, or the reader of a stream on another stream. So if the window is short, the
+/// room of the oldest messages is given back early: they are *laid aside*, and keep memory beside the window. If the
+/// messages laid aside would keep too much, the others stay in the window, and the window is *blocked*.
 ///
 ///     wait --(the window is short)--> laid aside --> started or read
 ///     wait --(blocked for the time allowed)--> refused
@@ -14,13 +15,13 @@ struct LaidAside {
 
     /// Bytes of the messages that are arriving, which the window has or needs room for.
     private(set) var arriving = 0
-    /// An upper bound of the bytes of those that wait and take room in the window.
+    /// An upper bound of the bytes of the messages that wait and take room in the window.
     private var waiting = 0
-    /// An upper bound of the bytes that were laid aside.
+    /// An upper bound of the bytes of the messages that are laid aside.
     private(set) var kept = 0
     private var waiters: [Entry] = []
     private var laid: [Entry] = []
-    /// The numbers of entries from which on those that are no longer needed are removed.
+    /// The numbers of entries from which on the entries that are no longer needed are removed.
     private var mostWaiters = 16
     private var mostLaid = 16
     /// For how many ticks the window has been blocked without progress; nil if it is not blocked.
@@ -28,7 +29,7 @@ struct LaidAside {
     /// Whether a message has come or was started since the last tick.
     private var hasProgress = false
 
-    /// Whether messages wait for room that those which wait for something else would keep too long.
+    /// Whether the window is too short, and too many bytes are laid aside to give more room back.
     var isBlocked: Bool { blockedTicks != nil }
 
     // MARK: Arriving
@@ -42,7 +43,7 @@ struct LaidAside {
         hasProgress = true
     }
 
-    /// The entries, also of messages that were started since.
+    /// The number of entries, including those of messages that were started since.
     var count: Int { waiters.count + laid.count }
 
     /// Adds a message that has come and may wait.
@@ -85,7 +86,7 @@ struct LaidAside {
             }
             let bytes = message.takeLargeBytes()
             waiting -= count
-            // Its reader may just have finished it.
+            // The reader of the message may have taken its bytes meanwhile.
             guard bytes > 0 else { continue }
             giveBack(bytes)
             message.place = .laidAside
@@ -99,7 +100,7 @@ struct LaidAside {
         return kept == 0 || kept <= most - count
     }
 
-    /// Counts again those that wait in the window.
+    /// Counts the messages that wait in the window again, and removes the entries of all others.
     private mutating func removeStartedWaiters() {
         var sum = 0
         waiters.removeAll { entry in
@@ -117,7 +118,7 @@ struct LaidAside {
         return kept
     }
 
-    /// Counts again those laid aside.
+    /// Counts the messages that are laid aside again, and removes the entries of all others.
     private mutating func removeStartedLaid() {
         let before = kept
         laid.removeAll { $0.message?.place != .laidAside }
@@ -128,7 +129,7 @@ struct LaidAside {
 
     // MARK: Blocked
 
-    /// Counts one tick of the time for which the window may be blocked; it is to be looked at again.
+    /// Counts one tick of the time for which the window may be blocked; the caller then checks the window again.
     ///
     /// - Returns: The ticks without progress.
     mutating func tick() -> UInt8 {

@@ -4,13 +4,15 @@ import Synchronization
 /// A stream of the peer, one of whose frames comes in fragments.
 protocol FragmentedStream: AnyObject {}
 
-/// A message in fragments, which are still arriving or have come.
+/// A message whose fragments are still arriving or have come.
+///
+/// Its first frame is its *opener*, with the header, the tables and the length. The frames that follow continue it.
 ///
 /// Guarded by the connection's lock, except for the count of its bytes in the window.
 final class PartialMessage: @unchecked Sendable {
     enum Purpose {
         case call(Export)
-        /// With the status and tables from the opener.
+        /// An answer, with the status and tables from its opener.
         case reply(question: UInt32, ReturnStatus, MessageTables?)
         /// Items of a stream, or its End.
         case stream(any FragmentedStream)
@@ -20,20 +22,21 @@ final class PartialMessage: @unchecked Sendable {
 
     /// The progress of a message whose fragments have come.
     enum Place {
-        /// It waits to be started or read.
+        /// The message waits to be started or read.
         case waiting
-        /// The credit for it was given back early.
+        /// The credit for the message was given back early.
         case laidAside
         case started
     }
 
     var purpose: Purpose
-    /// Its bytes, as its opener announces them.
+    /// The number of bytes that follow the opener, as the opener announces it.
     let length: Int
     private(set) var bytes: ByteSlice?
     var isAborted = false
     var place = Place.waiting
-    /// Whether its bytes were dropped, because too many others were laid aside.
+    /// Whether the bytes were dropped because the message was refused: there was no memory for it, or it blocked the
+    /// window.
     private(set) var isRefused = false
     /// The bytes for which credit has to be given back.
     private let largeBytes = Atomic<Int>(0)
@@ -41,7 +44,7 @@ final class PartialMessage: @unchecked Sendable {
     /// - Parameter opener: The frame before the fragments.
     init(purpose: Purpose, of opener: borrowing InboundFrame) {
         self.purpose = purpose
-        // The channel refuses more than the limit of a message, which is below this.
+        // The channel refuses more than the limit of a message, which is below this number.
         length = Int(min(opener.messageLength ?? 0, 1 << 40))
     }
 
