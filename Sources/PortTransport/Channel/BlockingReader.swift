@@ -9,13 +9,14 @@ enum EndpointReader: UInt8 {
     case loop
     /// A thread that waits for an answer.
     case thread
-    /// No thread reads. The loop does not read until the watchdog finds that no further thread has come.
+    /// No thread reads. The endpoint is kept for the next thread: the loop does not read until the watchdog finds that
+    /// no further thread has come.
     case reserved
 
     enum EnterAction {
         /// Another thread reads.
         case refuse
-        /// The loop reads and has to stop.
+        /// The loop reads, and has to stop.
         case stopLoop
         /// The loop does not read.
         case read
@@ -42,7 +43,7 @@ enum EndpointReader: UInt8 {
     }
 
     enum ExpireAction {
-        /// A thread reads; the loop reads again after it has left.
+        /// A thread reads; the loop reads again after that thread has left.
         case none
         case startLoop
     }
@@ -56,7 +57,7 @@ enum EndpointReader: UInt8 {
 
 /// The thread outside the loop that reads a channel's endpoint while it waits for an answer, under the channel's gate.
 struct BlockingReader: ~Copyable {
-    /// A blocking call counts as consecutive if it begins within so many nanoseconds after the begin of the last one.
+    /// A blocking call counts as consecutive if it begins within so many nanoseconds after the last one began.
     private static let longestGap: UInt64 = 200_000
     private static let callsBeforeReserving = 3
     /// A reservation stays if a blocking call began within the last so many nanoseconds.
@@ -71,22 +72,22 @@ struct BlockingReader: ~Copyable {
         var resources: BlockingReaderResources?
         /// The number of threads that wait until they may read, or until their condition is true.
         var waiting = 0
-        /// Wakes the blocking reader; set while it waits in the kernel.
+        /// Wakes the blocking reader; the property is set while that thread waits in the kernel.
         var sleeping: Unmanaged<BlockingReaderResources>?
         /// Wakes a blocking reader that waits for an answer in shared memory.
         var awaitingAnswer: Unmanaged<SharedMemoryTransport>?
-        /// Made when first needed.
+        /// The condition that threads wait for; made when it is first needed.
         fileprivate var condition: Condition?
         /// Decides whether the blocking reader polls before it sleeps; see `Session`.
         var policy = PollingPolicy()
     }
 
     private(set) var reader = EndpointReader.loop
-    /// The watchdog checks the channel at each tick.
+    /// Whether the watchdog checks the channel at each tick.
     private(set) var isWatched = false
     /// Nil before the first blocking call, never nil after it.
     ///
-    /// A pointer and not an object, whose references would be counted at each use.
+    /// This is a pointer and not an object, because the references of an object would be counted at each use.
     private var made: UnsafeMutablePointer<Calls>?
 
     init() {}
@@ -115,7 +116,7 @@ struct BlockingReader: ~Copyable {
         return calls
     }
 
-    /// A thread reads; the loop does not read the endpoint.
+    /// Whether a thread reads, so that the loop does not read the endpoint.
     @inline(__always)
     var isReading: Bool { reader == .thread }
 
@@ -135,14 +136,16 @@ struct BlockingReader: ~Copyable {
     struct Session {
         /// Whether the input may stay reserved after the thread has left, so that the loop does not read it.
         ///
-        /// This saves two system calls for each call. If no other call follows, the watchdog has the loop read again at
-        /// its second tick, so input waits no longer than that.
+        /// The reservation saves two system calls for each call. If no other call follows, the watchdog has the loop
+        /// read again at its second tick, so input waits no longer than that.
         let mayReserve: Bool
-        /// The policy, which only the blocking reader uses; while there is none, it is used under the gate.
+        /// The polling policy.
+        ///
+        /// Only the blocking reader uses it; while there is no blocking reader, it is used under the gate.
         let policy: UnsafeMutablePointer<PollingPolicy>?
     }
 
-    /// Made for a thread that has entered.
+    /// The session of a thread that has entered.
     var session: Session {
         mutating get {
             Session(mayReserve: calls.consecutive >= Self.callsBeforeReserving, policy: pointer.pointer(to: \.policy))
@@ -167,7 +170,8 @@ struct BlockingReader: ~Copyable {
         case none
     }
 
-    /// Gives the endpoint back to the loop unless it was used a short time ago; called by the watchdog.
+    /// Gives the endpoint back to the loop, unless a thread reads it or a blocking call began a short time ago; the
+    /// watchdog calls this.
     mutating func expire(at now: UInt64, channelEnds: Bool) -> ExpireAction {
         let isUsed = isReading || now &- (made?.pointee.enteredAt ?? 0) < Self.reservationTime
         if isUsed, !channelEnds { return .keep }
@@ -185,7 +189,7 @@ struct BlockingReader: ~Copyable {
         made.pointee.condition?.broadcast()
     }
 
-    /// The condition to wait for; `signal` ends the wait.
+    /// The condition that a thread waits for; `signal` ends the wait.
     mutating func conditionToAwait() -> Condition {
         if let condition = calls.condition { return condition }
         let condition = Condition()

@@ -9,14 +9,14 @@ internal import CPortShims
 /// The resources of a blocking reader: memory to read into, and a poller of its own, which waits faster than `poll`
 /// does and can be woken.
 ///
-/// They come from a pool, so that blocking calls neither open descriptors nor allocate memory. Shared memory needs no
-/// poller. For other input the thread waits with `poll` while the system has no descriptor left for one.
+/// The resources come from a pool, so that blocking calls neither open descriptors nor allocate memory. Shared memory
+/// needs no poller. For other input the thread waits with `poll` while the system has no descriptor left for a poller.
 final class BlockingReaderResources: @unchecked Sendable {  // One thread has it at a time; any may wake it.
-    /// The longest wait without a poller, in nanoseconds: it cannot be woken.
+    /// The longest wait without a poller, in nanoseconds: nothing can end that wait.
     private static let longestWait: Int64 = 50_000_000
 
     let context: UnsafeMutablePointer<ReadContext>
-    /// It watches the descriptor of `watched`; nil while it is not open.
+    /// The poller, which watches the descriptor of `watched`; nil while no poller is open.
     @exclusivity(unchecked) private var poller: UnsafeMutablePointer<port_poller>?
     /// The state that the thread with these resources may use without the gate.
     @exclusivity(unchecked) var session = BlockingReader.Session(mayReserve: false, policy: nil)
@@ -55,7 +55,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
 
     private func closePoller() {
         guard let open = poller.take() else { return }
-        // In a forked child these are copies: closing them changes nothing in the parent's poller.
+        // In a forked child the poller's descriptors are copies: closing them changes nothing in the parent's poller.
         port_poller_close(open)
         open.deallocate()
     }
@@ -75,7 +75,7 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
 
     /// Ends the current wait, or else the next one.
     ///
-    /// Without a poller it has no effect, and the wait ends soon by itself.
+    /// Without a poller this has no effect, and the wait ends soon by itself.
     func wake() {
         if let poller { port_poller_wake(poller) }
     }
@@ -88,12 +88,13 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
 
     /// Gives the resources back to the pool.
     ///
-    /// Call it before the descriptor that is watched is closed.
+    /// Call this function before the watched descriptor is closed.
     func giveBack() {
         session = BlockingReader.Session(mayReserve: false, policy: nil)
         guard Self.pool.isUsable else { return }
         if watched >= 0, let poller {
-            // A poller that still watches the descriptor would report it again and again, so it is not reused.
+            // A poller that still watches the descriptor would report the descriptor again and again, so resources with
+            // such a poller are not reused.
             guard port_poller_remove(poller, watched, UInt32(PORT_READABLE)) >= 0 else { return }
         }
         watched = -1
@@ -119,7 +120,8 @@ final class BlockingReaderResources: @unchecked Sendable {  // One thread has it
         let lock = Lock()
         @exclusivity(unchecked) var free: [BlockingReaderResources] = []
 
-        /// A forked child inherits the lock in the state it had, and shares the descriptors with its parent.
+        /// Whether this process may use the pool: a forked child inherits the lock in the state that it had, and shares
+        /// the descriptors with its parent.
         var isUsable: Bool { forkCount == port_fork_count() }
 
         private let forkCount = port_fork_count()

@@ -5,10 +5,10 @@ extension Channel {
     /// Reads on the calling thread until `done` returns true, the monotonic clock shows `deadline` (nil: never) or the
     /// channel ends.
     ///
-    /// While another thread reads, this one waits. `done` is called with no lock held, after every delivery and every
-    /// `signalBlockingReaders`. Frames are delivered on this thread: `receive`, then `deliveryEnded(onLoop: false)`.
-    /// With shared memory the loop reads as well, mainly frames that are not answers. A thread that acts on frames
-    /// delivered by the loop calls `signalBlockingReaders`.
+    /// While another thread reads, the calling thread waits. `done` is called with no lock held, after every delivery
+    /// and every `signalBlockingReaders`. Frames are delivered on the calling thread: `receive`, then
+    /// `deliveryEnded(onLoop: false)`. With shared memory the loop reads as well, mainly frames that are not answers. A
+    /// thread that acts on frames delivered by the loop calls `signalBlockingReaders`.
     ///
     /// The thread gets the resources that it needs to read before anything is written.
     ///
@@ -16,7 +16,7 @@ extension Channel {
     ///   - done: Whether the thread has what it waits for.
     ///   - deadline: The time of the monotonic clock when the wait ends; nil for no limit.
     ///   - flushing: Whether to write what is enqueued, once the thread is ready to read the answer.
-    /// - Throws: `wouldBlockLoop` on a loop's thread, which has to read itself; `forked` in a child.
+    /// - Throws: `wouldBlockLoop` on a loop's thread, because the loop has to read; `forked` in a forked child.
     package func readWhileWaiting(
         until done: () -> Bool, deadline: UInt64?, flushing: Bool = false
     ) throws(TransportError) -> BlockingReadResult {
@@ -31,7 +31,7 @@ extension Channel {
             let signals = readerSignals.load(ordering: .acquiring)
             if done() { return .done }
             let held = gate.lock()
-            // The loop delivers the end to the handler; this thread does not wait until it has.
+            // The loop delivers the end to the handler, and this thread does not wait until the loop has done so.
             if gated.life.hasEnd {
                 gate.unlock(held)
                 return .ended
@@ -66,14 +66,14 @@ extension Channel {
         // With shared memory the loop goes on reading beside this thread.
         let isAlone = !gated.input.isShared
         if isAlone {
-            // Off already if the input was reserved.
+            // The interest is off already if the input was reserved.
             setReadInterest(false, held)
             gated.blockingReader.countCall(at: monotonicNow())
         }
         let kept = gated.blockingReader.calls.resources.take()
         let session = gated.blockingReader.session
         gate.unlock(held)
-        // The poller may have notified the loop before. The loop must not become a second reader.
+        // The poller may have notified the loop of input before. The loop must not become a second reader.
         if isAlone, case .stopLoop = action { stopLoop() }
         if !isAlone { sharedMemory?.beginAwaiting() }
         let resources = kept ?? BlockingReaderResources.take()
@@ -82,7 +82,7 @@ extension Channel {
         return resources
     }
 
-    /// Makes the calling thread the only reader, unless the input has just moved to shared memory.
+    /// Makes the calling thread the only reader of the endpoint, unless the input has just moved to shared memory.
     private func stopLoop() {
         withReadLock { if !reading.input.isShared { reading.isLoopStopped = true } }
     }
@@ -119,7 +119,7 @@ extension Channel {
         }
     }
 
-    /// Why the channel ends; nil if it does not.
+    /// Why the channel ends; nil if the channel does not end.
     ///
     /// After a result other than nil nothing more is delivered.
     package func endOfInput() -> ChannelEnd? {
@@ -137,7 +137,7 @@ extension Channel {
 
     /// Whether the input is still reserved, or read by a thread; if not, the loop reads it again.
     ///
-    /// Called by the watchdog.
+    /// The watchdog calls this.
     func isStillReserved() -> Bool {
         // The thread that has the lock may be held in the kernel.
         guard let readHeld = readLock.tryLock() else { return true }
@@ -164,7 +164,7 @@ extension Channel {
     enum Wait {
         /// There is input, or was.
         case input
-        /// There may be input in shared memory, where the end of the peer does not show.
+        /// There may be input in shared memory. The end of the peer does not show there.
         case memory
         /// The condition may have become true.
         case changed
@@ -175,7 +175,8 @@ extension Channel {
     private func read(
         with resources: BlockingReaderResources, until done: () -> Bool, _ deadline: UInt64?
     ) -> BlockingReadResult {
-        /// When the thread last checked whether the peer is gone; at first, when it first found nothing to read.
+        /// The time when the thread last checked whether the peer is gone; before that, when it first found nothing to
+        /// read.
         var looked: UInt64?
         while true {
             let signals = readerSignals.load(ordering: .acquiring)
@@ -199,9 +200,9 @@ extension Channel {
 
     /// Whether nothing has come from shared memory for as long as the longest sleep, so that the peer may be gone.
     ///
-    /// Called only after a read that found nothing, so that a call that is answered soon does not read the clock. The
-    /// time is measured: a sleep that ended early proves nothing, because a peer can wake the thread as often as it
-    /// likes.
+    /// The function is called only after a read that found nothing, so that a call that is answered soon does not read
+    /// the clock. The time is measured: a sleep that ended early proves nothing, because a peer can wake the thread as
+    /// often as it likes.
     private func isTimeToLook(_ looked: inout UInt64?) -> Bool {
         let now = monotonicNow()
         guard let last = looked else {
@@ -213,8 +214,8 @@ extension Channel {
         return true
     }
 
-    /// Asks the socket beside shared memory whether the peer is gone: `.changed` if it has left frames, `.input` if it
-    /// has not.
+    /// Asks the socket beside shared memory whether the peer is gone: `.changed` if the peer has left frames, `.input`
+    /// if not.
     ///
     /// The loop does the same when the poller reports the end. But while all threads of the loop are in methods that
     /// block, only this thread can find the end.
@@ -229,7 +230,8 @@ extension Channel {
     /// Reads once: `.changed` if frames were delivered, `.input` if not.
     func readOnThread(_ resources: BlockingReaderResources, isPolling: Bool) -> Wait {
         let held = readLock.lock()
-        // In shared memory the peer wakes a blocking reader through `answerWaits`, so no doorbell is asked for.
+        // In shared memory the peer wakes a blocking reader through `answerWaits`, so the peer need not ring the
+        // doorbell.
         reading.isPolled = isPolling || reading.input.isShared
         guard !reading.input.isEnded, let handler = reading.handler else {
             unlockReading(held)
@@ -244,7 +246,7 @@ extension Channel {
         return delivered ? .changed : .input
     }
 
-    /// Waits until there is input, or a reason to look at the condition again.
+    /// Waits until there is input, or a reason to check the condition again.
     private func waitForInput(_ resources: BlockingReaderResources, _ signals: UInt64, _ deadline: UInt64?) -> Wait {
         if let deadline, monotonicNow() >= deadline { return .deadlineExceeded }
         if let found = poll(resources, signals, until: deadline) { return found }
@@ -286,9 +288,10 @@ extension Channel {
         return deadline > now ? Int64(clamping: deadline - now) : 0
     }
 
-    /// Like `leaveBlockingReader`, for shared memory, which the loop reads as well.
+    /// Does what `leaveBlockingReader` does, for shared memory, which the loop reads as well.
     private func leaveSharedReader(_ resources: BlockingReaderResources) {
-        // The peer may have notified this thread of input that it has not read. The loop has to read it.
+        // The peer may have notified this thread of input that this thread has not read. The loop has to read that
+        // input.
         let hasInput = withReadLock { sharedMemory?.hasInputAfterAwaiting() ?? false }
         let held = gate.lock()
         gated.blockingReader.leave()

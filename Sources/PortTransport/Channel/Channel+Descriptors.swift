@@ -8,13 +8,14 @@ internal import Synchronization
 #endif
 
 extension Channel {
-    /// Has the kernel refuse descriptors from the peer; they are let through only while the channel expects some.
+    /// Has the kernel refuse descriptors from the peer; the kernel lets them through only while the channel expects
+    /// some.
     ///
-    /// Bytes that are not read yet may already have come with descriptors. On a kernel that cannot refuse them, any
-    /// byte may. Each read of such bytes takes the descriptors, because otherwise the kernel closes them in the reading
-    /// thread, and a peer can make that take long.
+    /// Bytes that are not read yet may already have come with descriptors. On a kernel that cannot refuse descriptors,
+    /// any byte may. Each read of such bytes takes the descriptors, because otherwise the kernel closes them in the
+    /// reading thread, and a peer can make that take long.
     ///
-    /// Called with the read lock held, or before the channel is used.
+    /// The function is called with the read lock held, or before the channel is used.
     func refuseDescriptors() {
         guard let socket = link.inputSocket else { return }
         if !asksKernel {
@@ -50,7 +51,7 @@ extension Channel {
         }
         if ancillary.pointee.count > 0 {
             for number in ancillary.pointee.numbers { reading.descriptors.append(number) }
-            // As many as two messages can bring: see `OutboundQueue.planFrames`.
+            // The bound is as many as two messages can bring: see `OutboundQueue.planFrames`.
             let bound =
                 acceptsDescriptors
                 ? 2 * Self.maximumDescriptors

@@ -16,7 +16,8 @@ extension Channel {
         case failed(CInt)
     }
 
-    /// After so many bytes the rest is left to the loop, or to the next thread that flushes; see `portion`.
+    /// After so many bytes in one flush, the rest is left to the loop, or to a thread that flushes before it; see
+    /// `portion`.
     private static let budget = 1 << 20
     /// The least that a write takes from the budget: many small writes take long, too.
     private static let smallestCost = 4 << 10
@@ -29,7 +30,7 @@ extension Channel {
 
     /// Ends the channel after an attempt to write what is enqueued.
     ///
-    /// If another thread is writing, its write is the attempt, and that thread ends the channel.
+    /// If another thread is writing, the write of that thread is the attempt, and that thread ends the channel.
     func flushAndEnd(_ reason: ChannelEnd) {
         guard !isForked else { return }
         queueLock.withLock {
@@ -51,7 +52,7 @@ extension Channel {
     /// How many bytes the calling thread may write now.
     ///
     /// The loop has other channels to serve. Another thread writes what is enqueued now, which includes its own frames,
-    /// and a little more. It does not write all that others enqueue meanwhile, because that may never end.
+    /// and a little more. The thread does not write all that others enqueue meanwhile, because that may never end.
     @inline(__always)
     private func portion(_ held: borrowing Held<WriteState>) -> Int {
         LoopThread.current != nil ? Self.budget : Self.budget + writing.queue.queuedBytes
@@ -68,10 +69,10 @@ extension Channel {
             queueLock.unlock(held)
             return
         }
-        // Stored only when it changes: the store costs as much as a lock.
+        // The flag is stored only when it changes: the store costs as much as a lock.
         if wasBlocked { isBlocked.store(false, ordering: .sequentiallyConsistent) }
-        // The poller may have been asked for room after it had reported it. With this flag the end of the flush
-        // withdraws that.
+        // The poller may have been asked to report room just after it had done so. Because of this flag, the end of the
+        // flush withdraws that request.
         if isWritable { writing.hasInterest = true }
         guard case .write = action else { return settle(unlocking: held) }
         var budget = portion(held)
@@ -103,7 +104,7 @@ extension Channel {
         }
     }
 
-    /// `writeOnce` for the most frequent case: only whole frames, in one piece of memory.
+    /// Does what `writeOnce` does, for the most frequent case: only whole frames, in one piece of memory.
     @inline(__always)
     private func writeFrames(unlocking held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let frames = writing.queue.planOnlyFrames()
@@ -141,7 +142,7 @@ extension Channel {
 
     /// Makes one system call.
     ///
-    /// Unless the result is `.more`, the flush is over and is no longer marked.
+    /// Unless the result is `.more`, the flush is over, and the queue is no longer marked as being flushed.
     private func writeOnce(unlocking held: consuming Held<WriteState>, _ budget: inout Int) -> Outcome {
         let attempt = withUnsafeTemporaryAllocation(of: iovec.self, capacity: OutboundQueue.maximumVectors) { buffer in
             attemptWrite(&held, buffer.baseAddress.unsafelyUnwrapped)
@@ -213,7 +214,7 @@ extension Channel {
         ![EAGAIN, EWOULDBLOCK, EPIPE, ECONNRESET, ENOTCONN].contains(CInt(-result))
     }
 
-    /// Whether there is room that the owner waits for.
+    /// Whether there is room that the owner waits for; if so, the owner no longer waits.
     private func takeRoom(_ held: borrowing Held<WriteState>) -> Bool {
         var hasRoom = false
         if frameQueueIsFull.load(ordering: .relaxed), writing.queue.unsentOwnFrames <= Int(unsentFrames / 2) {
@@ -252,7 +253,7 @@ extension Channel {
         }
         if written < planned {
             // A write into the ring takes at most as many bytes as the ring holds, so a short write does not mean that
-            // it is full.
+            // the ring is full.
             let hasRoom = writing.output.isShared && sharedMemory?.awaitsRoom.load(ordering: .relaxed) == false
             switch writing.output.cutShort(hasRoom: hasRoom) {
             case .writeAgain:
@@ -297,7 +298,7 @@ extension Channel {
 
     /// Discards what is not written.
     ///
-    /// Called once.
+    /// The function is called once for a channel.
     func settleClosed(unlocking held: consuming Held<WriteState>) {
         let descriptors = writing.queue.discard() + writing.takeBlobOffers()
         let spent = writing.queue.takeSpent()

@@ -4,8 +4,8 @@ internal import Synchronization
 extension Channel {
     /// Has the poller report room in the kernel, or no longer do so, depending on `isBlocked`.
     ///
-    /// Call it after each change of `isBlocked`, on the thread that made the change. If two threads do so at once, the
-    /// poller is left with the later state, in either order.
+    /// Call it after each change of `isBlocked`, on the thread that made the change. If two threads call it at once,
+    /// the poller is left with the later state, whichever thread comes first.
     func settleWriteInterest() {
         guard let eventLoop, !isForked else { return }
         gate.withLock { setWriteInterest(eventLoop, $0) }
@@ -45,7 +45,7 @@ extension Channel {
         UInt32(PORT_READABLE) | (gated.readsWhole ? UInt32(PORT_EDGE) : 0)
     }
 
-    /// Has the poller report input that may be left there and that it would not report again by itself.
+    /// Has the poller report input that may be left and that the poller would not report again by itself.
     @inline(never)
     func rearmInput() {
         guard let eventLoop else { return }
@@ -101,7 +101,7 @@ extension Channel {
         gated.outputInterest = interest
     }
 
-    /// The input is over and the output is not: has the poller report when the peer is gone.
+    /// Has the poller report when the peer is gone, because the input is over and the output is not.
     func watchForHangUp() {
         let held = gate.lock()
         if let eventLoop, !gated.life.isOver, gated.output != .closed {

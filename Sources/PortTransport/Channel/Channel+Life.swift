@@ -31,7 +31,7 @@ extension Channel {
         do {
             try gate.withLock { (held) throws(TransportError) in
                 guard !gated.life.hasEnd else { return }
-                // The channel was written to before, so the loop already knows the descriptor.
+                // The channel was written to before the start, so the loop already knows the descriptor.
                 if gated.inputSource != 0 { return setReadInterest(true, held) }
                 let interest = readInterest(held)
                 gated.inputSource = try eventLoop.addSource(link.inputDescriptor, interest: interest, self)
@@ -49,7 +49,7 @@ extension Channel {
     package var holdsHandlerAlone: Bool {
         guard !isForked else { return false }
         return gate.withLock {
-            // Two steps, because the first one holds another reference to the handler.
+            // There are two steps, because the first one holds another reference to the handler.
             let reference = gated.handler?.reference
             return reference?.isHeldOnce ?? false
         }
@@ -59,10 +59,10 @@ extension Channel {
 
     /// Ends both directions now; `ended` is called on the loop.
     ///
-    /// Does nothing if the channel has ended.
+    /// The function does nothing if the channel has ended.
     package func cancel(_ reason: TransportError) { end(.cancelled(reason)) }
 
-    /// Like `cancel`, after an attempt to write what is enqueued.
+    /// Does what `cancel` does, after an attempt to write what is enqueued.
     package func flushAndCancel(_ reason: TransportError) { flushAndEnd(.cancelled(reason)) }
 
     func end(_ reason: ChannelEnd) {
@@ -119,7 +119,7 @@ extension Channel {
         if gate.withLock({ gated.life.isOver && !gated.blockingReader.isReading }) { leave(.input) }
     }
 
-    /// One side no longer uses the link; the last one closes it.
+    /// Ends one side's use of the link; the last side closes the link.
     func leave(_ side: LinkUsers) {
         let held = gate.lock()
         let action = gated.users.leave(side)

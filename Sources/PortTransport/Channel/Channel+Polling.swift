@@ -2,14 +2,15 @@ internal import CPortShims
 internal import Synchronization
 
 extension Channel {
-    /// The most polls of one `flushAndWaitBriefly`: frames that are not answers must not keep its thread.
+    /// The most polls of one `flushAndWaitBriefly`: frames that are not answers must not keep the calling thread
+    /// for long.
     private static let pollsForAnswer = 4
 
     /// Flushes, and reads on the calling thread for a short time: it polls, or yields to a peer on its processor.
     ///
-    /// For a thread that has other work and can be woken for the answer: waking it costs more than finding the answer
-    /// here. Only for shared memory, where reading needs no descriptor. As in `readWhileWaiting`, `done` is called with
-    /// no lock held.
+    /// The function is for a thread that has other work and can be woken for the answer: to wake the thread costs more
+    /// than to find the answer here. It is only for shared memory, where reading needs no descriptor. As in
+    /// `readWhileWaiting`, `done` is called with no lock held.
     ///
     /// - Parameter done: Whether the thread has its answer.
     /// - Returns: False if the thread may not wait; then nothing was flushed.
@@ -21,8 +22,8 @@ extension Channel {
         let held = gate.lock()
         // The memory stays while the channel has no end, and then while this thread is the blocking reader.
         let isOpen = gated.input.isShared && !gated.input.isEnded && !gated.life.hasEnd
-        // A poll would keep the peer from running. A yield would not run it if it polls all the time: it has had more than
-        // its share of the processor then.
+        // On the peer's processor, a poll would keep the peer from running. A yield does not run a peer that polls all
+        // the time: such a peer has had more than its share of the processor.
         let yields = isOpen && peerIsHere
         // While there is no blocking reader, the policy is used under the gate.
         guard isOpen, yields ? !isFixed : isFixed || Processors.sufficed,
@@ -51,7 +52,7 @@ extension Channel {
     /// Has the loop leave out so many polls for this channel, because other threads of the process need the processors.
     package func skipPolls(_ count: UInt32) { pollsToSkip.store(count, ordering: .relaxed) }
 
-    /// Reads, and yields the processor while there is nothing to read, as long as a poll may take.
+    /// Reads, and yields the processor while there is nothing to read, for at most as long as a poll may take.
     ///
     /// A sleep for so short a time would often cost more than the call: to set the timer of a virtual processor and to
     /// stop it takes 8 µs each.
@@ -74,7 +75,7 @@ extension Channel {
         }
     }
 
-    /// Polls for input without sleeping, if the loop's mode says so; nil once the time for that is over.
+    /// Polls for input without sleeping, if the loop's mode says so; nil once the time for polling is over.
     ///
     /// In shared memory an attempt takes no lock. Reading a socket costs less than asking the poller.
     func poll(_ resources: BlockingReaderResources, _ signals: UInt64, until deadline: UInt64?) -> Wait? {

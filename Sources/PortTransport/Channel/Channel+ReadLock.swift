@@ -1,7 +1,7 @@
 internal import CPortShims
 internal import Synchronization
 
-/// Work of the loop on a channel that had to wait because another thread was reading the channel.
+/// Work of the loop on a channel that is *owed*: it has to wait because another thread is reading the channel.
 struct OwedWork: OptionSet {
     let rawValue: UInt8
 
@@ -15,16 +15,16 @@ struct OwedWork: OptionSet {
 
 /// The read lock, which is held during system calls.
 ///
-/// A peer can have the kernel hold a thread in one, for instance by holding a pipe in a system call of its own. So the
-/// loop never waits for this lock. It notes the work it could not do, and the thread that releases the lock hands that
-/// work back to the loop.
+/// A peer can have the kernel hold a thread in a system call, for instance by holding a pipe in a system call of its
+/// own. So the loop never waits for this lock. The loop notes the work that it could not do, and the thread that
+/// releases the lock hands that work back to the loop.
 extension Channel {
-    /// The attempts of the loop to take the lock: usually it is held only for a moment.
+    /// The number of the loop's attempts to take the lock: usually the lock is held only for a moment.
     private static let looks = 64
 
-    /// Takes the read lock on the loop; nil if it was not free.
+    /// Takes the read lock on the loop; nil if the lock is not free.
     ///
-    /// Then the loop does `work` once it is.
+    /// In that case the loop does `work` once the lock is free.
     @inline(__always)
     func lockReading(or work: OwedWork) -> Held<ReadState>? {
         if let held = readLock.tryLock() { return held }
@@ -74,7 +74,7 @@ extension Channel {
         isOwed.store(false, ordering: .sequentiallyConsistent)
         if let eventLoop, !gated.life.isOver {
             if work.contains(.input), loopReadsEndpoint(held) { setReadInterest(true, held) }
-            // With shared memory the endpoint reports only the end, and only once.
+            // With shared memory the poller reports the endpoint only when bytes or the end come, and does so once.
             if work.contains(.input), gated.input.isShared {
                 eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
             }

@@ -10,7 +10,7 @@ internal import Synchronization
 extension Channel {
     /// The result of one read.
     ///
-    /// It has no payload, so that passing it on costs nothing: the read state says why a read failed.
+    /// The outcome has no payload, so that returning it costs nothing: the read state says why a read failed.
     enum ReadOutcome {
         /// The read filled its memory, so there may be more.
         case more
@@ -25,7 +25,7 @@ extension Channel {
     private static let readBudget = 16
     /// The most reads of input left by a peer that no longer reads.
     ///
-    /// The rest is discarded, so that the peer cannot go on without end.
+    /// Input beyond that is discarded: the peer might go on without end.
     private static let lastReadBudget = 256
     /// Parts of frames up to this size are copied, so that a slow peer keeps no read buffer.
     private static let smallPart = 4 << 10
@@ -57,7 +57,7 @@ extension Channel {
             if !isPolled, outcome == .more || bits & UInt32(PORT_HANG_UP) != 0 { rearmInput() }
             return delivered ? handler : nil
         case .endOfFile, .failed:
-            // The handler gets the frames before the end.
+            // The handler has to get the frames before it gets the end.
             if delivered { loop.schedule(.notify, on: self) }
             settle(outcome)
             return nil
@@ -108,7 +108,8 @@ extension Channel {
         var count = 0
         while case .more = outcome, count < (isLast ? Self.lastReadBudget : Self.readBudget) {
             outcome = readOnce(context, handler, held)
-            // A short read of a stream that carries descriptors does not prove that the input is empty.
+            // A short read of a stream that carries descriptors does not prove that the input is empty, so another read
+            // follows.
             if isLast, case .drained = outcome, reading.lastWasShort { outcome = .more }
             count += 1
             // Frames are handled before the large message behind them is read.
@@ -160,7 +161,8 @@ extension Channel {
         let direct = reading.reader.destination
         if let direct {
             vectors.0 = iovec(iov_base: direct.baseAddress, iov_len: direct.count)
-            // Usually the header of the next continuation follows, and its payload again goes straight into a message.
+            // Usually the header of the next continuation follows. The payload of that one again goes straight into the
+            // message.
             asked = reading.reader.moreFollows ? FrameHeader.continuationSize : Self.portion
             count = 1
         }
@@ -169,7 +171,8 @@ extension Channel {
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
         let shared = reading.input.isShared ? sharedMemory : nil
-        // Nothing comes beside bytes in shared memory, and what another read has left is not of this channel.
+        // No descriptors or credentials come beside bytes in shared memory, and what the last read left in the context
+        // may be of another channel.
         let takesAncillary =
             shared == nil
             && (acceptsDescriptors || reading.wantsCredentials || reading.arrival != .notExpected
@@ -181,12 +184,12 @@ extension Channel {
             }
         }
         guard received > 0 else {
-            // There was nothing to read, so it was not a short read.
+            // There was nothing to read, so this was not a short read.
             reading.lastWasShort = false
             if end > start { keepPart(memory, context, start, end, needed) }
             return outcome(received, isPartial: end > start)
         }
-        // A read of a stream that brings descriptors may be short though more input is there.
+        // A read of a stream that brings descriptors may be short although more input is there.
         reading.lastWasShort =
             received < room + (direct?.count ?? 0) && reading.arrival == .notExpected
             && (shared?.isDrained ?? true || reading.isPolled)
@@ -220,7 +223,7 @@ extension Channel {
     private func outcome(_ received: Int, isPartial: Bool) -> ReadOutcome {
         switch CInt(-received) {
         case EAGAIN, EWOULDBLOCK: return .drained
-        // The peer closed its end without reading all we sent. All it sent was read.
+        // The peer closed its end without reading all that this side sent. All that the peer sent was read.
         case 0, ECONNRESET: break
         case EPROTO where reading.input.isShared: return failed(SharedMemoryTransport.invalidCounters)
         case let number:
@@ -316,6 +319,8 @@ extension Channel {
         try handler.receive(largeMessage: number, bytes)
     }
 
+    /// Counts frames that were read.
+    ///
     /// Only the thread with the read lock counts, so an atomic addition is not needed.
     @inline(__always)
     private func count(_ frames: UInt64) {

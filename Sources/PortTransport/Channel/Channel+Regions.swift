@@ -9,10 +9,11 @@ internal import Synchronization
 
 /// Sends large messages through regions, once both directions go through shared memory.
 ///
-/// The writer makes a region and offers it on the socket beside the memory. Once the reader has answered, large
-/// messages go through the pieces of the region. The writer releases a region that was idle for a time.
+/// A *region* is memory for the bytes of large messages, divided into *pieces*; see `Region`. The writer makes a region
+/// and offers it on the socket beside the memory. Once the reader has answered, large messages go through the pieces of
+/// the region. The writer releases a region that was idle for a time.
 extension Channel {
-    /// The time between two checks whether a region was used.
+    /// The time between two checks of whether a region was used.
     private static let regionPause = Duration.seconds(1)
 
     // MARK: Writing
@@ -23,7 +24,7 @@ extension Channel {
         return shared.messageRoom(most: writing.madeLarge().pacing.pieces)
     }
 
-    /// The size of the piece that the next plan may fill; 0 if none is free, nil if there is no region.
+    /// The size of the piece that the next plan may fill; 0 if no piece is free, nil if there is no region.
     func pieceSize(_ room: MessageRoom, _ held: borrowing Held<WriteState>) -> Int? {
         switch room {
         case .stream: nil
@@ -34,7 +35,7 @@ extension Channel {
 
     /// Makes a region if enough bytes go through the ring to be worth it.
     ///
-    /// Called by the thread that writes, without a lock.
+    /// The thread that writes calls this, without a lock.
     func offerRegion(_ shared: SharedMemoryTransport, _ written: Int) {
         guard written > 0,
             shared.streamed(written, regionAfter: sizes.value.streamedBeforeRegion, send: sendRegionByte)
@@ -44,7 +45,7 @@ extension Channel {
 
     private func sendRegionByte(_ byte: RegionByte, _ descriptor: CInt) -> Bool { send(byte, descriptor) == 1 }
 
-    /// Sends a byte beside shared memory, with a descriptor unless that is negative.
+    /// Sends a byte on the socket beside shared memory, with a descriptor unless the descriptor's number is negative.
     ///
     /// - Returns: 1, or minus an `errno`.
     private func send(_ byte: RegionByte, _ descriptor: CInt) -> Int {
@@ -93,7 +94,8 @@ extension Channel {
         }
     }
 
-    /// Offers the peer a region for blobs, behind the regions that were offered before.
+    /// Offers the peer a region for *blobs*, which are byte values that messages refer to, after the regions that were
+    /// offered before.
     ///
     /// The channel owns the descriptor from now on. `flushBlobOffers` sends it. The peer gets every offer; if the
     /// descriptor cannot be sent, the offer comes without it.
@@ -111,11 +113,11 @@ extension Channel {
     /// Sends the offers at once, so that the peer can take the regions while this side does other things.
     package func flushBlobOffers() { flush() }
 
-    /// Sends offers; called by the thread that writes.
+    /// Sends the offers that wait; the thread that writes calls this.
     func sendBlobOffers(_ held: inout Held<WriteState>) {
         while let descriptor = writing.blobOffers.first, !writing.output.isClosed {
             let (isSent, isKept) = queueLock.unlocked(&held) { sendBlobOffer(descriptor) }
-            // The peer has many offers left to read, so the rest waits for the next flush.
+            // The peer has many offers left to read, so the other offers wait for the next flush.
             guard isSent else {
                 if !isKept { writing.blobOffers[0] = -1 }
                 return
@@ -126,7 +128,7 @@ extension Channel {
 
     /// Sends one offer.
     ///
-    /// - Returns: Whether it was sent, and if not, whether the descriptor is still open.
+    /// - Returns: Whether the offer was sent, and if not, whether the descriptor is still open.
     private func sendBlobOffer(_ descriptor: CInt) -> (isSent: Bool, isKept: Bool) {
         var sent = send(.blob, descriptor)
         if sent == -Int(EAGAIN) || sent == -Int(EWOULDBLOCK) { return (false, descriptor >= 0) }
@@ -142,7 +144,7 @@ extension Channel {
 
     /// Allows the peer to send regions from now on.
     ///
-    /// Called under the read lock, when the input has moved to shared memory.
+    /// The function is called under the read lock, when the input has moved to shared memory.
     func admitRegions() {
         // From here on any byte on the socket may come with a descriptor.
         passDescriptors()

@@ -11,7 +11,8 @@ internal import Synchronization
 ///
 /// The layer above agrees on the move, with its own frames. Each direction moves by itself, between two frames: the
 /// output after the frame that `enqueueLast` adds, the input after the frame during whose delivery `moveInput` is
-/// called. From then on the poller watches a doorbell in place of the socket. The socket stays open and shows the end.
+/// called. From then on the poller watches a *doorbell* in place of the socket: a descriptor with which the
+/// peer wakes this side. The socket stays open and shows the end.
 extension Channel {
     /// Whether this end can share memory with a peer.
     package var canShare: Bool {
@@ -19,7 +20,7 @@ extension Channel {
         return !acceptsDescriptors && eventLoop != nil && port_shares_memory(descriptor)
     }
 
-    /// The peer is about to send the descriptors of memory that it has made.
+    /// Gets ready for the descriptors of memory that the peer has made and is about to send.
     ///
     /// Call it while a frame is delivered.
     package func expectSharedMemory() {
@@ -28,12 +29,12 @@ extension Channel {
         reading.reader.carriesDescriptors = true
     }
 
-    /// The peer has sent the descriptors, or will not send them.
+    /// Stops expecting descriptors, because the peer has sent them or will not send them.
     ///
     /// Call it while a frame is delivered.
-    /// - Returns: Whether they were lost on the way, because this process had no room for them; then the frame has
-    ///   none.
-    /// - Throws: `protocolViolation` if there are more than the frame had.
+    /// - Returns: Whether the descriptors were lost on the way, because this process had no room for them. Then the
+    ///   frame has none.
+    /// - Throws: `protocolViolation` if more descriptors came than the frame had.
     package func stopExpectingSharedMemory() throws(TransportError) -> Bool {
         let isLost = reading.arrival.take()
         reading.reader.carriesDescriptors = false
@@ -46,7 +47,8 @@ extension Channel {
 
     /// Makes memory to share, while a frame is delivered.
     ///
-    /// Returns the descriptors to send to the peer; nil if the system or the process has none left.
+    /// The function returns the descriptors to send to the peer; nil if the memory cannot be made, for example because
+    /// the system or the process has no descriptors left.
     /// - Parameter tellsProcessor: Whether both sides say on which processor they run.
     package func makeSharedMemory(tellsProcessor: Bool) -> [CInt]? {
         guard canShare, sharedMemory == nil,
@@ -79,7 +81,7 @@ extension Channel {
 
     /// Releases memory that the peer will not use, while a frame is delivered.
     ///
-    /// Does nothing once the memory is in use.
+    /// The function does nothing once the memory is in use.
     package func dropSharedMemory() {
         // After the end the memory is released with the link.
         guard reading.input == .endpoint, let dropped = sharedMemory else { return }
@@ -87,7 +89,7 @@ extension Channel {
         dropped.close()
     }
 
-    /// The frame was sent without the descriptors, so the peer does not have the memory.
+    /// Releases the memory that the peer does not have, because the frame was sent without the descriptors.
     func sharedMemoryWasWithdrawn() {
         loop.perform { [self] in withReadLock { dropSharedMemory() } }
     }
@@ -96,8 +98,8 @@ extension Channel {
     ///
     /// The caller keeps the descriptors and closes them.
     ///
-    /// False if this process cannot open the memory.
-    /// - Throws: `protocolViolation` if it is not the memory that the protocol prescribes.
+    /// The result is false if this process cannot open the memory.
+    /// - Throws: `protocolViolation` if the descriptors are not those of the memory that the protocol prescribes.
     package func takeSharedMemory(_ descriptors: [CInt], tellsProcessor: Bool) throws(TransportError) -> Bool {
         guard canShare, sharedMemory == nil else { return false }
         sharedMemory = try SharedMemoryTransport.take(
@@ -116,7 +118,7 @@ extension Channel {
         queueLock.unlock(held)
     }
 
-    /// The frame that is being delivered is the last that is read from the endpoint itself.
+    /// Notes that the frame that is being delivered is the last one that is read from the endpoint itself.
     package func moveInput() { _ = reading.input.announceMove() }
 
     func shareOutput(_ held: borrowing Held<WriteState>) {
@@ -136,19 +138,20 @@ extension Channel {
         _ = reading.input.move()
         readsSharedMemory.store(true, ordering: .releasing)
         admitRegions()
-        // From here on the loop reads as well while a blocking reader does: the peer notifies each of them separately.
+        // From here on the loop reads as well while a blocking reader reads: the peer notifies each of the two
+        // separately.
         reading.isLoopStopped = false
         gate.withLock { held in
             _ = gated.input.move()
             gated.wantsInput = true
             guard let eventLoop, !gated.life.isOver else { return }
-            // The socket reports only the end, and bytes about regions, from now on.
+            // From now on the socket reports only the end, and bytes about regions.
             let rest = gated.inputInterest & UInt32(PORT_WRITABLE | PORT_HANG_UP)
             setInput(rest | UInt32(PORT_READABLE | PORT_EDGE), eventLoop, held)
             let listened = gated.doorbellInterest ?? 0 != 0
             setDoorbell(eventLoop, held)
-            // The poller may already have reported the end of the socket and the first bytes in shared memory, and does
-            // not report them again by itself.
+            // The poller may already have reported the end of the socket and the first bytes in shared memory. It does
+            // not report either again by itself.
             eventLoop.rearm(gated.inputSource, link.inputDescriptor, gated.inputInterest)
             if listened { rearmDoorbell(eventLoop, held) }
         }
@@ -176,7 +179,7 @@ extension Channel {
         gated.doorbellInterest = interest
     }
 
-    /// The system cannot poll the doorbell.
+    /// Ends the channel, because the system cannot poll the doorbell.
     private func doorbellIsLost() {
         loop.perform { [self] in end(.failed(.system("registering a doorbell", ENOSPC))) }
     }
@@ -209,12 +212,12 @@ extension Channel {
 
     /// Handles what the socket reports once the input comes from shared memory.
     ///
-    /// Returns the handler if frames were delivered.
+    /// The result is always nil: the handler is notified of the frames before the end, on the loop.
     func readSocket(_ context: UnsafeMutablePointer<ReadContext>) -> (any FrameHandler)? {
         guard let held = lockReading(or: .input), let (outcome, handler) = readSocket(context, unlocking: held) else {
             return nil
         }
-        // The handler gets the frames before the end.
+        // The handler has to get the frames before it gets the end.
         if handler != nil { loop.schedule(.notify, on: self) }
         // A peer may have left more than one read budget.
         if case .more = outcome { rearmInput() }
@@ -249,7 +252,7 @@ extension Channel {
                 return (.failed, nil)
             }
             unlockReading(held)
-            // The poller does not report again what was there before.
+            // The poller does not report again the bytes that were there before.
             rearmSocket()
             return nil
         }

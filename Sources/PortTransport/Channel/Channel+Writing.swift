@@ -10,17 +10,17 @@ internal import Synchronization
 extension Channel {
     /// Adds a frame.
     ///
-    /// Returns its number: 1, 2, 3 and so on for every frame but continuations.
+    /// The function returns the frame's number: 1, 2, 3 and so on for every frame but continuations.
     ///
     /// The channel owns `descriptors` from now on and closes them, written or not. A frame over the limits ends the
-    /// channel; its callers check first.
+    /// channel, so callers check first.
     package func enqueue(
         kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, descriptors: [CInt] = []
     ) -> UInt64 {
         enqueue(kind: kind, flags: flags, prefix: prefix, optionalBody: nil, descriptors)
     }
 
-    /// Adds a frame of two parts, both copied.
+    /// Adds a frame of two parts, both of which are copied.
     package func enqueue(
         kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, body: UnsafeRawBufferPointer,
         descriptors: [CInt] = []
@@ -48,7 +48,10 @@ extension Channel {
         return number
     }
 
-    /// Adds a large message: an opener with `prefix`, and `segments` in continuations, written from where they are.
+    /// Adds a large message.
+    ///
+    /// Its first frame, the *opener*, carries `prefix`. The `segments` follow in continuations, and are written
+    /// from where they are in memory.
     package func enqueue(
         kind: UInt8, flags: UInt8, prefix: UnsafeRawBufferPointer, segments: [OutboundSegment],
         descriptors: [CInt] = []
@@ -78,7 +81,8 @@ extension Channel {
     /// Whether too many bytes of this side's own whole frames are unsent, so that the owner should wait before it adds
     /// more.
     ///
-    /// The handler is notified on the loop when half of them are written. Answers do not count; they never wait.
+    /// The handler is notified on the loop when half of them are written. Answers do not count, because they never
+    /// wait.
     @inline(__always)
     package var isFrameQueueFull: Bool { frameQueueIsFull.load(ordering: .relaxed) }
 
@@ -164,7 +168,7 @@ extension Channel {
     /// Bytes of large messages that the peer, and this side, have begun to send and the other has not consumed; also after
     /// the end.
     ///
-    /// Zero, if nothing is under way and both sides count right.
+    /// Both numbers are zero if nothing is under way and both sides count right.
     package var outstandingMessageBytes: (incoming: UInt64, outgoing: UInt64) {
         guard !isForked else { return (0, 0) }
         let incoming = withReadLock { reading.reader.begun &- consumed.load(ordering: .relaxed) }
@@ -179,7 +183,7 @@ extension Channel {
 
     /// Whether the peer may have every byte of a message; also after the end.
     ///
-    /// Unlike `isWritten`, true as well during the write that holds the last byte.
+    /// Unlike `isWritten`, this is true as well during the write that holds the last byte.
     package func mayBeWritten(_ number: UInt64) -> Bool {
         guard !isForked else { return false }
         return queueLock.withLock { writing.queue.mayBeWritten(number) }
@@ -231,13 +235,14 @@ extension Channel {
 
     /// Flushes, and waits on the loop's thread for the next input.
     ///
-    /// Only within a job, and only if the loop has no other work.
+    /// The wait takes place only within a job, and only if the loop has no other work. Otherwise the function refuses
+    /// and does nothing.
     package func flushAndWait(for handler: any FrameHandler) -> WaitResult {
         guard !isForked, let eventLoopReference else { return .refused }
         return eventLoopReference._withUnsafeGuaranteedRef { $0.waitInJob(for: handler, flushing: self) }
     }
 
-    /// The peer is about to end its stream in order.
+    /// Keeps the channel after the end of its input, because the peer is about to end its stream in order.
     ///
     /// The channel goes on until `finishWriting`, or until the peer no longer reads, so that calls of the peer are
     /// still answered.

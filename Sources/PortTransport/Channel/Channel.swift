@@ -4,9 +4,9 @@ internal import Synchronization
 /// Frames over one endpoint.
 ///
 /// Three locks, taken in this order and never held in user code: `readLock` (parsing and delivery), `queueLock` (what
-/// is to be written; never held during a system call), `gate` (the end, the poller's interest, which thread reads). A
-/// thread that writes marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the
-/// kernel.
+/// is to be written; never held during a write, only during short system calls such as those that set the poller's
+/// interest or a buffer's size), `gate` (the end, the poller's interest, which thread reads). A thread that writes
+/// marks the queue as being flushed instead of holding its lock, so `enqueue` never waits for the kernel.
 package final class Channel: LoopChannel, @unchecked Sendable {
     // Each of the three states is protected by the lock of its name.
 
@@ -22,11 +22,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var isQuiet: Bool { !pacing.isNarrow && mark == nil }
     }
 
-    /// What may have to follow a complete write.
+    /// The work that may have to follow a complete write.
     struct FollowUps: OptionSet {
         let rawValue: UInt8
 
-        /// The poller reports room, and need not go on.
+        /// The poller reports room, which has to be turned off.
         static let interest = FollowUps(rawValue: 1)
         /// The handler waits until fewer bytes of answers are unsent.
         static let answerMark = FollowUps(rawValue: 2)
@@ -54,7 +54,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var sendsCredentials = false
         /// The kinds of frames that were enqueued since the queue was last empty.
         var content: RingContent = []
-        /// The last write found no free piece of the region, though there may be room for frames.
+        /// The last write found no free *piece* of the region (see `Region`), though there may be room for frames.
         var waitsForPiece = false
         private(set) var large: LargeWriting?
         /// The descriptors of regions for blobs that are yet to be offered, in this order.
@@ -66,11 +66,11 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
         init(window: UInt64, sizes: OutputSizes) { queue = OutboundQueue(window: window, sizes: sizes) }
 
-        /// The next write holds only whole frames.
+        /// Whether the next write holds only whole frames.
         @inline(__always)
         var hasOnlyFrames: Bool { queue.hasOnlyFrames && !sendsCredentials }
 
-        /// There are frames to write that need not wait for a free piece.
+        /// Whether there are frames to write that need not wait for a free piece.
         var mayPassPieces: Bool { waitsForPiece && queue.hasFrames }
 
         /// Whether a complete write has no further consequence.
@@ -83,7 +83,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
             set { followUps[.interest] = newValue }
         }
 
-        /// Everything is written.
+        /// Notes that everything is written.
         mutating func rest(_ link: Link) {
             content = []
             guard followUps[.largeMessages], let large else { return }
@@ -102,7 +102,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
 
     struct ReadState: ~Copyable {
         var reader: FrameReader
-        /// The handler in the gate's state, which keeps it alive until this is nil.
+        /// The handler; the gate's state holds a reference to it until this property is nil.
         unowned(unsafe) var handler: (any FrameHandler)?
         /// The first part of a frame that is not complete; nil if there is none.
         var part: FramePart?
@@ -110,14 +110,14 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var input = InputState.endpoint
         /// Why a read failed.
         var failure = Rare<TransportError>.missing
-        /// Only a blocking reader may read the endpoint, or it is reserved for one.
+        /// Only a blocking reader may read the endpoint, or the endpoint is reserved for one.
         var isLoopStopped = false
         var wantsCredentials = false
         var lastWasShort = false
         var arrival = SharedMemoryArrival.notExpected
         /// How many of the next bytes may have come with descriptors; `.max`: all may.
         var foreignBytes = 0
-        /// The reading thread checks for input again by itself, so the peer need not notify it.
+        /// The reading thread checks for input again by itself, so the peer need not notify that thread.
         var isPolled = false
 
         init(limits: FrameReader.Limits) { reader = FrameReader(limits: limits) }
@@ -147,18 +147,19 @@ package final class Channel: LoopChannel, @unchecked Sendable {
         var input = InputState.endpoint
         var output = OutputTarget.endpoint
         var users: LinkUsers = [.input, .output]
-        /// Work that the loop could not do because another thread had the read lock.
+        /// The work that is *owed*: the loop could not do it because another thread had the read lock.
         ///
-        /// It is handed back once the lock is free.
+        /// The thread that releases the lock hands the work back to the loop.
         var owed: OwedWork = []
         /// The loop listens to the doorbell for input.
         var wantsInput = false
-        /// The poller's interest in the doorbell; nil before it is first set.
+        /// The poller's interest in the *doorbell*, the descriptor with which the peer wakes this side; nil before the
+        /// interest is first set.
         var doorbellInterest: UInt32?
 
-        /// The loop, or a blocking reader, may still read.
+        /// Whether the loop, or a blocking reader, may still read.
         ///
-        /// `mutating`, because otherwise the callers copy the whole state first.
+        /// The getter is `mutating`, because otherwise the callers copy the whole state first.
         var mayRead: Bool { mutating get { !input.isEnded && !life.hasEnd } }
     }
 
@@ -178,7 +179,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     package let carriesDescriptors: Bool
     /// Whether descriptors are accepted.
     ///
-    /// If not, the kernel refuses those of the peer, where it can, and reads use a cheaper system call.
+    /// If not, the kernel refuses the peer's descriptors, where it can, and reads use a cheaper system call.
     let acceptsDescriptors: Bool
     let asksKernel: Bool
     let credentialSource: ChannelEndpoint.CredentialSource
@@ -192,14 +193,14 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let forkCount: UInt32
     /// Memory shared with the peer.
     ///
-    /// Written under the read lock, and never while a direction goes through it.
+    /// The property is written under the read lock, and never while a direction goes through the memory.
     @exclusivity(unchecked) var sharedMemory: SharedMemoryTransport?
-    /// Whether the output goes through `sharedMemory`, which is not nil from then on; for threads without a lock.
+    /// Whether the output goes through `sharedMemory`, which is not nil from then on; for threads that hold no lock.
     let writesToSharedMemory = Atomic<Bool>(false)
     /// Whether the input comes from `sharedMemory`, in the same way.
     let readsSharedMemory = Atomic<Bool>(false)
 
-    /// The three locks, stored in the channel itself, so that they need no memory block of their own.
+    /// The three locks, which are stored in the channel itself and so need no memory block of their own.
     private struct Locks {
         var queue = port_lock()
         var read = port_lock()
@@ -212,14 +213,14 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     var queueLock: StateLock<WriteState> {
         @inline(__always) get { StateLock(at: places.pointer(to: \.queue).unsafelyUnwrapped) }
     }
-    /// Released by `unlockReading`.
+    /// The read lock; `unlockReading` releases it.
     var readLock: StateLock<ReadState> {
         @inline(__always) get { StateLock(at: places.pointer(to: \.read).unsafelyUnwrapped) }
     }
     var gate: StateLock<GateState> {
         @inline(__always) get { StateLock(at: places.pointer(to: \.gate).unsafelyUnwrapped) }
     }
-    // Unchecked, because the locks give exclusive access.
+    // The exclusivity is not checked, because the locks give exclusive access.
     @exclusivity(unchecked) var writing: WriteState
     @exclusivity(unchecked) var reading: ReadState
     @exclusivity(unchecked) var gated = GateState()
@@ -227,31 +228,33 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     let pollsToSkip = Atomic<UInt32>(0)
     /// Whether the channel ends once no thread writes.
     ///
-    /// Written under the queue's lock; the writing thread reads it after it has had that lock.
+    /// The flag is written under the queue's lock; the writing thread reads the flag after it has had that lock.
     let endsAfterFlush = Atomic<Bool>(false)
     /// Whether `owed` holds work for the loop; the thread that releases the read lock checks it.
     let isOwed = Atomic<Bool>(false)
     /// Counts the signals that a blocking reader's condition may have become true.
     ///
-    /// Written under the gate, read without it.
+    /// The number is written under the gate, and read without it.
     let readerSignals = Atomic<UInt64>(0)
-    /// Bytes of large messages consumed; the reader takes the number at its next read.
+    /// The bytes of large messages that this side has consumed; the frame reader takes the number at its next read.
     let consumed = Atomic<UInt64>(0)
     /// Whole frames read, from which the writer sees whether only large messages use the channel.
     let framesRead = Atomic<UInt64>(0)
-    /// The kernel took less than it was given; writing goes on when the poller reports room.
+    /// Whether the kernel took less than it was given, so that writing goes on only when the poller reports room.
     ///
-    /// Written under the queue's lock. A thread that sets the poller's interest reads it again under the gate, so that
-    /// the interest matches the latest value and not the one that the thread has seen under the queue's lock.
+    /// The flag is written under the queue's lock. A thread that sets the poller's interest reads the flag again under
+    /// the gate, so that the interest matches the latest value and not the one that the thread has seen under the
+    /// queue's lock.
     let isBlocked = Atomic<Bool>(false)
 
-    /// Too many bytes of whole frames are unsent: the owner should wait before it adds more, until the handler is
-    /// notified.
+    /// Whether too many bytes of whole frames are unsent, so that the owner should wait before it adds more, until the
+    /// handler is notified.
     ///
-    /// Written under the queue's lock.
+    /// The flag is written under the queue's lock.
     let frameQueueIsFull = Atomic<Bool>(false)
 
-    /// Closes descriptors that a peer sent, without waiting: they may be anything, and closing them may take long.
+    /// Closes descriptors that a peer sent, without waiting: descriptors may be of anything, and closing them may take
+    /// long.
     package static func closeForeign(_ descriptors: [CInt]) {
         guard !descriptors.isEmpty else { return }
         port_close_foreign(descriptors, descriptors.count)
@@ -263,7 +266,7 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     /// The most descriptors a frame can carry.
     package static let maximumDescriptors = Int(PORT_MAXIMUM_DESCRIPTORS)
 
-    /// A channel over `endpoint`, which it owns from now on.
+    /// Makes a channel over `endpoint`, which the channel owns from now on.
     ///
     /// Nothing is read before `start`.
     package init(
@@ -318,7 +321,8 @@ package final class Channel: LoopChannel, @unchecked Sendable {
     @inline(__always)
     var isForked: Bool { port_fork_count() != forkCount }
 
-    /// The peer's credentials: from the kernel on connected sockets, with the first bytes on socketpairs, nil on pipes.
+    /// The peer's credentials: they come from the kernel on connected sockets, and with the first bytes on socketpairs;
+    /// nil on pipes.
     package var peer: PeerCredentials? { isForked ? nil : gate.withLock { gated.peer } }
 
     override var isSocket: Bool { if case .socket = link { true } else { false } }

@@ -2,11 +2,11 @@
 package struct ChannelConfiguration: Sendable {
     /// The most bytes in the body of a frame, both ways; at most `largestFrame`.
     ///
-    /// 64 KiB of payload and 8 KiB of header and tables.
+    /// The default is 64 KiB of payload and 8 KiB of header and tables.
     package var maximumFrame: Int
     /// The most bytes in one large message received.
     ///
-    /// Its memory is allocated at its first byte.
+    /// The memory of a message is allocated at its first byte.
     package var maximumMessage: UInt64
     /// The most bytes of large messages under way, each way, unless it is a single message.
     ///
@@ -16,8 +16,8 @@ package struct ChannelConfiguration: Sendable {
     package var sizes = OutputSizes()
     /// Whether descriptors are accepted, where the endpoint can carry them.
     package var acceptsDescriptors: Bool
-    /// Whether the kernel is asked to refuse descriptors that are not accepted; false to test the behaviour on kernels
-    /// that cannot.
+    /// Whether the kernel is asked to refuse descriptors that are not accepted; false in tests of what happens on
+    /// kernels that cannot refuse them.
     package var asksKernel = true
     /// The kind of frames that are answers; where memory is shared, a thread that waits for one is woken directly.
     package var answerKind: UInt8?
@@ -31,8 +31,8 @@ package struct ChannelConfiguration: Sendable {
     package var unsentMessages = 32 << 20
     /// How many of this side's own bytes may be unsent in whole frames at all.
     ///
-    /// Some frames do not wait for room, such as credit and releases. They are small, but a peer that does not read can
-    /// cause any number of them. Above this the channel ends.
+    /// Some frames do not wait for room, such as credit and releases. Such frames are small, but a peer that does not
+    /// read can cause any number of them. Above this limit the channel ends.
     package var mostUnsentFrames = 16 << 20
 
     package static let defaultWindow: UInt64 = 8 << 20

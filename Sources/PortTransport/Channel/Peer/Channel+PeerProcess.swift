@@ -8,9 +8,10 @@ internal import CPortShims
 
 /// The process at the other end.
 ///
-/// It is the one that has sent the first bytes: a process that has made the socket, or was launched with it, may have passed it
-/// on. When it ends, the socket is shut down, which leaves the socket as the end of its last holder would: what was written is
-/// still read, then the input ends, and nothing more can be written.
+/// The peer is the process that has sent the first bytes: a process that has made the socket, or was launched with the
+/// socket, may have given it to another process. When the peer's process ends, the socket is shut down. That leaves the
+/// socket as the end of its last holder would: what was written is still read, then the input ends, and nothing more
+/// can be written.
 extension Channel {
     /// Whether the channel ends when the peer's process does, even if another process holds the other end.
     package var watchesPeer: Bool {
@@ -20,7 +21,7 @@ extension Channel {
 
     /// Has the handler notified when the process that launched this one ends, if it is not known which process is the peer.
     ///
-    /// Call it after the start.
+    /// Call this function after the start.
     package func watchLauncher() {
         guard !isForked, !watchesPeer, let eventLoop else { return }
         switch eventLoop.watch(getppid(), given: CInt(PORT_NO_PROCESS)) {
@@ -32,10 +33,10 @@ extension Channel {
 
     /// Takes what the kernel says about the sender of the first bytes.
     ///
-    /// Called with the read lock held.
+    /// The function is called with the read lock held.
     func takeSender(_ ancillary: UnsafeMutablePointer<port_ancillary>) {
         let process = ancillary.pointee.process
-        // It is this channel's now: the memory is used again for other reads.
+        // The descriptor of the process is this channel's now, because the memory is used again for other reads.
         ancillary.pointee.process = CInt(PORT_NO_PROCESS)
         guard ancillary.pointee.has_credentials, reading.wantsCredentials else {
             if process >= 0 { port_close(process) }
@@ -68,7 +69,7 @@ extension Channel {
             return true
         }
         guard isKept else { return eventLoop.forget(process) }
-        // The loop may have looked for its channels before.
+        // The loop may have looked for the channels of the process before this one was among them.
         if eventLoop.hasEnded(process) { processEnded(process) }
     }
 
