@@ -39,6 +39,7 @@ extension NSCodingUnarchiver {
             return try nested(at: index) {
                 let object = try PlainObject(self).object(value, depth: 0)
                 try self.check(type(of: object))
+                self.costs[index] = self.cost(of: value)
                 return object
             }
         case .instance(let record):
@@ -147,6 +148,7 @@ extension NSCodingUnarchiver {
         }
         if let failure { throw failure }
         if object !== original { delegate?.unarchiver(self, willReplace: original, with: object) }
+        noteCost(of: object, at: index)
         slots[index] = .made(object)
         for action in waiting.removeValue(forKey: index) ?? [] { action(object) }
         return object

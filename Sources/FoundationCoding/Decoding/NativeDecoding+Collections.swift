@@ -69,6 +69,7 @@ extension NativeDecoding {
         _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSObject {
         var elements: [NSObject] = []
+        var costs: [ComparisonCost] = []
         var counts: [Int] = []
         // GNUstep writes the count and the pairs in order; Apple writes each under a key.
         let isOrdered =
@@ -88,6 +89,7 @@ extension NativeDecoding {
                 throw ArchiveError(.corrupt, "a counted set without its element \(position)")
             }
             elements.append(element)
+            costs.append(unarchiver.cost(of: value))
             counts.append(
                 isOrdered
                     ? try Scalar.integer(try unarchiver.nextValue("I"))
@@ -96,6 +98,11 @@ extension NativeDecoding {
         guard elements.count == count, counts.allSatisfy({ (1...additions).contains($0) }),
             counts.reduce(0, +) <= additions
         else { throw ArchiveError(.limit, "a counted set with counts that are missing or too large") }
+        // Each addition hashes and compares.
+        try unarchiver.work.hash(costs)
+        for (cost, count) in zip(costs, counts) where cost.isCollection {
+            try unarchiver.work.hash(Array(repeating: cost, count: count))
+        }
         try Hashing.check(elements)
         let set = NSCountedSet()
         for (element, count) in zip(elements, counts) {
@@ -110,7 +117,7 @@ extension NSCodingUnarchiver {
     func elements(
         _ record: ArchivedRecord, at index: Int, _ key: String, _ prefix: String, areKeys: Bool = false
     ) throws -> [NSObject] {
-        let values = try storedElements(record, key, prefix)
+        let values = try storedElements(frames[frames.count - 1], key, prefix)
         var elements: [NSObject] = []
         elements.reserveCapacity(values.count)
         for (position, value) in values.enumerated() {
@@ -134,21 +141,21 @@ extension NSCodingUnarchiver {
             if collection(index, as: NSObject.self) != nil, elements.contains(where: NativeDecoding.isCollection) {
                 throw ArchiveError(.cycle, "a set or a key that contains itself")
             }
+            try work.hash(values.map { cost(of: $0) })
             try Hashing.check(elements)
         }
         return elements
     }
 
     /// The stored elements of a collection.
-    func storedElements(_ record: ArchivedRecord, _ key: String, _ prefix: String) throws -> [ArchivedValue] {
-        if let stored = record[key] {
+    func storedElements(_ frame: DecodingFrame, _ key: String, _ prefix: String) throws -> [ArchivedValue] {
+        if let stored = frame.record[key] {
             guard case .list(let list) = resolved(stored) else {
                 throw ArchiveError(.typeMismatch, "\(key): expected a list, found \(Scalar.kind(stored))")
             }
             return list
         }
         var values: [ArchivedValue] = []
-        let frame = frames[frames.count - 1]
         while let value = frame.value(forStoredKey: "\(prefix)\(values.count)") { values.append(value) }
         return values
     }

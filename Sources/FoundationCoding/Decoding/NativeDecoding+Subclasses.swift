@@ -19,7 +19,8 @@ extension NativeDecoding {
     }
 
     static let checkedSet: Maker = { unarchiver, record, _ in
-        try Hashing.check(try unarchiver.unnamedElements(record, "NS.objects", "NS.object."))
+        let elements = try unarchiver.unnamedElements(record, "NS.objects", "NS.object.")
+        try unarchiver.check(keys: elements, "NS.objects", "NS.object.")
         return NSNull()
     }
 
@@ -29,7 +30,7 @@ extension NativeDecoding {
         guard keys.count == values.count else {
             throw ArchiveError(.corrupt, "\(keys.count) keys for \(values.count) values")
         }
-        try Hashing.check(keys)
+        try unarchiver.check(keys: keys, "NS.keys", "NS.key.")
         return NSNull()
     }
 
@@ -40,13 +41,18 @@ extension NativeDecoding {
         }
         let frame = unarchiver.frames[unarchiver.frames.count - 1]
         var elements: [NSObject] = []
+        var costs: [ComparisonCost] = []
         var total = 0
         for position in 0..<count {
             let value = frame.value(forStoredKey: "NS.object\(position)") ?? .null
             elements.append(try unarchiver.unnamedElement(value))
-            total += try unarchiver.whole("NS.count\(position)", in: 1...additions)
+            let times = try unarchiver.whole("NS.count\(position)", in: 1...additions)
+            total += times
+            let cost = unarchiver.cost(of: value)
+            costs += Array(repeating: cost, count: cost.isCollection ? min(times, additions) : 1)
             guard total <= additions else { throw ArchiveError(.limit, "a counted set with counts that are too large") }
         }
+        try unarchiver.work.hash(costs)
         try Hashing.check(elements)
         return NSNull()
     }
@@ -58,7 +64,13 @@ extension NativeDecoding {
 
 extension NSCodingUnarchiver {
     fileprivate func unnamedElements(_ record: ArchivedRecord, _ key: String, _ prefix: String) throws -> [NSObject] {
-        try storedElements(record, key, prefix).map { try unnamedElement($0) }
+        try storedElements(frames[frames.count - 1], key, prefix).map { try unnamedElement($0) }
+    }
+
+    /// Checks the elements of a set, or the keys of a dictionary, that the innermost frame has.
+    fileprivate func check(keys: [NSObject], _ key: String, _ prefix: String) throws {
+        try work.hash(try storedElements(frames[frames.count - 1], key, prefix).map { cost(of: $0) })
+        try Hashing.check(keys)
     }
 
     fileprivate func unnamedElement(_ value: ArchivedValue) throws -> NSObject {

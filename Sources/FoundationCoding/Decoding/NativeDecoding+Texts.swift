@@ -5,11 +5,11 @@ extension NativeDecoding {
     static let texts: [(AnyClass, Maker)] = [
         (
             NSAttributedString.self,
-            { unarchiver, record, _ in
-                NSAttributedString(attributedString: try attributed(unarchiver, record))
+            { unarchiver, record, index in
+                NSAttributedString(attributedString: try attributed(unarchiver, record, index))
             }
         ),
-        (NSMutableAttributedString.self, { unarchiver, record, _ in try attributed(unarchiver, record) }),
+        (NSMutableAttributedString.self, attributed),
         (NSRegularExpression.self, { unarchiver, _, _ in try expression(unarchiver) }),
         (NSTextCheckingResult.self, checkingResult),
         (NSCharacterSet.self, { unarchiver, _, _ in try characters(unarchiver, NSCharacterSet.self) }),
@@ -25,13 +25,13 @@ extension NativeDecoding {
 
     // MARK: Attributed strings
 
-    private static func attributed(
-        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord
+    @Sendable private static func attributed(
+        _ unarchiver: NSCodingUnarchiver, _ record: ArchivedRecord, _ index: Int
     ) throws -> NSMutableAttributedString {
         let text = try unarchiver.text("NSString") ?? ""
         let string = NSMutableAttributedString(string: text)
         let length = (text as NSString).length
-        guard length > 0, record["NSAttributes"] != nil else { return string }
+        guard length > 0, let stored = record["NSAttributes"] else { return string }
         let classes: [AnyClass] = [
             NSDictionary.self, NSArray.self, NSString.self, NSNumber.self, NSURL.self, NSDate.self, NSData.self,
             NSNull.self, NSValue.self,
@@ -47,6 +47,8 @@ extension NativeDecoding {
         }
         guard let list = attributes as? NSArray else { throw ArchiveError(.corrupt, "runs without attributes") }
         let runs = try RawElements.list(list).map { try keys($0 as? NSDictionary) }
+        let costs = try unarchiver.costs(ofArray: stored) ?? []
+        var cost = ComparisonCost()
         var numbers = PackedNumbers(info)
         var location = 0
         while location < length {
@@ -54,9 +56,13 @@ extension NativeDecoding {
             guard count > 0, count <= length - location, runs.indices.contains(slot) else {
                 throw ArchiveError(.corrupt, "a run of attributes out of range")
             }
+            let attributes = costs.indices.contains(slot) ? costs[slot] : .unknown
+            try unarchiver.work.compare(attributes)
+            cost.contain(attributes)
             string.setAttributes(runs[slot], range: NSRange(location: location, length: count))
             location += count
         }
+        unarchiver.costs[index] = cost
         return string
     }
 

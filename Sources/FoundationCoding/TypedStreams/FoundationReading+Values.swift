@@ -171,7 +171,7 @@ extension FoundationReading {
             let string = NSMutableAttributedString(string: text as String)
             let length = string.length
             var location = 0
-            var known: [[NSAttributedString.Key: Any]] = []
+            var known: [(attributes: [NSAttributedString.Key: Any], cost: ComparisonCost)] = []
             while location < length {
                 guard case .integer(let number) = try unarchiver.next("i").value,
                     case .integer(let count) = try unarchiver.next("I").value,
@@ -179,8 +179,11 @@ extension FoundationReading {
                 else { throw ArchiveError(.corrupt, "a run of attributes out of range") }
                 unarchiver.endValue()
                 unarchiver.endValue()
-                if number > known.count { known.append(try attributes(unarchiver)) }
-                string.setAttributes(known[Int(number) - 1], range: NSRange(location: location, length: Int(count)))
+                if number > known.count { known.append((try attributes(unarchiver), unarchiver.lastCost)) }
+                let (attributes, cost) = known[Int(number) - 1]
+                try unarchiver.work.compare(cost)
+                unarchiver.frames[unarchiver.frames.count - 1].cost.contain(cost)
+                string.setAttributes(attributes, range: NSRange(location: location, length: Int(count)))
                 location += Int(count)
             }
             return string

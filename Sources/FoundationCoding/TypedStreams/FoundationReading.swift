@@ -101,6 +101,7 @@ enum FoundationReading {
         var elements: [NSObject] = []
         for _ in 0..<count { elements.append(try element(try unarchiver.nextElement())) }
         try expectShallow(unarchiver)
+        unarchiver.frames[unarchiver.frames.count - 1].cost.isCollection = true
         let array = unarchiver.collection(label, as: NSMutableArray.self) ?? NSMutableArray(capacity: count)
         for element in elements { array.add(element) }
         return array
@@ -108,8 +109,13 @@ enum FoundationReading {
 
     private static func set(_ unarchiver: NSCodingTypedStreamUnarchiver, _ label: Int) throws -> NSMutableSet {
         var elements: [NSObject] = []
-        for _ in 0..<(try count(unarchiver, "I")) { elements.append(try key(unarchiver, "an element of a set")) }
+        var costs: [ComparisonCost] = []
+        for _ in 0..<(try count(unarchiver, "I")) {
+            elements.append(try key(unarchiver, "an element of a set"))
+            costs.append(unarchiver.lastCost)
+        }
         try expectComplete(unarchiver, label, elements)
+        try hash(unarchiver, costs)
         try Hashing.check(elements)
         let set = unarchiver.collection(label, as: NSMutableSet.self) ?? NSMutableSet()
         for element in elements { set.add(element) }
@@ -120,17 +126,27 @@ enum FoundationReading {
         _ unarchiver: NSCodingTypedStreamUnarchiver, _ label: Int
     ) throws -> NSMutableDictionary {
         var keys: [NSObject] = []
+        var costs: [ComparisonCost] = []
         var values: [NSObject] = []
         for _ in 0..<(try count(unarchiver, "i")) {
             keys.append(try key(unarchiver, "a key"))
+            costs.append(unarchiver.lastCost)
             values.append(try element(try unarchiver.nextElement()))
         }
         try expectShallow(unarchiver)
         try expectComplete(unarchiver, label, keys)
+        try hash(unarchiver, costs)
         let dictionary = try Hashing.dictionary(
             keys, values, into: unarchiver.collection(label, as: NSMutableDictionary.self))
         unarchiver.lastEntries = (dictionary, zip(keys, values).map { ($0, $1) })
         return dictionary
+    }
+
+    /// Takes the work of making a set or a dictionary, and adds it to what the collection takes to compare.
+    private static func hash(_ unarchiver: NSCodingTypedStreamUnarchiver, _ keys: [ComparisonCost]) throws {
+        try unarchiver.work.hash(keys)
+        unarchiver.frames[unarchiver.frames.count - 1].cost.isCollection = true
+        unarchiver.frames[unarchiver.frames.count - 1].cost.hash(keys)
     }
 
     private static func key(_ unarchiver: NSCodingTypedStreamUnarchiver, _ what: StaticString) throws -> NSObject {

@@ -156,6 +156,6 @@ extension NSCodingTypedStreamUnarchiver {
 
     /// The object that was made for a label; nil if none was.
     func object(_ label: Int) -> AnyObject? {
-        if case .made(let object, _, _)? = slots[label] { object } else { nil }
+        if case .made(let object, _, _, _)? = slots[label] { object } else { nil }
     }
 }

@@ -49,6 +49,7 @@ extension NSCodingTypedStreamUnarchiver {
 
     private func element(_ value: TypedStreamValue) throws -> AnyObject? {
         lastHeight = 0
+        lastCost = ComparisonCost()
         guard case .label(let label) = value else { return nil }
         let object: AnyObject
         switch slots[label] {
@@ -56,15 +57,19 @@ extension NSCodingTypedStreamUnarchiver {
             let made = try make(label)
             object = made.object
             lastHeight = made.height
-        case .made(let known, let list, let height)?:
+            lastCost = made.cost
+        case .made(let known, let list, let height, let cost)?:
             if list !== lists[lists.count - 1] { try verify(label) }
             object = known
             lastHeight = height
+            lastCost = cost
         case .making(let collection)?:
             object = try unfinished(collection, label)
             // Its height is not known yet: it is neither a key nor an attribute.
             lastHeight = shallow + 1
+            lastCost = .unknown
         }
+        frames[frames.count - 1].cost.contain(lastCost)
         frames[frames.count - 1].height = max(frames[frames.count - 1].height, lastHeight + 1)
         return object
     }
@@ -117,7 +122,7 @@ extension NSCodingTypedStreamUnarchiver {
     /// The levels of objects on one stack: those of other coders take less of it.
     private static let levels = StackSegment.levels / 2
 
-    private func make(_ label: Int) throws -> (object: AnyObject, height: Int) {
+    private func make(_ label: Int) throws -> (object: AnyObject, height: Int, cost: ComparisonCost) {
         guard case .object(let object) = graph.labels[label] else {
             throw ArchiveError(.corrupt, "the label \(label) is not an object")
         }
@@ -138,7 +143,8 @@ extension NSCodingTypedStreamUnarchiver {
             let made =
                 depth.isMultiple(of: Self.levels)
                 ? try StackSegment.run { try self.build(label, ancestry) } : try build(label, ancestry)
-            return (try settled(made, label), frames[frames.count - 1].height)
+            let frame = frames[frames.count - 1]
+            return (try settled(made, label), frame.height, frame.cost)
         } catch {
             // The frames say where.
             fail(error)
@@ -164,6 +170,8 @@ extension NSCodingTypedStreamUnarchiver {
                     .corrupt, "\(ClassNames.name(of: type)) made nothing of what the archive has for it")
             }
             object = made
+            // How objects of the program's classes are compared is up to them.
+            frames[frames.count - 1].cost = ComparisonCost()
         }
         if let failure { throw failure }
         try expectEnd(of: Self.printable(ancestry.name ?? ""))
@@ -177,7 +185,8 @@ extension NSCodingTypedStreamUnarchiver {
             object = other as AnyObject
         }
         if let failure { throw failure }
-        slots[label] = .made(object, under: lists[lists.count - 1], height: frames[frames.count - 1].height)
+        let frame = frames[frames.count - 1]
+        slots[label] = .made(object, under: lists[lists.count - 1], height: frame.height, cost: frame.cost)
         labels[ObjectIdentifier(object)] = label
         for action in waiting.removeValue(forKey: label) ?? [] { action(object) }
         return object

@@ -50,6 +50,9 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     var deepest = 0
     /// How deep objects are inside one another in the object that was decoded last.
     var lastHeight = 0
+    /// What it takes to compare that object.
+    var lastCost = ComparisonCost()
+    var work: ComparisonWork
     /// The dictionary that was made last, and its entries: Foundation gives them back slowly, and not as they are.
     var lastEntries: (dictionary: NSDictionary, entries: [(AnyObject, AnyObject)])?
     /// C strings that were returned, by label and by content; they live as long as the coder.
@@ -63,8 +66,8 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     enum Slot {
         /// Its `init(coder:)` is running; others can already refer to a collection.
         case making(collection: NSObject?)
-        /// It was made under an allow list, and has so many levels of objects.
-        case made(AnyObject, under: AllowList?, height: Int)
+        /// It was made under an allow list, has so many levels of objects, and takes so much to compare.
+        case made(AnyObject, under: AllowList?, height: Int, cost: ComparisonCost)
     }
 
     /// Opens a typedstream.
@@ -81,6 +84,7 @@ public final class NSCodingTypedStreamUnarchiver: OneDirectionCoder {
     {
         graph = try TypedStreamGraph(data, limits: limits)
         self.limits = limits
+        work = ComparisonWork(bytes: data.count)
         frames = [TypedStreamFrame(cursor: TypedStreamCursor(graph), place: nil)]
         lists = [classes.map { AllowList.of($0) }]
         super.init()

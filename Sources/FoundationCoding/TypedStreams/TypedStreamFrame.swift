@@ -12,6 +12,8 @@ struct TypedStreamFrame {
     var valueCount = 0
     /// How deep objects are inside one another in it.
     var height = 0
+    /// What it takes to compare it, as far as its objects were decoded.
+    var cost = ComparisonCost()
 
     struct Place {
         let label: Int

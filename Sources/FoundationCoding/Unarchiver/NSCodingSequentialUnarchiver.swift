@@ -16,7 +16,8 @@ public final class NSCodingSequentialUnarchiver: NSCodingUnarchiver {
     public init(forReadingFrom data: Data, allowing classes: [AnyClass]? = nil, limits: ArchiveLimits = ArchiveLimits())
         throws
     {
-        super.init(try Self.open(data, limits: limits, sequential: true), limits: limits, sequential: true)
+        super.init(
+            try Self.open(data, limits: limits, sequential: true), bytes: data.count, limits: limits, sequential: true)
         if let classes {
             strictness = .listed
             lists = [AllowList.of(classes)]

@@ -24,6 +24,10 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     var classMap = ClassMap()
     var slots: [Int: Slot] = [:]
     var sharedValues: [Int: NSObject] = [:]
+    /// What it takes to compare the objects of Foundation that were made, and shared values.
+    var costs: [Int: ComparisonCost] = [:]
+    var sharedCosts: [Int: ComparisonCost] = [:]
+    var work: ComparisonWork
     /// Closures that wait for an object to exist.
     var waiting: [Int: [(AnyObject) -> Void]] = [:]
     /// The current allow lists, the innermost last; nil where all classes are allowed.
@@ -77,14 +81,16 @@ public class NSCodingUnarchiver: OneDirectionCoder {
     public convenience init(forReadingWith data: Data) {
         let opened = Result { try Self.open(data, limits: ArchiveLimits(), sequential: false) }
         self.init(
-            (try? opened.get()) ?? ArchivedGraph(archiver: "NSKeyedArchiver"), limits: ArchiveLimits(),
-            sequential: false)
+            (try? opened.get()) ?? ArchivedGraph(archiver: "NSKeyedArchiver"), bytes: data.count,
+            limits: ArchiveLimits(), sequential: false)
         requiresSecureCoding = false
         if case .failure(let error) = opened { fail(error) }
     }
 
     convenience init(_ data: Data, limits: ArchiveLimits, sequential: Bool) throws {
-        self.init(try Self.open(data, limits: limits, sequential: sequential), limits: limits, sequential: sequential)
+        self.init(
+            try Self.open(data, limits: limits, sequential: sequential), bytes: data.count, limits: limits,
+            sequential: sequential)
     }
 
     static func open(_ data: Data, limits: ArchiveLimits, sequential: Bool) throws -> ArchivedGraph {
@@ -104,8 +110,9 @@ public class NSCodingUnarchiver: OneDirectionCoder {
         return graph
     }
 
-    init(_ graph: ArchivedGraph, limits: ArchiveLimits, sequential: Bool) {
+    init(_ graph: ArchivedGraph, bytes: Int, limits: ArchiveLimits, sequential: Bool) {
         self.graph = graph
+        work = ComparisonWork(bytes: bytes)
         self.limits = limits
         isSequential = sequential
         strictness = sequential ? .anyClass : .secure

@@ -43,6 +43,7 @@ struct PlainObject {
                 keys.append(try object(pair.key, depth: depth + 1))
                 values.append(try object(pair.value, depth: depth + 1))
             }
+            try unarchiver.work.hash(pairs.map { unarchiver.cost(of: $0.key) })
             let dictionary = try Hashing.dictionary(keys, values, into: nil)
             return dictionary.copy() as? NSDictionary ?? dictionary
         case .shared(let index):
