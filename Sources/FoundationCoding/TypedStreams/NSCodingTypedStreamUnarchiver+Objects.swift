@@ -130,8 +130,7 @@ extension NSCodingTypedStreamUnarchiver {
             throw ArchiveError(.limit, "objects inside one another more than \(limits.chain) deep")
         }
         let ancestry = try ancestry(object.classLabel)
-        let place = TypedStreamFrame.Place(label: label, position: frames[frames.count - 1].valueCount)
-        frames.append(TypedStreamFrame(cursor: TypedStreamCursor(object), place: place, ancestry: ancestry))
+        push(object, label, ancestry)
         slots[label] = .making(collection: nil)
         depth += 1
         deepest = max(deepest, depth)
@@ -143,14 +142,19 @@ extension NSCodingTypedStreamUnarchiver {
             let made =
                 depth.isMultiple(of: Self.levels)
                 ? try StackSegment.run { try self.build(label, ancestry) } : try build(label, ancestry)
-            let frame = frames[frames.count - 1]
-            return (try settled(made, label), frame.height, frame.cost)
+            return (try settled(made, label), frames[frames.count - 1].height, frames[frames.count - 1].cost)
         } catch {
             // The frames say where.
             fail(error)
             slots[label] = nil
             throw error
         }
+    }
+
+    /// Begins with an object, in a function of its own: a frame is large, and would be on the stack at each level.
+    private func push(_ object: TypedStreamObject, _ label: Int, _ ancestry: ArchivedAncestry) {
+        let place = TypedStreamFrame.Place(label: label, position: frames[frames.count - 1].valueCount)
+        frames.append(TypedStreamFrame(cursor: TypedStreamCursor(object), place: place, ancestry: ancestry))
     }
 
     private func build(_ label: Int, _ ancestry: ArchivedAncestry) throws -> AnyObject {
@@ -185,8 +189,9 @@ extension NSCodingTypedStreamUnarchiver {
             object = other as AnyObject
         }
         if let failure { throw failure }
-        let frame = frames[frames.count - 1]
-        slots[label] = .made(object, under: lists[lists.count - 1], height: frame.height, cost: frame.cost)
+        slots[label] = .made(
+            object, under: lists[lists.count - 1], height: frames[frames.count - 1].height,
+            cost: frames[frames.count - 1].cost)
         labels[ObjectIdentifier(object)] = label
         for action in waiting.removeValue(forKey: label) ?? [] { action(object) }
         return object
