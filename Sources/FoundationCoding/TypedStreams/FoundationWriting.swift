@@ -81,25 +81,25 @@ enum FoundationWriting {
     private static let array: Body = { archiver, object in
         let elements = RawElements.list(object)
         count(archiver, "i", elements.count)
-        for element in elements {
-            try archiver.writeElement(element)
+        for (element, source) in zip(elements, archiver.sources(ofElements: elements)) {
+            try archiver.writeElement(element, from: source)
         }
     }
 
     private static let set: Body = { archiver, object in
         let elements = archiver.inOriginalOrder(RawElements.list(object), step: 1) { $0 }
         count(archiver, "I", elements.count)
-        for element in elements {
-            try archiver.writeElement(element)
+        for (element, sources) in elements {
+            try archiver.writeElement(element, from: sources[0])
         }
     }
 
     private static let dictionary: Body = { archiver, object in
         let pairs = archiver.inOriginalOrder(RawElements.pairs(object), step: 2) { $0.key }
         count(archiver, "i", pairs.count)
-        for pair in pairs {
-            try archiver.writeElement(pair.key)
-            try archiver.writeElement(pair.value)
+        for (pair, sources) in pairs {
+            try archiver.writeElement(pair.key, from: sources[0])
+            try archiver.writeElement(pair.value, from: sources[1])
         }
     }
 
@@ -135,6 +135,14 @@ extension NSCodingTypedStreamArchiver {
         group("@")
         try write(object)
         endValue()
+    }
+
+    /// Writes a group of an element of a collection, which is nil where it was read as `NSNull` instead.
+    func writeElement(_ element: AnyObject, from source: EncodingPlace.Source) throws {
+        if case .original(.null) = source, element is NSNull { return try writeElement(nil) }
+        places[places.count - 1].source = source
+        defer { places[places.count - 1].source = nil }
+        try writeElement(element)
     }
 
     func endValue() { places[places.count - 1].count += 1 }

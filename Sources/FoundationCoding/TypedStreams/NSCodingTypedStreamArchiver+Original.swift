@@ -7,8 +7,19 @@ struct EncodingPlace {
     var count = 0
     /// The values in the archive that is written again.
     var original: TypedStreamGroups?
-    /// The labels of the numbers there in the order of their occurrence, the last first, once they are needed.
-    var numbers: [ObjectIdentifier: [Int]]?
+    /// The labels of the numbers there in the order of their occurrence, once they are needed.
+    var numbers: [Int]?
+    /// The number of numbers so far.
+    var numberCount = 0
+    /// Where the element being encoded stands in the archive; nil for an object that encodes itself.
+    var source: Source?
+
+    /// Where an element of a collection stands in the archive that is written again.
+    enum Source {
+        /// It is new, or nothing tells.
+        case new
+        case original(TypedStreamValue)
+    }
 }
 
 /// What an archiver takes from the archive that an unarchiver opened.
@@ -110,22 +121,49 @@ extension NSCodingTypedStreamArchiver {
         }
     }
 
-    /// The label that the next occurrence of a number has in the object that is written again.
+    /// The label that a number has in the object that is written again.
     ///
-    /// Small numbers of Foundation are one object each, of whatever kind they were read.
+    /// Small numbers of Foundation are one object each, of whatever kind they were read. So a number is the one of the archive
+    /// if it is the same object in the same place.
     func nextOriginal(of object: NSObject) -> Int? {
         guard let origin, object is NSNumber, let original = places[places.count - 1].original else { return nil }
+        if let source = places[places.count - 1].source {
+            guard case .original(.label(let label)) = source, origin.object(label) === object else { return nil }
+            return label
+        }
         if places[places.count - 1].numbers == nil {
-            var numbers: [ObjectIdentifier: [Int]] = [:]
+            var numbers: [Int] = []
             for group in original where group.type.description.utf8.contains(UInt8(ascii: "@")) {
-                for case .label(let label) in group.values {
-                    guard let number = origin.object(label), number is NSNumber else { continue }
-                    numbers[ObjectIdentifier(number), default: []].append(label)
+                for case .label(let label) in group.values where origin.object(label) is NSNumber {
+                    numbers.append(label)
                 }
             }
-            places[places.count - 1].numbers = numbers.mapValues { $0.reversed() }
+            places[places.count - 1].numbers = numbers
         }
-        return places[places.count - 1].numbers?[ObjectIdentifier(object)]?.popLast()
+        guard let numbers = places[places.count - 1].numbers else { return nil }
+        let position = places[places.count - 1].numberCount
+        places[places.count - 1].numberCount += 1
+        guard numbers.indices.contains(position), origin.object(numbers[position]) === object else { return nil }
+        return numbers[position]
+    }
+
+    /// Where the elements of an array stand in the archive: those in front of the first change and behind the last one, and all
+    /// if their number is the same.
+    func sources(ofElements elements: [AnyObject]) -> [EncodingPlace.Source] {
+        var sources = Array(repeating: EncodingPlace.Source.new, count: elements.count)
+        guard let origin, let original = places[places.count - 1].original else { return sources }
+        let values = original.flatMap { Array($0.values) }.dropFirst()
+        guard values.count != elements.count else { return values.map { .original($0) } }
+        func isSame(_ element: AnyObject, _ value: TypedStreamValue) -> Bool {
+            if case .label(let label) = value { return origin.object(label) === element }
+            return element is NSNull
+        }
+        let front = zip(elements, values).prefix { isSame($0, $1) }
+        for (position, pair) in front.enumerated() { sources[position] = .original(pair.1) }
+        let rest = min(elements.count, values.count) - front.count
+        let back = zip(elements.reversed(), values.reversed()).prefix(rest).prefix { isSame($0, $1) }
+        for (position, pair) in back.enumerated() { sources[elements.count - 1 - position] = .original(pair.1) }
+        return sources
     }
 
     /// The elements in the order in which the archive has them in the object being encoded, then those that are new.
@@ -134,17 +172,32 @@ extension NSCodingTypedStreamArchiver {
     ///   - elements: The elements of a set, or the pairs of a dictionary.
     ///   - step: The number of values of an element, behind the count.
     ///   - key: The first of these.
-    func inOriginalOrder<Element>(_ elements: [Element], step: Int, _ key: (Element) -> AnyObject) -> [Element] {
-        guard let origin, let original = places[places.count - 1].original else { return elements }
+    /// - Returns: The elements, each with where its values stand in the archive.
+    func inOriginalOrder<Element>(
+        _ elements: [Element], step: Int, _ key: (Element) -> AnyObject
+    ) -> [(element: Element, sources: [EncodingPlace.Source])] {
+        let new = Array(repeating: EncodingPlace.Source.new, count: step)
+        guard let origin, let original = places[places.count - 1].original else { return elements.map { ($0, new) } }
         var positions: [ObjectIdentifier: Int] = [:]
-        for (position, value) in original.flatMap({ Array($0.values) }).enumerated() where position % step == 1 % step {
-            guard case .label(let label) = value, let object = origin.object(label) else { continue }
+        var nilPosition: Int?
+        let values = original.flatMap { Array($0.values) }
+        for (position, value) in values.enumerated() where position > 0 && position % step == 1 % step {
+            guard case .label(let label) = value else {
+                nilPosition = nilPosition ?? position
+                continue
+            }
+            guard let object = origin.object(label) else { continue }
             if positions[ObjectIdentifier(object)] == nil { positions[ObjectIdentifier(object)] = position }
         }
         let known = elements.enumerated().map { position, element in
-            (place: positions[ObjectIdentifier(key(element))] ?? .max, position: position, element: element)
+            let key = key(element)
+            let place = positions[ObjectIdentifier(key)] ?? (key is NSNull ? nilPosition : nil)
+            return (place: place ?? .max, position: position, element: element)
         }
-        return known.sorted { ($0.place, $0.position) < ($1.place, $1.position) }.map(\.element)
+        return known.sorted { ($0.place, $0.position) < ($1.place, $1.position) }.map { known in
+            guard known.place < .max, known.place + step <= values.count else { return (known.element, new) }
+            return (known.element, values[known.place..<known.place + step].map { .original($0) })
+        }
     }
 }
 
