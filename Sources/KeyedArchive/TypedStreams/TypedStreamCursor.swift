@@ -41,6 +41,6 @@ package struct TypedStreamCursor {
     /// The next value, or what begins or ends there; nil at the end of a group.
     package mutating func next() -> TypedStreamValue? {
         guard let token = try? reader.next() else { return nil }
-        return TypedStreamValue(token, reader)
+        return TypedStreamValue(token, &reader)
     }
 }

@@ -70,7 +70,7 @@ public struct TypedStreamValues: Sequence, Sendable {
         public mutating func next() -> TypedStreamValue? {
             // The stream was checked when it was opened.
             guard let token = try? reader.next() else { return nil }
-            return TypedStreamValue(token, reader)
+            return TypedStreamValue(token, &reader)
         }
     }
 }
@@ -82,12 +82,31 @@ extension TypedStreamReader {
         return (try? scan.encoding())?.end ?? typeEnd
     }
 
+    /// The encoding of an array's elements, which begins there.
+    ///
+    /// Arrays may be inside one another as often as their type has characters: all of them are found at once.
+    mutating func element(at start: Int) -> Range<Int> {
+        if !elementRange.contains(start) {
+            var scan = TypedStreamType.Scan(source, from: start, to: typeEnd, keepsElements: true)
+            let end = (try? scan.encoding())?.end ?? typeEnd
+            elements = scan.elements
+            elementRange = start..<end
+        }
+        guard start > elementRange.lowerBound else { return elementRange }
+        var (low, high) = (0, elements.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if Int(elements[middle].start) < start { low = middle + 1 } else { high = middle }
+        }
+        return start..<(low < elements.count ? Int(elements[low].end) : typeEnd)
+    }
+
     func text(_ range: Range<Int>) -> ArchivedText { ArchivedText(index.bytes, range) }
 }
 
 extension TypedStreamValue {
     /// Nil for the end of a group.
-    init?(_ token: TypedStreamToken, _ reader: TypedStreamReader) {
+    init?(_ token: TypedStreamToken, _ reader: inout TypedStreamReader) {
         switch token {
         case .nothing: self = .nothing
         case .null:
@@ -112,7 +131,7 @@ extension TypedStreamValue {
         case .bytes(let range, let encoding):
             self = .bytes(reader.text(range), isSigned: encoding == UInt8(ascii: "c"))
         case .array(let count, let element):
-            self = .array(count: count, of: reader.text(element..<reader.end(ofEncodingAt: element)))
+            self = .array(count: count, of: reader.text(reader.element(at: element)))
         case .emptyArray(let count, let element): self = .emptyArray(count: count, of: reader.text(element))
         case .endArray: self = .endArray
         case .structure(let name): self = .structure(name: name.map(reader.text))

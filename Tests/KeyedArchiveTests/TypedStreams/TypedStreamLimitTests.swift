@@ -62,10 +62,27 @@ struct TypedStreamLimitTests {
         let count = 30_000
         let structures = String(repeating: "{a=", count: count) + "i" + String(repeating: "}", count: count)
         #expect(try Self.use(Bytes.file(Bytes.new(structures), [7])).values == 2 * count + 1)
-        let arrays = String(repeating: "[1", count: 100) + "i" + String(repeating: "]", count: 100)
-        #expect(try Self.use(Bytes.file(Bytes.new(arrays), [7])).values == 201)
+        let arrays = String(repeating: "[1", count: count) + "i" + String(repeating: "]", count: count)
+        #expect(try Self.use(Bytes.file(Bytes.new(arrays), [7])).values == 2 * count + 1)
         let empty = String(repeating: "[9999", count: count) + "!" + String(repeating: "]", count: count)
         #expect(try Self.use(Bytes.file(Bytes.new(empty))).values == 1)
+    }
+
+    @Test("The arrays of a type name what they are of, also where they repeat and stand beside one another")
+    func arraysInside() throws {
+        let bytes = Bytes.file(Bytes.new("[2{[2[1i]][2s]}][1[2c]]"), Array(1...8), [9, 10])
+        let graph = try TypedStreamGraph(bytes)
+        let types = graph.groups.flatMap { group in
+            group.values.compactMap { value -> String? in
+                switch value {
+                case .array(_, let type): type.description
+                case .bytes: "c"
+                default: nil
+                }
+            }
+        }
+        let inside = ["[1i]", "i", "i", "s"]
+        #expect(types == ["{[2[1i]][2s]}"] + inside + inside + ["[2c]", "c"])
     }
 
     @Test(

@@ -68,6 +68,9 @@ struct TypedStreamReader {
     /// The groups around the open objects.
     private var waiting: Column<WaitingGroup>?
     var arrays: [OpenArray] = []
+    /// The encodings of the elements of arrays inside one another, and the part of the file in which they are known.
+    var elements: [TypedStreamType.Scan.Element] = []
+    var elementRange = 0..<0
     /// The bytes that the open groups and objects still need; more than there are is an error.
     ///
     /// So neither a large array nor many arrays in open objects can promise many more values than the file has bytes. A

@@ -63,15 +63,27 @@ struct TypedStreamType: BitwiseCopyable {
         /// For each open structure false, for each open array true.
         private var brackets: [Bool] = []
         private var arrays: [OpenArray] = []
+        /// The arrays in the order in which they begin, if asked for.
+        private(set) var elements: [Element] = []
+        private let keepsElements: Bool
+
+        /// Where the encoding of an array's element begins and ends.
+        struct Element: BitwiseCopyable {
+            let start: UInt32
+            var end: UInt32
+        }
 
         /// An array whose element is being scanned.
         private struct OpenArray {
             let count: UInt32
             /// The bytes in front of it, within the array or group that contains it.
             let before: UInt32
+            /// Its number among the arrays.
+            let number: UInt32
         }
 
-        init(_ source: TypedStreamSource, from start: Int, to end: Int) {
+        init(_ source: TypedStreamSource, from start: Int, to end: Int, keepsElements: Bool = false) {
+            self.keepsElements = keepsElements
             self.source = source
             at = start
             self.end = end
@@ -115,7 +127,10 @@ struct TypedStreamType: BitwiseCopyable {
                 }
                 brackets.append(true)
                 arrays.append(
-                    OpenArray(count: UInt32(min(count, TypedStreamIndex.most)), before: UInt32(least)))
+                    OpenArray(
+                        count: UInt32(min(count, TypedStreamIndex.most)), before: UInt32(least),
+                        number: UInt32(elements.count)))
+                if keepsElements { elements.append(Element(start: UInt32(element), end: 0)) }
                 least = 0
                 at = element
             case UInt8(ascii: "]"): throw unexpected("]")
@@ -138,6 +153,7 @@ struct TypedStreamType: BitwiseCopyable {
                 // Both are below 2^32, so the product may only lose its sign.
                 let product = UInt(least) * UInt(array.count)
                 least = Int(array.before)
+                if keepsElements { elements[Int(array.number)].end = UInt32(at) }
                 add(Int(min(product, UInt(TypedStreamIndex.most))))
                 at += 1
             }
