@@ -274,20 +274,22 @@ struct KeyedTranslation {
         // The name of the structure, which may have an underscore or another prefix.
         let name = type.dropFirst().prefix { $0 != "=" }
         switch (numbers.count, name) {
+        case _ where !numbers.allSatisfy(\.isFinite):
+            throw Problem("has a number that is not finite, which no keyed archive has in a point, a size or a rectangle")
         case (2, "_NSPoint"), (2, "CGPoint"): try fillValue(label, 1, "NS.pointval", pair(numbers[...]))
         case (2, "_NSSize"), (2, "CGSize"): try fillValue(label, 2, "NS.sizeval", pair(numbers[...]))
         case (4, "_NSRect"), (4, "CGRect"):
             let text = "{\(pair(numbers[..<2])), \(pair(numbers[2...]))}"
             try fillValue(label, 3, "NS.rectval", text)
-        case (2, "_NSRange"):
-            guard let location = Int64(exactly: numbers[0]), let length = Int64(exactly: numbers[1]) else {
-                throw Self.other
-            }
+        case (_, "_NSRange"):
+            // A real does not hold each number of a range.
+            let numbers = values.compactMap(whole).map { Int64($0) }
+            guard numbers.count == 2 else { throw Problem("has a range that does not fit signed numbers of 64 bits") }
             set(
                 label,
                 [
-                    ("NS.special", .integer(4)), ("NS.rangeval.location", .integer(location)),
-                    ("NS.rangeval.length", .integer(length)),
+                    ("NS.special", .integer(4)), ("NS.rangeval.location", .integer(numbers[0])),
+                    ("NS.rangeval.length", .integer(numbers[1])),
                 ])
         default: throw Problem("has a value of the type \(PlainText.name(type)), which is not translated")
         }
@@ -326,7 +328,18 @@ struct KeyedTranslation {
             guard let label = reference(values[1]) else { throw Self.other }
             base = label
         }
-        set(label, [("NS.base", .reference(try place(of: base))), ("NS.relative", .reference(try place(of: text)))])
+        let relative = try encodedURL(text).map { try graph.add(.value(.string($0))) } ?? place(of: text)
+        set(label, [("NS.base", .reference(try place(of: base))), ("NS.relative", .reference(relative))])
+    }
+
+    /// The text of a URL with what is not ASCII in percent-encoding, which keyed archives need; nil if all is ASCII.
+    private func encodedURL(_ label: Int) throws -> String? {
+        guard case .object(let object) = stream.labels[label] else { throw Self.other }
+        let values = object.groups.flatMap { Array($0.values) }
+        guard case .text(let text)? = values.first, text.withBytes({ $0.contains { $0 >= 0x80 } }) else { return nil }
+        return try string(values).utf8.reduce(into: "") { result, byte in
+            result += byte < 0x80 ? String(UnicodeScalar(byte)) : "%" + String(byte, radix: 16, uppercase: true)
+        }
     }
 
     // MARK: Attributed strings

@@ -77,6 +77,33 @@ struct KeyedTranslationTests {
             try KeyedUnarchiver.unarchive(URL.self, from: await translated(url)).absoluteString == "http://a/b")
     }
 
+    @Test("A range keeps each number, a URL is percent-encoded, and numbers that no keyed archive has are refused")
+    func extremes() async throws {
+        func value(_ type: String, _ content: [UInt8]) -> [UInt8] {
+            Bytes.file(
+                Bytes.new("@"), Bytes.object("NSValue"), Bytes.new("*"), [0x84], Bytes.new(type), Bytes.reference(3),
+                content, Bytes.end)
+        }
+        let range = value("{_NSRange=QQ}", [3] + Bytes.number(Int.max))
+        let record = root(of: try ArchivedGraph(try await translated(range)))
+        #expect(record?["NS.rangeval.location"] == .integer(3) && record?["NS.rangeval.length"] == .integer(.max))
+        let url = Bytes.file(
+            Bytes.new("@"), Bytes.object("NSURL"), Bytes.new("c"), [0], Bytes.reference(0), string("http://a/é"),
+            Bytes.end)
+        let opened = try KeyedUnarchiver.unarchive(URL.self, from: await translated(url))
+        #expect(opened.absoluteString == "http://a/%C3%A9")
+        let bits: [UInt8] = [0x83, 0, 0, 0, 0, 0, 0, 0xF8, 0x7F]
+        for (content, reason) in [
+            (value("{CGPoint=dd}", bits + [0]), "a number that is not finite"),
+            (value("{_NSRange=QQ}", [3, 0xFF]), "a range that does not fit"),
+        ] {
+            let path = scratch.path("extreme.ts")
+            try Data(content).write(to: URL(fileURLWithPath: path))
+            let outcome = try await run(["convert", "--keyed", "--to", "xml", path, scratch.path("extreme.xml")])
+            #expect(outcome.status == 1 && outcome.errors.contains(reason), "\(outcome.errors)")
+        }
+    }
+
     @Test("An attributed string keeps its runs, and a rectangle its numbers")
     func others() async throws {
         // Labels: 0 the text with its class 1, 2 a string, 3 and 4 its classes, 5 a dictionary, 6 its class.
@@ -219,6 +246,8 @@ struct KeyedTranslationTests {
             for object in graph.objects {
                 if case .string(let text)? = object.plainValue ?? object["NS.string"] { found.insert(text) }
             }
+            // URLs are percent-encoded.
+            found.formUnion(found.compactMap(\.removingPercentEncoding))
             #expect(strings.isSubset(of: found), "\(archive.name)")
         }
         #expect(count >= (Fixtures.areOfOthers ? 12 : 1), "\(count)")
