@@ -45,6 +45,7 @@ extension Command {
         case (.typedstream(let graph), .typedstream): try graph.write(to: receiver)
         case (.nibArchive, .binary), (.nibArchive, .xml), (.typedstream, .binary), (.typedstream, .xml):
             let json = ByteOutput(descriptor: nil, named: file.path)
+            json.limit = PropertyListJSON.longest(fileSize: file.size)
             try print(file, to: json, true, Progress(for: nil))
             try json.flush()
             try PropertyListJSON.write(

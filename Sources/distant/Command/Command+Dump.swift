@@ -12,9 +12,9 @@ extension Command {
 
     /// Prints an archive as a tree or as JSON.
     func print(_ file: ArchiveFile, to output: ByteOutput, _ asJSON: Bool, _ progress: Progress) throws {
-        guard asJSON else { return try printTree(file, to: output, progress) }
-        output.limit = GraphJSON.longest(fileSize: file.size)
+        if output.limit == .max { output.limit = GraphJSON.longest(fileSize: file.size) }
         do {
+            guard asJSON else { return try printTree(file, to: output, progress) }
             switch file.content {
             case .keyed(let graph):
                 var json = GraphJSON(graph, output: output, progress: progress)
@@ -28,7 +28,9 @@ extension Command {
             }
         } catch is ByteOutput.TooLong {
             throw FileError(
-                file.path, "what its objects share would take more than \(output.limit) bytes when written out as JSON")
+                file.path,
+                "what its objects and types share would take more than \(output.limit) bytes when written out"
+                    + (asJSON ? " as JSON" : ""))
         }
     }
 

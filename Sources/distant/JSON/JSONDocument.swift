@@ -96,7 +96,7 @@ struct JSONDocument {
         return nil
     }
 
-    private func isKey(_ node: Int, _ name: StaticString) -> Bool {
+    func isKey(_ node: Int, _ name: StaticString) -> Bool {
         let start = Int(nodes[node].start) + 1
         let end = start + name.utf8CodeUnitCount
         guard end < text.count, text[end] == UInt8(ascii: "\"") else { return false }
@@ -108,15 +108,8 @@ struct JSONDocument {
         Problem(message: message, position: Int(nodes[node].start))
     }
 
-    /// An integer of at most 64 bits, by its bits.
-    func integer(_ node: Int) -> Int64? {
-        guard case .number = kind(node) else { return nil }
-        let digits = text[Int(nodes[node].start)...].prefix(21).prefix {
-            $0 == UInt8(ascii: "-") || ($0 & 0xF0 == 0x30 && $0 < 0x3A)
-        }
-        let text = String(decoding: digits, as: UTF8.self)
-        return Int64(text) ?? UInt64(text).map { Int64(bitPattern: $0) }
-    }
+    /// An integer of at most 64 bits.
+    func integer(_ node: Int) -> Int64? { wideInteger(node).flatMap { Int64(exactly: $0) } }
 
     /// An integer of any size; nil for a number with a fraction or an exponent.
     func wideInteger(_ node: Int) -> Int128? {

@@ -35,6 +35,11 @@ enum PropertyListJSON {
 
     // MARK: To a property list
 
+    /// The most JSON of which a property list is made, as that has to be in memory as a whole.
+    ///
+    /// Archives with many objects become ten times as long. What becomes longer has values of hardly any bytes.
+    static func longest(fileSize: Int) -> Int { (8 << 20) + 20 * fileSize }
+
     /// Writes the property list of a JSON text that this tool made.
     static func write(
         _ json: [UInt8], isXML: Bool, limits: ArchiveLimits, to receiver: (UnsafeRawBufferPointer) throws -> Void

@@ -51,9 +51,10 @@ struct TypedStreamJSONReader {
             }
             return Array(reader.writer.bytes)
         } catch let problem as JSONDocument.Problem {
-            let path = isMade ? document.path(to: problem.position) : ""
-            let place = isMade ? path.isEmpty ? "" : ", at \(path)" : ", at byte \(problem.position) of the JSON"
-            throw ArchiveError(.corrupt, problem.message + place)
+            let path = document.path(to: problem.position)
+            let byte = isMade ? "" : "byte \(problem.position) of the JSON"
+            let place = [path, byte].filter { !$0.isEmpty }.joined(separator: ", ")
+            throw ArchiveError(.corrupt, problem.message + (place.isEmpty ? "" : ", at \(place)"))
         }
     }
 
@@ -70,6 +71,8 @@ struct TypedStreamJSONReader {
                 message: "expected the JSON of a typedstream, with version 4, order, system, groups and labels",
                 position: 0)
         }
+        try document.expectOnly(
+            ["version", "order", "system", "numbers", "strings", "groups", "labels"], in: root)
         labels = document.elements(list)
         let isBigEndian = order == Array("big".utf8)
         guard isBigEndian || order == Array("little".utf8) else {
@@ -83,11 +86,19 @@ struct TypedStreamJSONReader {
 
     private static func forms(_ document: JSONDocument) throws -> TypedStreamForms {
         var forms = TypedStreamForms()
-        func lists(_ name: StaticString) -> [(node: Int, values: [Int64])] {
+        func lists(_ name: StaticString) throws -> [(node: Int, values: [Int64])] {
             let list = document.member(JSONDocument.root, name).map(document.elements) ?? []
-            return list.map { ($0, document.elements($0).compactMap(document.integer)) }
+            return try list.map { node in
+                let values = try document.elements(node).map { element in
+                    guard let value = document.integer(element) else {
+                        throw document.problem("expected an integer of at most 64 bits", at: element)
+                    }
+                    return value
+                }
+                return (node, values)
+            }
         }
-        for (node, values) in lists("numbers") {
+        for (node, values) in try lists("numbers") {
             switch values.count {
             case 1: forms.numbers.append(.init(position: Int(values[0]), stored: nil))
             case 3:
@@ -98,7 +109,7 @@ struct TypedStreamJSONReader {
             default: throw document.problem("expected a position, a size and a number", at: node)
             }
         }
-        for (node, values) in lists("strings") {
+        for (node, values) in try lists("strings") {
             guard values.count == 2, values[1] >= 0 else {
                 throw document.problem("expected a position and a number", at: node)
             }
@@ -149,7 +160,9 @@ struct TypedStreamJSONReader {
             at += 1
         case .array(let element, let remaining):
             guard remaining == 0 else { throw problem("expected as many elements as the array's type says", frame) }
-            at = try Self.end(ofEncodingIn: type, at: element).map { $0 + 1 } ?? type.count
+            // Behind the last element is the bracket; an array of none has its encoding still before it.
+            if at == element { at = TypedStreamJSONType.end(ofEncodingIn: type, at: element) }
+            at += 1
         }
     }
 
@@ -161,13 +174,13 @@ struct TypedStreamJSONReader {
         guard let types = document.member(node, "types"), document.isArray(types),
             let values = document.member(node, "values"), document.isArray(values)
         else { throw document.problem("expected a group, with types and values", at: node) }
+        try document.expectOnly(["types", "values"], in: node)
         type = []
         for element in document.elements(types) {
             guard let encoding = document.string(element) else {
                 throw document.problem("expected an encoding", at: element)
             }
-            // Each character is a byte.
-            type += String(decoding: encoding, as: UTF8.self).unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+            type += try document.latin1(encoding, element)
         }
         at = 0
         type.withUnsafeBytes { writer.sharedString($0) }
@@ -186,32 +199,55 @@ struct TypedStreamJSONReader {
         case UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: "*"): try label(node)
         case UInt8(ascii: "+"):
             guard !document.isNull(node) else { return writer.null() }
-            try text(document.member(node, "+"), node).withUnsafeBytes { writer.text($0) }
-        case UInt8(ascii: "%"): try name(document.member(node, "%"), node)
-        case UInt8(ascii: ":"): try name(document.member(node, ":"), node)
-        case UInt8(ascii: "!"): break
-        case UInt8(ascii: "f"): writer.float(bits: UInt32(truncatingIfNeeded: try bits(node, "f", digits: 8)))
-        case UInt8(ascii: "d"): writer.double(bits: try bits(node, "d", digits: 16))
+            try document.expectOnly(["+"], in: node)
+            try document.typedStreamText(document.member(node, "+"), node).withUnsafeBytes { writer.text($0) }
+        case UInt8(ascii: "%"): try name("%", node)
+        case UInt8(ascii: ":"): try name(":", node)
+        case UInt8(ascii: "!"):
+            guard let value = document.member(node, "!"), document.isNull(value) else {
+                throw document.problem("expected {\"!\": null}, a value without bytes", at: node)
+            }
+            try document.expectOnly(["!"], in: node)
+        case UInt8(ascii: "f"): writer.float(bits: UInt32(truncatingIfNeeded: try document.bits(node, "f", digits: 8)))
+        case UInt8(ascii: "d"): writer.double(bits: try document.bits(node, "d", digits: 16))
         case UInt8(ascii: "B"):
             guard case .bool(let value) = document.kind(node) else {
                 throw document.problem("expected true or false", at: node)
             }
             writer.byte(value ? 1 : 0)
         default:
-            guard let value = document.integer(node) else { throw document.problem("expected an integer", at: node) }
+            guard let range = TypedStreamJSONType.range(of: encoding) else {
+                throw document.problem("expected a type of a typedstream, found \(Self.name(encoding))", at: node)
+            }
+            guard let value = document.wideInteger(node), range.contains(value) else {
+                throw document.problem(
+                    "expected an integer from \(range.lowerBound) to \(range.upperBound), as the type "
+                        + "\(Self.name(encoding)) has", at: node)
+            }
             if encoding == UInt8(ascii: "c") || encoding == UInt8(ascii: "C") {
                 writer.byte(UInt8(truncatingIfNeeded: value))
             } else {
-                writer.integer(value, encoding)
+                writer.integer(Int64(truncatingIfNeeded: value), encoding)
             }
         }
     }
+
+    private static func name(_ encoding: UInt8) -> String { "“\(Character(UnicodeScalar(encoding)))”" }
 
     private mutating func structure(_ node: Int) throws {
         guard let fields = document.member(node, "fields"), document.isArray(fields) else {
             throw document.problem("expected the fields of a structure", at: node)
         }
-        at = Self.fields(in: type, at: at)
+        try document.expectOnly(["struct", "fields"], in: node)
+        let start = at
+        at = TypedStreamJSONType.fields(in: type, at: start)
+        // The name is followed by “=”.
+        let name = at > start ? Array(type[start..<at - 1]) : nil
+        let given = try document.member(node, "struct").flatMap { document.isNull($0) ? nil : try document.typedStreamText($0, node) }
+        guard given == name else {
+            let expected = name.map { "the name “\(String(decoding: $0, as: UTF8.self))”" } ?? "no name (null)"
+            throw document.problem("expected \(expected) of the structure, as its type has", at: node)
+        }
         frames.append(Frame(kind: .structure, next: fields + 1, end: document.next(fields)))
     }
 
@@ -222,6 +258,11 @@ struct TypedStreamJSONReader {
             at += 1
         }
         if let bytes = document.member(node, "bytes") {
+            try document.expectOnly(["bytes", "of"], in: node)
+            try expectElement(node)
+            guard at < type.count, type[at] == UInt8(ascii: "c") || type[at] == UInt8(ascii: "C") else {
+                throw document.problem("expected an array of the type of the group, found bytes", at: node)
+            }
             let content = try document.hex(bytes)
             guard content.count == count else { throw document.problem("expected \(count) bytes", at: bytes) }
             content.withUnsafeBytes { writer.raw($0) }
@@ -231,18 +272,40 @@ struct TypedStreamJSONReader {
         guard let elements = document.member(node, "array") else {
             throw document.problem("expected an array", at: node)
         }
-        guard document.isArray(elements) else {
-            // Only the number of elements that take no bytes.
-            at = try Self.end(ofEncodingIn: type, at: at).map { $0 + 1 } ?? type.count
+        try document.expectOnly(["array", "of"], in: node)
+        try expectElement(node)
+        guard !document.isArray(elements) else {
+            frames.append(
+                Frame(kind: .array(element: at, remaining: count), next: elements + 1, end: document.next(elements)))
             return
         }
-        frames.append(
-            Frame(kind: .array(element: at, remaining: count), next: elements + 1, end: document.next(elements)))
+        // Only the number of elements that take no bytes.
+        guard document.wideInteger(elements) == Int128(count) else {
+            throw document.problem("expected the elements of an array, or their number, \(count)", at: elements)
+        }
+        guard count == 0 || TypedStreamJSONType.isNothing(type, at: at) else {
+            throw document.problem("expected the elements of an array, which take bytes, found their number", at: elements)
+        }
+        at = TypedStreamJSONType.end(ofEncodingIn: type, at: at) + 1
     }
 
-    private mutating func name(_ value: Int?, _ node: Int) throws {
+    /// Checks that “of” is the encoding of the array's elements, which begins here.
+    private func expectElement(_ node: Int) throws {
+        guard let value = document.member(node, "of") else {
+            throw document.problem("expected the type of the elements under “of”", at: node)
+        }
+        let given = try document.string(value).map { try document.latin1($0, value) } ?? []
+        let end = at + given.count
+        guard end < type.count, type[end] == UInt8(ascii: "]"), type[at..<end].elementsEqual(given) else {
+            throw document.problem("expected the type of the elements as the type of the group has it", at: value)
+        }
+    }
+
+    private mutating func name(_ key: StaticString, _ node: Int) throws {
+        try document.expectOnly([key], in: node)
+        let value = document.member(node, key)
         if let value, document.isNull(value) { return writer.null() }
-        try text(value, node).withUnsafeBytes { writer.sharedString($0) }
+        try document.typedStreamText(value, node).withUnsafeBytes { writer.sharedString($0) }
     }
 
     // MARK: Labels
@@ -252,8 +315,12 @@ struct TypedStreamJSONReader {
         guard let label = document.member(node, "#").flatMap(document.integer).map({ Int($0) }) else {
             throw document.problem("expected a label or null", at: node)
         }
+        try document.expectOnly(["#"], in: node)
         guard label == nextLabel, label < labels.count else { return try reference(label, node) }
         let content = labels[label]
+        guard document.members(content).count == 1 else {
+            throw document.problem("expected one of object, class and cstring", at: content)
+        }
         if let object = document.member(content, "object") { return try self.object(object) }
         if document.member(content, "class") != nil { return try classes(label, node) }
         guard let string = document.member(content, "cstring") else {
@@ -261,7 +328,7 @@ struct TypedStreamJSONReader {
         }
         nextLabel += 1
         writer.new()
-        try text(string, content).withUnsafeBytes { writer.sharedString($0) }
+        try document.typedStreamText(string, content).withUnsafeBytes { writer.sharedString($0) }
     }
 
     private mutating func reference(_ label: Int, _ node: Int) throws {
@@ -275,6 +342,7 @@ struct TypedStreamJSONReader {
         guard let type = document.member(object, "class"), let groups = document.member(object, "groups"),
             document.isArray(groups)
         else { throw document.problem("expected an object, with class and groups", at: object) }
+        try document.expectOnly(["class", "groups"], in: object)
         nextLabel += 1
         writer.new()
         if document.isNull(type) {
@@ -294,62 +362,15 @@ struct TypedStreamJSONReader {
                 let version = document.member(content, "version").flatMap(document.integer),
                 let superclass = document.member(content, "super")
             else { throw document.problem("expected a class, with name, version and super", at: labels[label]) }
+            try document.expectOnly(["class"], in: labels[label])
+            try document.expectOnly(["name", "version", "super"], in: content)
             nextLabel += 1
             writer.new()
-            try text(name, content).withUnsafeBytes { writer.sharedString($0) }
+            try document.typedStreamText(name, content).withUnsafeBytes { writer.sharedString($0) }
             writer.number(version)
             if document.isNull(superclass) { return writer.null() }
             label = document.integer(superclass).map { Int($0) } ?? -1
         }
         try reference(label, node)
-    }
-
-    // MARK: Text
-
-    private func text(_ value: Int?, _ node: Int) throws -> [UInt8] {
-        guard let value else { throw document.problem("expected a text", at: node) }
-        if let hex = document.member(value, "hex") { return try document.hex(hex) }
-        guard let text = document.string(value) else { throw document.problem("expected a text", at: value) }
-        return text
-    }
-
-    private func bits(_ node: Int, _ name: StaticString, digits: Int) throws -> UInt64 {
-        guard let text = document.member(node, name).flatMap(document.string), text.count == digits,
-            let bits = UInt64(String(decoding: text, as: UTF8.self), radix: 16)
-        else { throw document.problem("expected {\"\(name)\": \(digits) hexadecimal digits}", at: node) }
-        return bits
-    }
-
-    // MARK: Types
-
-    /// Where the fields of a structure begin, behind its name.
-    private static func fields(in type: [UInt8], at start: Int) -> Int {
-        let stops = [UInt8(ascii: "="), UInt8(ascii: "{"), UInt8(ascii: "}")]
-        guard let stop = type[start...].firstIndex(where: stops.contains), type[stop] == stops[0] else { return start }
-        return stop + 1
-    }
-
-    /// Where the encoding that begins there ends; nil if it does not.
-    private static func end(ofEncodingIn type: [UInt8], at start: Int) throws -> Int? {
-        var depth = 0
-        var at = start
-        while at < type.count {
-            switch type[at] {
-            case UInt8(ascii: "{"):
-                depth += 1
-                at = fields(in: type, at: at + 1)
-                continue
-            case UInt8(ascii: "["):
-                depth += 1
-                at += 1
-                while at < type.count, (0x30...0x39).contains(type[at]) { at += 1 }
-                continue
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-            default: break
-            }
-            at += 1
-            if depth <= 0 { return at }
-        }
-        return nil
     }
 }

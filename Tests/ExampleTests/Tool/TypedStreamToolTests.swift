@@ -234,7 +234,7 @@ struct TypedStreamToolTests {
             ("<string>Hello</string>", "<true/>", "expected a text, at labels[2].object.groups[0].values[0]"),
             ("<key>labels</key>", "<key>label</key>", "a property list, but not a keyed archive"),
             ("<string>little</string>", "<string>middle</string>", "expected the order “big” or “little”"),
-            ("<key>of</key>", "<key>on</key>", nil),
+            ("<key>of</key>", "<key>on</key>", "once each, found \"on\""),
         ] {
             let changed = try write(Array(text.replacingOccurrences(of: old, with: new).utf8), "b.xml")
             #expect(text.contains(old), "\(old)")
@@ -318,7 +318,7 @@ struct TypedStreamToolTests {
         for (format, path, reason) in [
             ("compact", typed, "a typedstream becomes typedstream, binary, xml or json only"),
             ("typedstream", keyed, "only a typedstream, or the JSON or property list of one,"),
-            ("typedstream", json, "expected a group, with types and values, at byte 51 of the JSON"),
+            ("typedstream", json, "expected a group, with types and values, at groups[0], byte 51 of the JSON"),
         ] {
             let outcome = try await run(["convert", "--to", format, path, other])
             #expect(outcome.status == 1 && outcome.errors.contains(reason), "\(outcome.errors)")
