@@ -177,6 +177,11 @@ struct TypedStreamGraphTests {
         #expect(message([3, 11] + Array("typedstream".utf8)).contains("expected version 4"))
         // The place is that of the encoding.
         #expect(message(Bytes.file(Bytes.new("i{a=i^}"))).hasSuffix("found “^”, a pointer, at byte 23"))
+        // The name of a class is no type string: the reference to it is wrong.
+        let reference = Bytes.file(Bytes.new("@"), Bytes.object("i^"), Bytes.reference(1), [1], Bytes.end)
+        #expect(
+            message(reference).hasSuffix(
+                "found “^”, a pointer, in the string 1 that is referred to, at byte \(reference.count - 3)"))
         #expect(
             message([4, 12] + Array("streamtyped".utf8))
                 == "expected the signature of a typedstream with 11 bytes, found one of 12, at byte 1")

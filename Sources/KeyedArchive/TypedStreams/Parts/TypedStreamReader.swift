@@ -150,6 +150,7 @@ struct TypedStreamReader {
             }
             return endObject()
         }
+        let start = source.position
         guard let text = try sharedString("a type string") else {
             throw ArchiveError(.corrupt, "expected a type string, found nil")
         }
@@ -158,7 +159,7 @@ struct TypedStreamReader {
         typeEnd = text.range.upperBound
         let type = TypedStreamType(start: at, end: typeEnd, number: text.number, isNew: text.isNew)
         if pass == .opening {
-            owed += try least(of: type)
+            owed += try least(of: type, at: start)
             try use(text.range.count)
             try expectOwed()
         }
@@ -166,14 +167,17 @@ struct TypedStreamReader {
         return .group(type)
     }
 
-    private mutating func least(of type: TypedStreamType) throws -> Int {
+    /// - Parameter start: The place of the type string, or of the reference to it.
+    private mutating func least(of type: TypedStreamType, at start: Int) throws -> Int {
         if let least = index.least(ofType: type.number) { return least }
         var scan = TypedStreamType.Scan(source, from: type.start, to: type.end)
         let least: Int
         do { least = try scan.group() } catch {
-            // The error names the place of the encoding.
-            source.seek(to: scan.at)
-            throw error
+            // The error names the place of the encoding. Where the string stands elsewhere, as the name of a class, the
+            // reference is wrong.
+            source.seek(to: type.isNew ? scan.at : start)
+            guard !type.isNew, let error = error as? ArchiveError else { throw error }
+            throw ArchiveError(error.code, "\(error.message), in the string \(type.number) that is referred to")
         }
         index.setLeast(least, ofType: type.number)
         return least
@@ -192,7 +196,9 @@ struct TypedStreamReader {
         allowance -= characters
         guard allowance >= 0 else {
             throw ArchiveError(
-                .limit, "the types of values without bytes are more than \(Self.charactersPerByte) times the archive")
+                .limit,
+                "the type strings of groups and of elements of arrays, each counted where it is used, are more than "
+                    + "\(Self.charactersPerByte) times the archive")
         }
     }
 
