@@ -9,8 +9,9 @@ extension FoundationReading {
         guard let text = unarchiver.cString(try unarchiver.next("*").value) else {
             throw ArchiveError(.corrupt, "a value without a type")
         }
+        guard let type = text.string else { throw ArchiveError(.unsupported, "a value whose type is not UTF-8") }
         unarchiver.endValue()
-        return text.description
+        return type
     }
 
     static func number(_ unarchiver: NSCodingTypedStreamUnarchiver) throws -> NSObject {

@@ -119,6 +119,7 @@ enum FoundationReading {
         try Hashing.check(elements)
         let set = unarchiver.collection(label, as: NSMutableSet.self) ?? NSMutableSet()
         for element in elements { set.add(element) }
+        try expectDifferent(set.count, elements.count)
         return set
     }
 
@@ -138,8 +139,18 @@ enum FoundationReading {
         try hash(unarchiver, costs)
         let dictionary = try Hashing.dictionary(
             keys, values, into: unarchiver.collection(label, as: NSMutableDictionary.self))
+        try expectDifferent(dictionary.count, keys.count)
         unarchiver.lastEntries = (dictionary, zip(keys, values).map { ($0, $1) })
         return dictionary
+    }
+
+    /// Checks that no element was lost.
+    ///
+    /// Strings that differ in the archive are equal if they have bytes that are not UTF-8, which are replaced, or other forms
+    /// of the same characters.
+    private static func expectDifferent(_ found: Int, _ stored: Int) throws {
+        guard found != stored else { return }
+        throw ArchiveError(.unsupported, "keys, or elements of a set, that are equal as objects of Foundation")
     }
 
     /// Takes the work of making a set or a dictionary, and adds it to what the collection takes to compare.

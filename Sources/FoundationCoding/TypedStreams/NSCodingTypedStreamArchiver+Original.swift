@@ -45,8 +45,12 @@ extension NSCodingTypedStreamArchiver {
         _ object: NSObject, _ original: TypedStreamObject, _ origin: NSCodingTypedStreamUnarchiver
     ) -> Bool {
         switch object {
-        case is NSMutableString, is NSMutableData, is NSMutableArray, is NSMutableSet, is NSMutableDictionary:
-            return false
+        case let string as NSMutableString:
+            // Bytes that are not UTF-8 were replaced in what the program sees.
+            guard case .text(let text)? = original.groups.first(where: { _ in true })?.values.first(where: { _ in true })
+            else { return false }
+            return string.isEqual(to: text.description)
+        case is NSMutableData, is NSMutableArray, is NSMutableSet, is NSMutableDictionary: return false
         case let string as NSMutableAttributedString:
             guard isUnchanged(string, original, origin) else { return false }
         default: break

@@ -44,7 +44,11 @@ struct ArchivedAncestry {
                     .limit, "a class with more than \(Self.most) superclasses, or that is its own superclass")
             }
             guard case .type(let type) = graph.labels[label] else { break }
-            members.append(Member(name: type.name.description, version: type.version))
+            // With bytes replaced it would be another name where the archive is written again.
+            guard let name = type.name.string else {
+                throw ArchiveError(.unsupported, "a class whose name is not UTF-8")
+            }
+            members.append(Member(name: name, version: type.version))
             next = type.superclass
         }
         self.members = members

@@ -93,4 +93,68 @@ struct TypedStreamRewritingTests {
         let changed = try rewritten(data, as: TwoNumbers.self, "TwoNumbers") { $0.first = NSNumber(value: 70_000) }
         #expect(changed == object { $0.number("q", TypedStreamBytes.number(70_000)) })
     }
+
+    @Test("Text that is not UTF-8 stays in a mutable string that did not change")
+    func mutableText() throws {
+        func list(_ text: [UInt8], _ count: Int = 2) -> Data {
+            TypedStreamSample.data {
+                $0.array(count, isMutable: true) {
+                    $0.group("@")
+                    $0.object([("NSMutableString", 1), ("NSString", 1), ("NSObject", 0)]) {
+                        $0.group("+", TypedStreamBytes.number(text.count) + text)
+                    }
+                    if count > 1 { $0.string("x") }
+                }
+            }
+        }
+        let data = list([0x61, 0xE9])
+        #expect(try rewritten(data, as: NSMutableArray.self) { $0.removeObject(at: 1) } == list([0x61, 0xE9], 1))
+        let changed = try rewritten(data, as: NSMutableArray.self) {
+            (RawObjects.elements($0)[0] as? NSMutableString)?.setString("b")
+        }
+        #expect(changed == list([0x62]))
+    }
+
+    @Test("What would not be written as it was is refused: names that are not UTF-8, and keys that become equal")
+    func lossy() throws {
+        let bad: [UInt8] = [0x4E, 0xE9]
+        let ofClass = Data(
+            TypedStreamBytes.file(
+                TypedStreamBytes.new("@"), [0x84], [0x84] + TypedStreamBytes.new("NSDate") + [0],
+                [0x84, 0x84, 2] + bad + [0] + TypedStreamBytes.null, TypedStreamBytes.new("d"), [1],
+                TypedStreamBytes.end))
+        let ofStructure = TypedStreamSample.data { sample in
+            sample.group("@")
+            sample.object([("NSValue", 0), ("NSObject", 0)]) {
+                $0.group("*")
+                // The label of a C string is new, and so is its text, which is the type, too.
+                $0.append([0x84, 0x84, 6, 0x7B] + bad + [0x3D, 0x69, 0x7D] + TypedStreamBytes.reference(4) + [1])
+            }
+        }
+        func keys(_ texts: [[UInt8]]) -> Data {
+            TypedStreamSample.data {
+                $0.dictionary(texts.count) {
+                    for text in texts {
+                        $0.group("@")
+                        $0.object([("NSString", 1), ("NSObject", 0)]) {
+                            $0.group("+", TypedStreamBytes.number(text.count) + text)
+                        }
+                        $0.number("i", [1])
+                    }
+                }
+            }
+        }
+        for (data, reason) in [
+            (ofClass, "a class whose name is not UTF-8"), (ofStructure, "a value whose type is not UTF-8"),
+            (keys([[0x61, 0xE9], [0x61, 0xE8]]), "equal as objects of Foundation"),
+        ] {
+            let error = try #require(throws: ArchiveError.self) {
+                try NSCodingTypedStreamUnarchiver.unarchivedObject(ofClasses: nil, from: data)
+            }
+            #expect(error.code == .unsupported && error.description.contains(reason), "\(error)")
+        }
+        let data = keys([[0x61, 0xE9], [0x62, 0xE8]])
+        let unarchiver = try NSCodingTypedStreamUnarchiver(forReadingFrom: data)
+        #expect((unarchiver.decodeObject() as? NSDictionary)?.count == 2)
+    }
 }

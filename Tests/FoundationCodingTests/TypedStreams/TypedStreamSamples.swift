@@ -24,6 +24,9 @@ struct TypedStreamSample {
         }
     }
 
+    /// Adds what the other functions do not make.
+    mutating func append(_ more: [UInt8]) { bytes += more }
+
     /// Begins a group, or adds one with values.
     mutating func group(_ type: String, _ values: [UInt8] = []) {
         shared(type)
