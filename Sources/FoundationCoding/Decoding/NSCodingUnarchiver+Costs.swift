@@ -60,6 +60,8 @@ extension NSCodingUnarchiver {
             default: continue
             }
         }
+        // Strings, numbers and the like need no entry.
+        guard !parts.isEmpty || NativeDecoding.isCollection(object) else { return }
         var cost = ComparisonCost()
         for part in parts { cost.contain(part) }
         cost.isCollection = NativeDecoding.isCollection(object)

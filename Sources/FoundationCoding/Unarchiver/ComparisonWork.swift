@@ -52,8 +52,9 @@ struct ComparisonWork {
 
     /// Makes the bound for an archive of so many bytes.
     ///
-    /// Real archives take less than a visit for each byte, as each key and each run of attributes is stored, too.
-    init(bytes: Int) { rest = 100_000 + 16 * bytes }
+    /// Real archives take less than a visit for each byte, as each key and each run of attributes is stored, too. A visit takes
+    /// Foundation about ten microseconds.
+    init(bytes: Int) { rest = 50_000 + 4 * bytes }
 
     /// Takes the work of setting attributes, which Foundation compares with those before and behind.
     mutating func compare(_ attributes: ComparisonCost) throws {
