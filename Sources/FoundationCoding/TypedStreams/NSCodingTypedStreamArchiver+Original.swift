@@ -47,7 +47,8 @@ extension NSCodingTypedStreamArchiver {
         switch object {
         case let string as NSMutableString:
             // Bytes that are not UTF-8 were replaced in what the program sees.
-            guard case .text(let text)? = original.groups.first(where: { _ in true })?.values.first(where: { _ in true })
+            guard
+                case .text(let text)? = original.groups.first(where: { _ in true })?.values.first(where: { _ in true })
             else { return false }
             return string.isEqual(to: text.description)
         case is NSMutableData, is NSMutableArray, is NSMutableSet, is NSMutableDictionary: return false

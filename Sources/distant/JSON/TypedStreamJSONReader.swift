@@ -243,7 +243,9 @@ struct TypedStreamJSONReader {
         at = TypedStreamJSONType.fields(in: type, at: start)
         // The name is followed by “=”.
         let name = at > start ? Array(type[start..<at - 1]) : nil
-        let given = try document.member(node, "struct").flatMap { document.isNull($0) ? nil : try document.typedStreamText($0, node) }
+        let given = try document.member(node, "struct").flatMap {
+            document.isNull($0) ? nil : try document.typedStreamText($0, node)
+        }
         guard given == name else {
             let expected = name.map { "the name “\(String(decoding: $0, as: UTF8.self))”" } ?? "no name (null)"
             throw document.problem("expected \(expected) of the structure, as its type has", at: node)
@@ -284,7 +286,8 @@ struct TypedStreamJSONReader {
             throw document.problem("expected the elements of an array, or their number, \(count)", at: elements)
         }
         guard count == 0 || TypedStreamJSONType.isNothing(type, at: at) else {
-            throw document.problem("expected the elements of an array, which take bytes, found their number", at: elements)
+            throw document.problem(
+                "expected the elements of an array, which take bytes, found their number", at: elements)
         }
         at = TypedStreamJSONType.end(ofEncodingIn: type, at: at) + 1
     }

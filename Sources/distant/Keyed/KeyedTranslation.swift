@@ -275,7 +275,8 @@ struct KeyedTranslation {
         let name = type.dropFirst().prefix { $0 != "=" }
         switch (numbers.count, name) {
         case _ where !numbers.allSatisfy(\.isFinite):
-            throw Problem("has a number that is not finite, which no keyed archive has in a point, a size or a rectangle")
+            throw Problem(
+                "has a number that is not finite, which no keyed archive has in a point, a size or a rectangle")
         case (2, "_NSPoint"), (2, "CGPoint"): try fillValue(label, 1, "NS.pointval", pair(numbers[...]))
         case (2, "_NSSize"), (2, "CGSize"): try fillValue(label, 2, "NS.sizeval", pair(numbers[...]))
         case (4, "_NSRect"), (4, "CGRect"):
