@@ -6,19 +6,21 @@ import Synchronization
 
 /// Sends random traffic of every kind between two processes, over every transport in turn, and compares every byte.
 ///
-///     torture [--seconds 60] [--round 4] [--seed N] [--only socket|pipes|shared|memory]
+///     torture [--seconds 60] [--round 4] [--stall 120] [--seed N] [--only socket|pipes|shared|memory]
 ///
 /// A round lasts a few seconds, with sizes that follow from its seed. Ends with status 3 if a value is wrong, something is
-/// left at the end of a round, or a connection ends, and with 5 if nothing goes on. A failure names the seed of its round:
+/// left at the end of a round, or a connection ends, and with 5 if nothing goes on for `--stall` seconds. A failure names the seed of its round:
 /// `--seed` with it and `--only` repeat the traffic, though not its timing.
 @main
 struct Torture {
-    private static let usage = "usage: torture [--seconds N] [--round N] [--seed N] [--only socket|pipes|shared|memory]"
+    private static let usage =
+        "usage: torture [--seconds N] [--round N] [--stall N] [--seed N] [--only socket|pipes|shared|memory]"
 
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
         var seconds = 60.0
         var round = 4.0
+        var stall = 120
         var seed = UInt64.random(in: 1..<1 << 40)
         var transports = RoundSettings.Transport.allCases
         var words = CommandLine.arguments.dropFirst()
@@ -28,6 +30,7 @@ struct Torture {
             case "serve": return await serve(value)
             case "--seconds": seconds = Double(value) ?? seconds
             case "--round": round = Double(value) ?? round
+            case "--stall": stall = Int(value) ?? stall
             case "--seed": seed = UInt64(value) ?? seed
             case "--only": transports = RoundSettings.Transport(rawValue: value).map { [$0] } ?? []
             default: transports = []
@@ -37,7 +40,7 @@ struct Torture {
             Verdict.say(usage)
             exit(2)
         }
-        watch()
+        watch(for: stall)
         let start = ContinuousClock.now
         var index = 0
         var operations: UInt64 = 0
@@ -50,14 +53,16 @@ struct Torture {
         print("torture: \(operations) operations in \(index) rounds from seed \(seed), every byte as it should be")
     }
 
-    /// Ends the process if nothing goes on for two minutes.
-    private static func watch() {
+    /// Ends the process if nothing goes on for so many seconds.
+    private static func watch(for seconds: Int) {
         Thread.detachNewThread {
             var last = Verdict.operations.load(ordering: .relaxed)
+            var quiet = 0
             while true {
-                sleep(120)
+                sleep(1)
                 let now = Verdict.operations.load(ordering: .relaxed)
-                guard now != last else {
+                quiet = now == last ? quiet + 1 : 0
+                guard quiet < seconds else {
                     Verdict.say("torture: nothing goes on in \(Verdict.round.withLock { $0 })")
                     exit(5)
                 }

@@ -61,7 +61,8 @@ def build(folder):
 def finding(folder, seconds, only=None):
     """The first line of what `torture` finds in a time, and when; None if it finds nothing."""
     start = time.monotonic()
-    command = ['.build/release/torture', '--seconds', str(seconds), '--round', '2'] + (['--only', only] if only else [])
+    command = ['.build/release/torture', '--seconds', str(seconds), '--round', '2', '--stall', '15']
+    command += ['--only', only] if only else []
     try:
         result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds + 300)
     except subprocess.TimeoutExpired:
@@ -106,4 +107,5 @@ def main(arguments):
     return 1 if missed else 0
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
