@@ -143,16 +143,29 @@ enum Usage {
         /// Makes Dispatch open its descriptors for timers, one for each clock.
         ///
         /// It opens each when it is first needed, for instance because more threads have work than there are processors, or
-        /// a task sleeps, and ends the process if it cannot.
+        /// a task sleeps, and ends the process if it cannot. A time that has passed already needs none, so this tries longer ones.
         static func startTimers() async {
-            await withCheckedContinuation { fired in
-                DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { fired.resume() }
+            for time in (0..<10).map({ 1 << $0 }) {
+                await withCheckedContinuation { fired in
+                    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(time)) { fired.resume() }
+                }
+                await withCheckedContinuation { fired in
+                    DispatchQueue.global().asyncAfter(wallDeadline: .now() + .milliseconds(time)) { fired.resume() }
+                }
+                try? await Task.sleep(for: .milliseconds(time), clock: .continuous)
+                if timerClocks.isSuperset(of: [CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME]) { return }
             }
-            await withCheckedContinuation { fired in
-                DispatchQueue.global().asyncAfter(wallDeadline: .now() + .milliseconds(1)) { fired.resume() }
-            }
-            try? await Task.sleep(for: .milliseconds(1), clock: .continuous)
-            try? await Task.sleep(for: .milliseconds(1), clock: .suspending)
+        }
+
+        /// The clocks of the open timers.
+        private static var timerClocks: Set<CInt> {
+            let timers = open.filter { $0.value == "anon_inode:[timerfd]" }.keys
+            return Set(
+                timers.compactMap { number in
+                    let text = String(decoding: systemContents(of: "/proc/self/fdinfo/\(number)"), as: UTF8.self)
+                    let line = text.split(separator: "\n").first { $0.hasPrefix("clockid:") }
+                    return line?.split(whereSeparator: \.isWhitespace).last.flatMap { CInt($0) }
+                })
         }
     #endif
 
