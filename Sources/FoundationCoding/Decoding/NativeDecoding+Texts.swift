@@ -41,6 +41,11 @@ extension NativeDecoding {
         if let failure = unarchiver.failure { throw failure }
         guard let info = try record["NSAttributeInfo"].flatMap({ try unarchiver.data($0) }) else {
             if let whole = attributes as? NSDictionary {
+                // Foundation's archiver reads the attributes as Swift values, which never ends for a collection that
+                // contains itself.
+                let cost = unarchiver.cost(of: stored)
+                try unarchiver.work.compare(cost)
+                unarchiver.costs[index] = cost
                 string.setAttributes(try keys(whole), range: NSRange(location: 0, length: length))
             }
             return string
