@@ -171,12 +171,7 @@ extension Channel {
         if count == 0 { vectors.0 = rest } else { vectors.1 = rest }
         count += 1
         let shared = reading.input.isShared ? sharedMemory : nil
-        // No descriptors or credentials come beside bytes in shared memory, and what the last read left in the context
-        // may be of another channel.
-        let takesAncillary =
-            shared == nil
-            && (acceptsDescriptors || reading.wantsCredentials || reading.arrival != .notExpected
-                || reading.foreignBytes > 0)
+        let takesAncillary = shared == nil && expectsAncillary
         let received = withUnsafePointer(to: &vectors) { pointer in
             pointer.withMemoryRebound(to: iovec.self, capacity: 2) {
                 shared?.read($0, count, requestsDoorbell: !reading.isPolled)
@@ -211,6 +206,13 @@ extension Channel {
             return failed(TransportError(.handlerFailed, "A frame was refused: \(error)"))
         }
         return reading.lastWasShort ? .drained : .more
+    }
+
+    /// Whether descriptors or credentials may come beside bytes of the socket.
+    ///
+    /// None come beside bytes in shared memory, and what the last read left in the context may be of another channel.
+    private var expectsAncillary: Bool {
+        acceptsDescriptors || reading.wantsCredentials || reading.arrival != .notExpected || reading.foreignBytes > 0
     }
 
     @inline(never)
